@@ -1,0 +1,48 @@
+# `make run` does the main job, `make test` runs the tests; both set everything up by themselves.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+
+.PHONY: help install run test check format bench fuzz clean
+
+help:           ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+install: $(VENV)/.installed  ## make the virtual environment and install the package with its development tools
+
+$(VENV)/.installed: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	touch $@
+
+run: install    ## simulate a data set, look at it and evaluate two simple rankings of it
+	$(BIN)/python examples/first_look.py
+
+test: install   ## run the tests and the examples in docstrings
+	$(BIN)/python -m pytest -n auto tests
+	$(BIN)/python -m pytest -n auto --doctest-modules src/rankloop README.md docs --doctest-glob='*.md'
+
+check: install  ## lint, format, types, stubs and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest rankloop._core
+	$(BIN)/lint-imports
+
+format: install ## rewrite the code in our format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench  ## measure speed and memory beside the tools people use
+	$(BIN)/python -m benchmarks
+
+fuzz:           ## fuzz the LETOR parser under AddressSanitizer (FUZZ_SECONDS=300)
+	$(MAKE) -C cpp/fuzz
+
+clean:          ## remove what the targets above made
+	rm -rf $(VENV) build out

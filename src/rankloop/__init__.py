@@ -1,0 +1,1 @@
+"""Learning to rank that never stops learning."""

@@ -1,0 +1,118 @@
+"""Which rows belong to which query: the one place that turns query ids into groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+TEXT = np.dtypes.StringDType()
+"""The dtype of textual ids: short strings are stored inline, 16 bytes each."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Rows gathered by query, queries in order of first appearance.
+
+    offsets : rows of query q are offsets[q]:offsets[q + 1] once gathered
+    ids : one id a query, numbers or text
+    rows : gathered row i was row rows[i] of the input; None where the order did not change
+    """
+
+    offsets: NDArray[np.int64]
+    ids: NDArray[Any]
+    rows: NDArray[np.int64] | None
+
+
+def group_by_id(qid: ArrayLike) -> Grouping:
+    """Group rows by one id a row. O(n) where a query's rows are contiguous, else O(n log n).
+
+    >>> group_by_id(["b", "b", "a", "b"]).rows
+    array([0, 1, 3, 2])
+    """
+    ids = as_ids(qid, "qid")
+    if len(ids) == 0:
+        return Grouping(np.zeros(1, np.int64), ids, None)
+    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
+    return group_runs(ids[starts], starts, len(ids))
+
+
+def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
+    """Group contiguous rows by the size of each query, as LightGBM and XGBoost do.
+
+    >>> group_by_size([2, 1], 3).offsets
+    array([0, 2, 3])
+    """
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+        raise DataError(
+            f"group must be a list of whole numbers, one size a query; found {sizes.dtype} "
+            f"of shape {sizes.shape}"
+        )
+    if (sizes < 0).any():
+        raise DataError(f"group sizes must not be negative; found {sizes.min()}")
+    if sizes.sum() != n_rows:
+        raise DataError(
+            f"group sizes add up to {sizes.sum():,} rows, but there are {n_rows:,}; "
+            "check that they belong to the same data"
+        )
+    offsets = np.r_[0, np.cumsum(sizes, dtype=np.int64)]
+    return Grouping(offsets, np.arange(len(sizes), dtype=np.int64), None)
+
+
+def group_runs(run_ids: NDArray[Any], starts: NDArray[np.int64], n_rows: int) -> Grouping:
+    """Group runs of rows with one id each; runs with the same id are brought together."""
+    lengths = np.diff(np.r_[starts, n_rows])
+    _, first, query_of_run = np.unique(run_ids, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[by_appearance] = np.arange(len(first))
+    query_of_run = place[query_of_run]
+    sizes = np.bincount(query_of_run, weights=lengths, minlength=len(first)).astype(np.int64)
+    offsets = np.r_[0, np.cumsum(sizes)]
+    rows = None
+    if len(first) < len(run_ids):
+        rows = np.argsort(np.repeat(query_of_run, lengths), kind="stable")
+    return Grouping(offsets, run_ids[np.sort(first)], rows)
+
+
+def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Ids as an array of int64 or of text; anything else is an error that names the argument."""
+    ids = np.asarray(values)
+    if ids.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional; found shape {ids.shape}")
+    if ids.dtype.kind in "iu":
+        return ids.astype(np.int64, copy=False)
+    if ids.dtype.kind == "f":
+        if not np.isfinite(ids).all() or (ids != np.floor(ids)).any():
+            bad = ids[~np.isfinite(ids) | (ids != np.floor(ids))][0]
+            raise DataError(f"{name} must be whole numbers or text; found {bad}")
+        return ids.astype(np.int64)
+    if ids.dtype.kind == "O":
+        missing = next((i for i, v in enumerate(ids) if v is None or v != v), None)
+        if missing is not None:
+            raise DataError(f"{name} is missing in row {missing}; every row needs one")
+    return ids.astype(TEXT)
+
+
+def ids_from_text(texts: Sequence[str]) -> NDArray[Any]:
+    """Ids read from text: int64 where every one is a plain whole number, else text.
+
+    >>> ids_from_text(["10", "7"])
+    array([10,  7])
+    >>> ids_from_text(["10", "007"]).tolist()
+    ['10', '007']
+    """
+    if all(
+        len(t) <= 18 and t.isascii() and t.isdigit() and (t[0] != "0" or t == "0") for t in texts
+    ):
+        return np.array([int(t) for t in texts], np.int64)
+    return np.array(texts, dtype=TEXT)

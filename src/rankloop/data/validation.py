@@ -1,0 +1,99 @@
+"""Turning what callers give into arrays we can trust, or saying which value is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.data.grouping import TEXT
+from rankloop.data.memory import check_fits
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the column names of a pandas or polars frame or an Arrow table, else None."""
+    names = getattr(X, "column_names", None)  # Arrow
+    if names is None:
+        names = getattr(X, "columns", None)  # pandas, polars
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def as_matrix(
+    X: Any, *, allow_nan: bool = False, memory_limit: int | str | None = None
+) -> NDArray[np.float32]:
+    """Return features as a row-major float32 matrix, or raise naming the first bad value."""
+    if hasattr(X, "toarray"):  # scipy sparse
+        check_fits(X.shape[0], X.shape[1], memory_limit)
+        dense: NDArray[np.float32] = X.astype(np.float32).toarray(order="C")
+    else:
+        if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
+            X = np.column_stack([column.to_numpy() for column in X.columns])
+        try:
+            dense = np.asarray(X)
+            if dense.dtype != np.float32:
+                if dense.ndim == 2:
+                    check_fits(dense.shape[0], dense.shape[1], memory_limit)
+                with np.errstate(over="ignore"):
+                    dense = dense.astype(np.float32)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"features must be numbers: {error}") from None
+        dense = np.ascontiguousarray(dense)
+    if dense.ndim != 2:
+        raise DataError(
+            f"X must have two dimensions, documents by features; found shape {dense.shape}"
+        )
+    place = _core.first_not_finite(dense, allow_nan)
+    if place >= 0:
+        row, column = divmod(place, dense.shape[1])
+        raise DataError(
+            f"feature {column} of row {row} is {dense[row, column]} as float32; features must be "
+            "finite: remove the row, replace the value"
+            + ("" if allow_nan else ", or pass allow_nan=True where NaN means missing")
+        )
+    return dense
+
+
+def as_grades(y: ArrayLike) -> NDArray[np.float64]:
+    """Grades as float64, or an error that names the first that is not a finite number."""
+    try:
+        grades = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"grades must be numbers: {error}") from None
+    if grades.ndim != 1:
+        raise DataError(f"y must be one-dimensional; found shape {grades.shape}")
+    bad = np.flatnonzero(~np.isfinite(grades))
+    if len(bad):
+        raise DataError(
+            f"the grade of row {bad[0]} is {grades[bad[0]]}; grades must be finite "
+            "(use -1 for a document that was not judged)"
+        )
+    return grades
+
+
+def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Weights as float64, finite and not negative."""
+    values = np.asarray(weights, dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if values.ndim != 1 or len(bad):
+        found = f"shape {values.shape}" if values.ndim != 1 else f"{values[bad[0]]} at {bad[0]}"
+        raise DataError(f"{name} must be finite numbers >= 0 in one dimension; found {found}")
+    return values
+
+
+def as_text(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Document ids as text."""
+    texts = np.asarray(values)
+    if texts.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional; found shape {texts.shape}")
+    return texts if texts.dtype == TEXT else texts.astype(str).astype(TEXT)
+
+
+def check_length(name: str, values: NDArray[Any], n: int) -> None:
+    """Raise unless there is one value a row."""
+    if len(values) != n:
+        raise DataError(f"{name} has {len(values):,} values for {n:,} rows")
