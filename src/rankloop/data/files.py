@@ -1,0 +1,137 @@
+"""Files in and out: compression by content, writing whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import lzma
+import os
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+
+from rankloop.exceptions import DataError, MissingExtraError, ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst")
+_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+
+
+def bare_suffix(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that names the format, compression left aside: `a.txt.gz` -> `.txt`."""
+    name = Path(path)
+    return (name.with_suffix("") if name.suffix in COMPRESSED_SUFFIXES else name).suffix.lower()
+
+
+@contextlib.contextmanager
+def open_input(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, decompressed where its first bytes say so; `-` is stdin.
+
+    A file that is missing, or compressed and damaged, raises a ParseError that names it.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        raw = Path(name).open("rb")  # noqa: SIM115 - closed below, whatever wraps it
+    except OSError as error:
+        raise ParseError(name, None, _cannot("read", error)) from None
+    with raw:
+        head = raw.peek(6)[:6]
+        codec = next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), None)
+        try:
+            yield raw if codec is None else _decompressed(raw, codec)
+        except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+            raise damaged(name, error) from None
+        except IsADirectoryError as error:
+            raise ParseError(name, None, _cannot("read", error)) from None
+        except Exception as error:
+            if type(error).__name__ == "ZstdError":
+                raise damaged(name, error) from None
+            raise
+
+
+def damaged(name: str, error: Exception) -> ParseError:
+    """Return the error for a compressed file that ends early or is corrupt."""
+    return ParseError(
+        name,
+        None,
+        f"the compressed file is truncated or damaged ({error}); nothing was read from it: "
+        "get a whole copy",
+    )
+
+
+@contextlib.contextmanager
+def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes, compressed as its suffix says; `-` is stdout.
+
+    What is written appears under `path` only when the block ends well; an error leaves what was
+    there before untouched.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with replaced_when_done(name) as partial, partial.open("wb") as raw:
+        stream = _compressed(raw, Path(name).suffix)
+        yield stream
+        if stream is not raw:
+            stream.close()
+
+
+@contextlib.contextmanager
+def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a new file beside `path` to write to; it takes the place of `path` if all goes well."""
+    target = Path(path)
+    if target.is_dir():
+        raise DataError(f"cannot write {target}: it is a folder")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise DataError(f"cannot write {target}: {_cannot('write', error)}") from None
+    os.close(handle)
+    partial = Path(temporary)
+    try:
+        yield partial
+        umask = os.umask(0)
+        os.umask(umask)
+        partial.chmod(0o666 & ~umask)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _cannot(verb: str, error: OSError) -> str:
+    return f"cannot {verb} it: {error.strerror or error}"
+
+
+def _decompressed(raw: IO[bytes], codec: str) -> BinaryIO:
+    if codec == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+    if codec == ".xz":
+        return cast("BinaryIO", lzma.LZMAFile(raw))
+    return cast("BinaryIO", _zstandard().open(raw, "rb"))
+
+
+def _compressed(raw: BinaryIO, suffix: str) -> BinaryIO:
+    if suffix == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw, mode="wb", mtime=0))
+    if suffix == ".xz":
+        return cast("BinaryIO", lzma.LZMAFile(raw, "wb"))
+    if suffix == ".zst":
+        return cast("BinaryIO", _zstandard().open(raw, "wb", closefd=False))
+    return raw
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("zstandard", "zstd", "zstd compression") from None
+    return zstandard
