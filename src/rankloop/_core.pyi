@@ -1,4 +1,49 @@
+from typing import Any, TypedDict, type_check_only
+
 import numpy as np
 from numpy.typing import NDArray
 
 def first_not_finite(x: NDArray[np.float32], allow_nan: bool = False) -> int: ...
+def format_letor(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    query_ids: list[str],
+    doc_ids: list[str] | None,
+    base: int,
+    sparse: bool,
+) -> bytes: ...
+
+@type_check_only
+class LetorRows(TypedDict):
+    X: NDArray[np.float32]
+    y: NDArray[np.float64]
+    run_ids: list[str | None]
+    run_starts: NDArray[np.int64]
+    run_lines: NDArray[np.int64]
+    doc_ids: list[str] | None
+    bad: list[tuple[int, str]]
+    n_bad: int
+    error: tuple[int, str] | None
+
+class LetorReader:
+    def __init__(
+        self,
+        source: Any,
+        *,
+        n_features: int,
+        base: int,
+        null_value: float,
+        max_index: int,
+        max_bytes: int,
+        skip_bad: bool,
+        doc_ids: bool,
+        block_bytes: int,
+    ) -> None: ...
+    def read(self, enough: int, threads: int) -> LetorRows: ...
+    def fix_width(self) -> None: ...
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def lines(self) -> int: ...
+    @property
+    def bytes_read(self) -> int: ...

@@ -1,0 +1,421 @@
+"""Is the difference between two rankings real? Paired tests over queries, with effect sizes.
+
+Every function takes one value of a measure a query, for two systems, in the same query order. NaN
+marks a query that a measure left out; a query that is NaN for either system of a pair is dropped
+from that pair. Differences within rounding (1e-12 of the larger value) count as 0.
+
+Results do not depend on the order of the queries, nor (but for the sign) of the two systems.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Test = Callable[[ArrayLike, ArrayLike, np.random.Generator, int], float]
+
+__all__ = [
+    "TESTS",
+    "Comparison",
+    "Difference",
+    "bootstrap",
+    "bootstrap_interval",
+    "compare",
+    "effect_size",
+    "holm",
+    "paired_differences",
+    "paired_t",
+    "randomisation",
+    "wilcoxon",
+]
+
+_ROUNDING = 1e-12
+_EXACT = 16  # up to 2^15 sign patterns are enumerated
+_BLOCK = 1 << 20  # elements of a block of resamples: 8 MB of float64
+
+
+def paired_differences(system: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
+    """Return system - baseline for every query that both have, rounding noise set to 0.
+
+    >>> paired_differences([0.5, 0.1 + 0.2, np.nan], [0.25, 0.3, 1.0]).tolist()
+    [0.25, 0.0]
+    """
+    a, b = _values(system, "system"), _values(baseline, "baseline")
+    if len(a) != len(b):
+        raise DataError(
+            f"the two systems have {len(a):,} and {len(b):,} values; paired tests need one value "
+            "a query from both, in the same order"
+        )
+    a, b = _both(a, b)
+    if len(a) < 2:
+        raise DataError(f"{len(a)} queries have a value in both systems; a test needs at least 2")
+    d = a - b
+    d[np.abs(d) <= _ROUNDING * np.maximum(np.abs(a), np.abs(b))] = 0.0
+    return d
+
+
+def paired_t(system: ArrayLike, baseline: ArrayLike) -> float:
+    """Two-sided p-value of Student's paired t: t = mean(d) / (sd(d) / sqrt(n)), n - 1 degrees.
+
+    A constant difference gives 0, or 1 where it is 0. O(n).
+
+    >>> round(paired_t([3.0, 5.0, 4.0], [1.0, 2.0, 3.0]), 4)
+    0.0742
+    """
+    from scipy.special import stdtr
+
+    d = paired_differences(system, baseline)
+    d_z = _standardised(d)
+    if math.isinf(d_z):
+        return 0.0
+    return float(2.0 * stdtr(len(d) - 1, -abs(d_z) * math.sqrt(len(d))))
+
+
+def wilcoxon(system: ArrayLike, baseline: ArrayLike) -> float:
+    """Two-sided p-value of Wilcoxon's signed-rank test, zero differences left out.
+
+    Exact, ties included, with at most 16 nonzero differences; else scipy's. Differences that are
+    equal but for rounding share their rank. O(n log n).
+
+    >>> wilcoxon([3.0, 5.0, 4.0], [1.0, 2.0, 3.0])
+    0.25
+    """
+    from scipy import stats
+
+    d = paired_differences(system, baseline)
+    if not d.any():
+        return 1.0
+    d = np.round(d / np.abs(d).max(), 10)
+    d = np.sort(d[d != 0])
+    if len(d) <= _EXACT:  # scipy would enumerate ties one by one
+        ranks = stats.rankdata(np.abs(d))
+        return _share_of_flips(ranks, abs(float(np.sign(d) @ ranks)))
+    return float(stats.wilcoxon(d).pvalue)
+
+
+def randomisation(
+    system: ArrayLike, baseline: ArrayLike, rng: np.random.Generator, n_resamples: int = 10_000
+) -> float:
+    """Two-sided p-value of Fisher's randomisation test: P(|sum of +-d| >= |sum of d|).
+
+    Exact, by enumeration, with at most 16 nonzero differences; else (count + 1) / (n + 1) over
+    random sign flips. O(n_resamples * n) time, 8 MB of memory.
+
+    Parameters
+    ----------
+    n_resamples : >= 1; the smallest p-value is 1 / (n_resamples + 1)
+
+    >>> randomisation([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], np.random.default_rng(0))
+    0.25
+    """
+    _check_resamples(n_resamples)
+    d = paired_differences(system, baseline)
+    size = np.sort(np.abs(d[d != 0]))  # flips make the signs, so order and side do not matter
+    total = math.fsum(size)
+    extreme = abs(math.fsum(d)) - _ROUNDING * total
+    if len(size) == 0:
+        return 1.0
+    if len(size) <= _EXACT:
+        return _share_of_flips(size, extreme)
+    count = 0
+    for rows in _blocks(n_resamples, len(size)):
+        bits = rng.integers(0, 256, (rows, -(-len(size) // 8)), dtype=np.uint8)
+        positive = np.unpackbits(bits, axis=1, count=len(size)) @ size
+        count += int(np.count_nonzero(np.abs(2.0 * positive - total) >= extreme))
+    return (count + 1) / (n_resamples + 1)
+
+
+def bootstrap(
+    system: ArrayLike, baseline: ArrayLike, rng: np.random.Generator, n_resamples: int = 10_000
+) -> float:
+    """Two-sided p-value of the paired bootstrap, shift method: P(|mean* - mean| >= |mean|).
+
+    `mean*` is the mean difference of n queries drawn with replacement; (count + 1) / (n + 1).
+    O(n_resamples * n) time, some 20 MB of memory.
+
+    >>> bootstrap([1.0, 1.0], [1.0, 1.0], np.random.default_rng(0))
+    1.0
+    """
+    d, _ = _oriented(paired_differences(system, baseline))
+    mean = math.fsum(d) / len(d)
+    extreme = abs(mean) - _ROUNDING * float(np.abs(d).mean())
+    count = np.count_nonzero(np.abs(_resampled_means(d, rng, n_resamples) - mean) >= extreme)
+    return (int(count) + 1) / (n_resamples + 1)
+
+
+def bootstrap_interval(
+    system: ArrayLike,
+    baseline: ArrayLike,
+    rng: np.random.Generator,
+    n_resamples: int = 10_000,
+    level: float = 0.05,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean difference, at confidence 1 - level.
+
+    >>> bootstrap_interval([1.0, 2.0], [0.5, 1.5], np.random.default_rng(0))
+    (0.5, 0.5)
+    """
+    _check_level(level)
+    d, sign = _oriented(paired_differences(system, baseline))
+    means = sign * _resampled_means(d, rng, n_resamples)
+    low, high = np.quantile(means, [level / 2, 1 - level / 2])
+    return float(low), float(high)
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Holm's step-down adjustment: the i-th smallest of m becomes max over j <= i of (m-j+1) p_j.
+
+    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise DataError("p_values must be numbers from 0 to 1 in one dimension")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+def effect_size(system: ArrayLike, baseline: ArrayLike) -> float:
+    """Cohen's d of paired differences, d_z = mean(d) / sd(d); +-inf for a constant difference.
+
+    >>> effect_size([3.0, 5.0, 4.0], [1.0, 2.0, 3.0])
+    2.0
+    """
+    return _standardised(paired_differences(system, baseline))
+
+
+TESTS: dict[str, Test] = {
+    "randomisation": randomisation,
+    "bootstrap": bootstrap,
+    "paired_t": lambda system, baseline, _rng, _n: paired_t(system, baseline),
+    "wilcoxon": lambda system, baseline, _rng, _n: wilcoxon(system, baseline),
+}
+"""The tests that :func:`compare` knows, by name."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One system against one baseline, over the queries that both have.
+
+    relative is difference / |mean_baseline|, NaN where that is 0; effect_size is Cohen's d_z;
+    p_adjusted is Holm's over all rows of the comparison, and significant means p_adjusted <= level.
+    """
+
+    system: str
+    baseline: str
+    mean_system: float
+    mean_baseline: float
+    difference: float
+    relative: float
+    effect_size: float
+    wins: int
+    ties: int
+    losses: int
+    queries: int
+    p_value: float
+    p_adjusted: float
+    ci_low: float
+    ci_high: float
+    significant: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every tested difference, with how it was tested."""
+
+    differences: tuple[Difference, ...]
+    test: str
+    level: float
+    n_resamples: int
+    ci_resamples: int
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict a difference, of plain types; a number that is not finite is None."""
+        return [
+            {
+                key: None if isinstance(value, float) and not math.isfinite(value) else value
+                for key, value in dataclasses.asdict(row).items()
+            }
+            for row in self.differences
+        ]
+
+
+def compare(
+    values: Mapping[str, ArrayLike],
+    baseline: str | None = None,
+    test: str = "randomisation",
+    *,
+    seed: int | np.random.Generator = 0,
+    level: float = 0.05,
+    n_resamples: int = 10_000,
+    ci_resamples: int = 2_000,
+) -> Comparison:
+    """Test every system against the baseline, or every pair where there is none.
+
+    Each pair draws from a generator of its own with the same seed, so that a row's p-value and
+    interval do not change when systems are added. O(pairs * resamples * queries).
+
+    Parameters
+    ----------
+    values : system -> its values of one measure, one a query, all of one length; NaN: left out
+    baseline : a key of `values`; None compares every pair, the earlier system as the baseline
+    test : `randomisation`, `bootstrap`, `paired_t` or `wilcoxon`
+    seed : a seed, or a generator to draw one from
+    level : significance level, in (0, 1); the interval has confidence 1 - level
+    n_resamples, ci_resamples : >= 1, of the test and of the interval
+
+    >>> rows = compare({"bm25": [0.2, 0.4, 0.3], "slam": [0.5, 0.6, 0.4]}).differences
+    >>> [(r.system, r.baseline, round(r.difference, 3), r.wins, r.p_value) for r in rows]
+    [('slam', 'bm25', 0.2, 3, 0.25)]
+    """
+    if test not in TESTS:
+        raise DataError(f"unknown test {test!r}; known tests: {', '.join(TESTS)}")
+    _check_level(level)
+    _check_resamples(n_resamples)
+    _check_resamples(ci_resamples)
+    arrays = {name: _values(v, f"system {name!r}") for name, v in values.items()}
+    pairs = _pairs(arrays, baseline)
+    if isinstance(seed, np.random.Generator):
+        seed = int(seed.integers(2**63))
+    rows = []
+    for name, base in pairs:
+        a, b = _both(arrays[name], arrays[base])
+        if len(a) < 2:
+            raise DataError(
+                f"{name!r} and {base!r} share {len(a)} queries with a value; a test needs "
+                "at least 2"
+            )
+        d = paired_differences(a, b)
+        mean_a, mean_b = math.fsum(a) / len(a), math.fsum(b) / len(b)
+        mean = math.fsum(d) / len(d)
+        low, high = bootstrap_interval(a, b, np.random.default_rng(seed), ci_resamples, level)
+        rows.append(
+            Difference(
+                system=name,
+                baseline=base,
+                mean_system=mean_a,
+                mean_baseline=mean_b,
+                difference=mean,
+                relative=mean / abs(mean_b) if mean_b else math.nan,
+                effect_size=_standardised(d),
+                wins=int((d > 0).sum()),
+                ties=int((d == 0).sum()),
+                losses=int((d < 0).sum()),
+                queries=len(d),
+                p_value=TESTS[test](a, b, np.random.default_rng(seed), n_resamples),
+                p_adjusted=math.nan,
+                ci_low=low,
+                ci_high=high,
+                significant=False,
+            )
+        )
+    adjusted = holm([row.p_value for row in rows]).tolist()
+    return Comparison(
+        tuple(
+            dataclasses.replace(row, p_adjusted=p, significant=p <= level)
+            for row, p in zip(rows, adjusted, strict=True)
+        ),
+        test,
+        level,
+        n_resamples,
+        ci_resamples,
+    )
+
+
+def _pairs(
+    arrays: Mapping[str, NDArray[np.float64]], baseline: str | None
+) -> Sequence[tuple[str, str]]:
+    if len(arrays) < 2:
+        raise DataError(f"a comparison needs at least 2 systems; found {len(arrays)}")
+    lengths = {name: len(v) for name, v in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name!r}: {n:,}" for name, n in lengths.items())
+        raise DataError(f"systems have different numbers of queries ({found}); they must be equal")
+    if baseline is None:
+        return [(later, earlier) for earlier, later in itertools.combinations(arrays, 2)]
+    if baseline not in arrays:
+        raise DataError(f"unknown baseline {baseline!r}; known systems: {', '.join(arrays)}")
+    return [(name, baseline) for name in arrays if name != baseline]
+
+
+def _values(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"values of {name} must be numbers: {error}") from None
+    if array.ndim != 1 or np.isinf(array).any():
+        found = "an infinite one" if array.ndim == 1 else f"shape {array.shape}"
+        raise DataError(f"values of {name} must be finite or NaN, one a query; found {found}")
+    return array
+
+
+def _both(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    known = ~(np.isnan(a) | np.isnan(b))
+    return a[known], b[known]
+
+
+def _share_of_flips(size: NDArray[np.float64], extreme: float) -> float:
+    """Return the share of all 2^n sign patterns with |sum of +-size| >= extreme."""
+    sums = size[:1]  # the first sign can stay: the other half mirrors this one
+    for value in size[1:]:
+        sums = np.concatenate((sums + value, sums - value))
+    return float(np.mean(np.abs(sums) >= extreme))
+
+
+def _standardised(d: NDArray[np.float64]) -> float:
+    """Return mean / sd (n - 1 degrees of freedom): 0 for no difference, +-inf for a constant."""
+    mean = math.fsum(d) / len(d)
+    sd = math.sqrt(math.fsum((d - mean) ** 2) / (len(d) - 1))
+    if sd <= 1e-9 * abs(mean):  # rounding in the values, not a spread
+        return math.copysign(math.inf, mean) if mean else 0.0
+    return mean / sd
+
+
+def _oriented(d: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Sort differences whose mean is not negative: the same draws whatever order or side."""
+    sign = -1.0 if math.fsum(d) < 0 else 1.0
+    return np.sort(sign * d), sign
+
+
+def _resampled_means(
+    d: NDArray[np.float64], rng: np.random.Generator, n_resamples: int
+) -> NDArray[np.float64]:
+    _check_resamples(n_resamples)
+    return np.concatenate(
+        [
+            d[rng.integers(0, len(d), (rows, len(d)), dtype=np.int32)].mean(axis=1)
+            for rows in _blocks(n_resamples, len(d))
+        ]
+    )
+
+
+def _blocks(n_resamples: int, n: int) -> Iterator[int]:
+    """Split resamples into blocks of at most _BLOCK elements (and at least one resample)."""
+    step = max(1, _BLOCK // n)
+    return (min(step, n_resamples - first) for first in range(0, n_resamples, step))
+
+
+def _check_resamples(n: int) -> None:
+    if n < 1:
+        raise DataError(f"the number of resamples must be at least 1; found {n}")
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, such as 0.05; found {level}")

@@ -1,0 +1,39 @@
+"""Saving figures, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rankloop.data.files import replaced_when_done
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DATES: dict[str, dict[str, str | None]] = {
+    "png": {},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+FORMATS = tuple(_DATES)
+"""The formats that :func:`save_figure` writes, named by the file's suffix."""
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as PNG, SVG or PDF, as the suffix says; the same figure gives the same bytes.
+
+    An error leaves what was under `path` untouched.
+    """
+    suffix = Path(path).suffix.lower().lstrip(".")
+    if suffix not in FORMATS:
+        found = f"the suffix '.{suffix}'" if suffix else "no suffix"
+        raise DataError(
+            f"cannot save a figure as {os.fspath(path)}: found {found}, expected one of "
+            + ", ".join(f".{name}" for name in FORMATS)
+        )
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "rankloop"}), replaced_when_done(path) as partial:
+        figure.savefig(partial, format=suffix, metadata=_DATES[suffix])
