@@ -4,6 +4,7 @@
 
 #include "arrays.hpp"
 #include "bind_letor.hpp"
+#include "bind_measures.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,4 +19,5 @@ NB_MODULE(_core, m) {
         },
         "x"_a, "allow_nan"_a = false);
     rankloop::bind_letor(m);
+    rankloop::bind_measures(m);
 }

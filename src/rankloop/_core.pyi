@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any, TypedDict, type_check_only
 
 import numpy as np
@@ -47,3 +48,22 @@ class LetorReader:
     def lines(self) -> int: ...
     @property
     def bytes_read(self) -> int: ...
+
+def rank_rows(
+    scores: NDArray[np.float32] | NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    keys: NDArray[np.int64] | None,
+    threads: int,
+) -> NDArray[np.int64]: ...
+def measure_queries(
+    scores: NDArray[np.float32] | NDArray[np.float64],
+    grades: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    keys: NDArray[np.int64] | None,
+    discounts: NDArray[np.float64],
+    measures: Sequence[tuple[int, int, float, float]],
+    average_ties: bool,
+    ap_by_cutoff: bool,
+    threads: int,
+) -> NDArray[np.float64]: ...

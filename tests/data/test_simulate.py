@@ -87,6 +87,11 @@ def test_separable_by_a_unit_vector_with_the_margin(
     assert simulated.data.X.shape == (20 * n_documents, n_features)
 
 
+def test_rounding_to_float32_does_not_eat_the_margin():
+    simulated = separable(3000, rng(), n_features=2, margin=1e5)
+    assert 1e5 <= margin_of(simulated.data, simulated.weights) < 1e5 + 0.5
+
+
 def test_separable_as_in_the_paper():
     data, w = vars(separable(2000, rng())).values()
     assert (data.sizes == 20).all()
@@ -209,7 +214,6 @@ def test_mslr_like_is_learnable_but_not_linear():
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import Ridge
 
-    train, test = mslr_like(200, rng(0)).data, None
     data = mslr_like(300, rng(0)).data
     train, test = data.select(slice(200)), data.select(slice(200, 300))
     linear = Ridge().fit(np.log1p(np.abs(train.X)), train.y)

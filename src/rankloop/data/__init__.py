@@ -1,1 +1,1 @@
-"""Query-grouped data."""
+"""Data gathered by query: readers, writers, scaling, splits, simulators."""

@@ -90,6 +90,7 @@ def mslr_like(
         raise DataError(
             f"mean_length must be at least 1 and noise at least 0; found {mean_length} and {noise}"
         )
+    check_fits(n_queries, n_features)  # at the least; lengths alone may be too many
     # one stream for each kind of draw: blocks continue where the last one ended
     shape_rng, pilot_rng, length_rng, query_rng, factor_rng, feature_rng, noise_rng = rng.spawn(7)
     columns = _Columns(n_features, shape_rng)

@@ -95,7 +95,7 @@ def predtron_gaussian(
     *,
     n_documents: int = 10,
     n_features: int = 20,
-    noise: float = 0.1,
+    noise: float = 0.3,
     weights: ArrayLike | None = None,
 ) -> Simulated:
     """Simulate documents around m centres, graded by thresholds closer for lower grades.

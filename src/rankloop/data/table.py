@@ -147,6 +147,7 @@ def iter_table(
         seen: set[int | str] = set()
         for table, first in _whole_queries(source, columns, batch_rows):
             part = _build(_memory_source(table), columns, allow_nan, memory_limit, first)
+            del table
             ids = part.query_ids.tolist()
             again = seen.intersection(ids)
             if part.rows is not None or again:
@@ -157,6 +158,7 @@ def iter_table(
                 )
             seen.update(ids)
             yield part
+            del part
 
 
 def to_table(dataset: QueryDataset, layout: Layout = "wide") -> Any:
@@ -314,6 +316,10 @@ class _Columns:
     width: int
     names: tuple[str, ...] | None
 
+    @property
+    def rows_at_once(self) -> int:
+        return max(256, min(8192, 2**21 // max(self.width, 1)))
+
 
 def _resolve(source: _Source, features: str | Sequence[str] | None, *roles: str | None) -> _Columns:
     """Decide what each column is, or say which columns there are."""
@@ -420,9 +426,8 @@ def _build(
         place = np.empty_like(grouping.rows)
         place[grouping.rows] = np.arange(source.n_rows)
     X = np.empty((source.n_rows, columns.width), np.float32)
-    rows_at_once = max(256, min(8192, 2**21 // max(columns.width, 1)))
     done = 0
-    for batch in source.batches(columns.features, rows_at_once) if columns.features else ():
+    for batch in source.batches(columns.features, columns.rows_at_once) if columns.features else ():
         end = done + batch.num_rows
         block = _block(batch, columns, first_row + done, allow_nan)
         X[slice(done, end) if place is None else place[done:end]] = block
@@ -567,7 +572,7 @@ def _whole_queries(
     query = columns.roles["query"]
     held: list[Any] = []
     first = 0
-    for batch in source.batches(names, batch_rows):
+    for batch in source.batches(names, min(batch_rows, columns.rows_at_once)):
         held.append(batch)
         if sum(b.num_rows for b in held) < batch_rows:
             continue
@@ -576,9 +581,11 @@ def _whole_queries(
         ends = np.flatnonzero(qid[1:] != qid[:-1])
         if len(ends):
             end = int(ends[-1]) + 1
-            yield table.slice(0, end), first
-            first += end
             held = table.slice(end).to_batches()
+            ready = [table.slice(0, end)]
+            del table, batch  # what is handed over is not kept here
+            yield ready.pop(), first
+            first += end
     if held:
         yield pa.Table.from_batches(held), first
 

@@ -39,10 +39,11 @@ def plot_summary(summary: Summary) -> Figure:
     """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
-    figure = Figure(figsize=(10, 6.4), dpi=120, layout="constrained", facecolor="white")
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12, wspace=0.03, hspace=0.03)
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12, wspace=0.03, hspace=0.03)
+    figure = Figure(figsize=(10, 6.4), dpi=120, layout=layout, facecolor="white")
     (grades, lengths), (ranges, zeros) = figure.subplots(2, 2)
     figure.suptitle(
         f"{_count(summary.queries, 'query', 'queries')}   "

@@ -1,0 +1,1 @@
+"""What a measure is, how ranks and ties are decided, conventions, comparison."""

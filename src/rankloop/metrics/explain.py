@@ -1,0 +1,98 @@
+"""Why do two tools disagree? One measure under every convention, with the reason for each gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import MeasureError
+from rankloop.metrics.conventions import CONVENTIONS, Convention, as_convention
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from rankloop.data.dataset import QueryDataset
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changing one setting of a convention does to the mean."""
+
+    setting: str
+    meaning: str
+    change: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One convention beside the base; `steps` lead from the base's mean to this one's, in order.
+
+    mean is NaN, and `reason` says why, where the measure does not exist under the convention.
+    """
+
+    convention: str
+    mean: float
+    queries: int
+    left_out: int
+    steps: tuple[Step, ...] = ()
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "convention": self.convention,
+            "mean": None if np.isnan(self.mean) else self.mean,
+            "queries": self.queries,
+            "left_out": self.left_out,
+            "steps": [vars(step) for step in self.steps],
+            "reason": self.reason,
+        }
+
+
+def explain(
+    data: QueryDataset,
+    scores: ArrayLike,
+    measure: str | Measure,
+    base: str | Convention = "standard",
+) -> list[Explanation]:
+    """Measure under the base convention and every other; the base comes first.
+
+    Settings are changed one after the other, in the order in which a convention lists them, so the
+    changes add up to the difference; another order would share it out differently.
+
+    >>> from rankloop.data.dataset import QueryDataset
+    >>> data = QueryDataset.from_arrays(np.zeros((3, 1)), [1, 2, 0], group=[3])
+    >>> letor = explain(data, [3.0, 2.0, 1.0], "nDCG@3")[1]
+    >>> letor.convention, round(letor.mean, 4), [step.meaning for step in letor.steps]
+    ('letor3', 1.0, ['discount 1, 1, then 1/log2(p)', 'no relevant document: scores 0'])
+    """
+    start = as_convention(base)
+    wanted = parse(measure)
+    others = [c for c in CONVENTIONS.values() if c.name != start.name]
+    return [_explain_one(data, scores, wanted, start, end) for end in (start, *others)]
+
+
+def _explain_one(
+    data: QueryDataset, scores: ArrayLike, measure: Measure, start: Convention, end: Convention
+) -> Explanation:
+    try:
+        result = evaluate(data, scores, measure, end).results[0]
+    except MeasureError as error:
+        return Explanation(end.name, float("nan"), 0, 0, reason=str(error))
+    steps = []
+    current = start
+    mean = _mean(data, scores, measure, start)
+    for setting in start.differences(end):
+        current = replace(current, **{setting: getattr(end, setting)})
+        changed = _mean(data, scores, measure, current)
+        steps.append(Step(setting, end.describe(setting), changed - mean))
+        mean = changed
+    return Explanation(end.name, result.mean, result.queries, result.left_out, tuple(steps))
+
+
+def _mean(data: QueryDataset, scores: ArrayLike, measure: Measure, convention: Convention) -> float:
+    return evaluate(data, scores, measure, convention).results[0].mean

@@ -1,0 +1,176 @@
+"""What a measure is: a value that parses and prints, `nDCG@10` or `AP(rel=2)`.
+
+>>> nDCG @ 10
+nDCG@10
+>>> parse("ap(rel=2)@5") == AP(rel=2) @ 5
+True
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from rankloop.exceptions import MeasureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True)
+class Family:
+    """What all measures of one name share.
+
+    code : its number in the compiled core
+    summary : one line
+    parameters : names and defaults; None: decided by the convention
+    ratio : whether it divides by what the best ranking would reach (0/0 without relevant ones)
+    needs_cutoff : whether it means nothing without `@k`
+    """
+
+    code: int
+    summary: str
+    parameters: tuple[tuple[str, float | None], ...] = ()
+    ratio: bool = False
+    takes_cutoff: bool = True
+    needs_cutoff: bool = False
+
+
+_REL = (("rel", None),)
+
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "DCG": Family(0, "sum of gain times discount down the ranking"),
+        "nDCG": Family(1, "DCG divided by that of the best ranking", ratio=True),
+        "AP": Family(2, "mean of precision at each relevant document", _REL, ratio=True),
+        "P": Family(3, "share of relevant documents in the first k", _REL),
+        "R": Family(4, "share of the relevant documents in the first k", _REL, ratio=True),
+        "RR": Family(5, "1 / rank of the first relevant document", _REL, ratio=True),
+        "ERR": Family(6, "expected 1 / rank where a cascading user stops", (("max", 4.0),)),
+        "RBP": Family(
+            7,
+            "share of relevant documents met by a user who goes on with probability p",
+            (*_REL, ("p", 0.8)),
+        ),
+        "Success": Family(
+            8, "1 where a relevant document is in the first k", _REL, needs_cutoff=True
+        ),
+        "PairAcc": Family(
+            9, "share of pairs of unlike grade in order", ratio=True, takes_cutoff=False
+        ),
+    }
+)
+
+_ALIASES = {
+    **{name.lower(): name for name in FAMILIES},
+    "map": "AP",
+    "mrr": "RR",
+    "precision": "P",
+    "recall": "R",
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of one ranked query; higher is better.
+
+    Parameters
+    ----------
+    name : a key of `FAMILIES`
+    cutoff : ranks that count, at least 1; None: all
+    parameters : `(name, value)` pairs that differ from the defaults, sorted by name. `rel`: a
+        document is relevant from this grade on (default: any grade above 0); `p`: persistence of
+        RBP, in (0, 1); `max`: highest grade for ERR.
+    """
+
+    name: str
+    cutoff: int | None = None
+    parameters: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        family = self.family
+        if self.cutoff is not None:
+            if not family.takes_cutoff:
+                raise MeasureError(f"{self.name} takes no cutoff; found @{self.cutoff}")
+            if self.cutoff < 1:
+                raise MeasureError(f"a cutoff must be at least 1; found {self.name}@{self.cutoff}")
+        for key, value in self.parameters:
+            if key not in dict(family.parameters):
+                known = ", ".join(dict(family.parameters)) or "none"
+                raise MeasureError(f"{self.name} has no parameter {key!r}; it has: {known}")
+            if (key == "p" and not 0 < value < 1) or (key != "p" and not value > 0):
+                expected = "between 0 and 1" if key == "p" else "above 0"
+                raise MeasureError(f"{key} of {self.name} must be {expected}; found {value:g}")
+
+    @property
+    def family(self) -> Family:
+        """What measures of this name share."""
+        if self.name not in FAMILIES:
+            raise MeasureError(f"unknown measure {self.name!r}; known: {', '.join(FAMILIES)}")
+        return FAMILIES[self.name]
+
+    def parameter(self, name: str) -> float | None:
+        """Return the parameter's value, or its default."""
+        return dict(self.parameters).get(name, dict(self.family.parameters).get(name))
+
+    def __matmul__(self, cutoff: int) -> Measure:
+        return replace(self, cutoff=cutoff)
+
+    def __call__(self, **parameters: float) -> Measure:
+        """Return the same measure with other parameters, as in `AP(rel=2)`."""
+        merged = {**dict(self.parameters), **{k: float(v) for k, v in parameters.items()}}
+        return replace(self, parameters=tuple(sorted(merged.items())))
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
+        cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
+        return f"{self.name}{f'({inside})' if inside else ''}{cutoff}"
+
+    __repr__ = __str__
+
+
+DCG, nDCG, AP, P, R, RR, ERR, RBP, Success, PairAcc = (Measure(name) for name in FAMILIES)
+
+_FORM = re.compile(r"\s*([A-Za-z]+)\s*(?:\(([^()]*)\))?\s*(?:@\s*(\d+))?\s*")
+
+
+def parse(text: str | Measure) -> Measure:
+    """Read a measure as it prints; names in any case, `MAP` and `MRR` too.
+
+    >>> parse("RBP(p=0.5)"), parse("MAP"), parse("ndcg@10")
+    (RBP(p=0.5), AP, nDCG@10)
+    """
+    if isinstance(text, Measure):
+        return text
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise MeasureError(
+            f"cannot read {text!r} as a measure; write for example nDCG@10 or AP(rel=2)"
+        )
+    name, inside, cutoff = match.groups()
+    if name.lower() not in _ALIASES:
+        raise MeasureError(f"unknown measure {name!r}; known: {', '.join(FAMILIES)}")
+    parameters = {}
+    for item in filter(None, (part.strip() for part in (inside or "").split(","))):
+        key, equals, value = item.partition("=")
+        try:
+            parameters[key.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise MeasureError(f"cannot read {item!r} in {text!r}; write parameters as rel=2")
+    measure = Measure(_ALIASES[name.lower()], int(cutoff) if cutoff else None)
+    return measure(**parameters) if parameters else measure
+
+
+def parse_all(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    """Read one measure or several.
+
+    >>> parse_all(["nDCG@5", AP])
+    (nDCG@5, AP)
+    """
+    if isinstance(measures, str | Measure):
+        return (parse(measures),)
+    return tuple(parse(measure) for measure in measures)
