@@ -1,1 +1,121 @@
-"""Learning to rank that never stops learning."""
+"""Learning to rank that never stops learning.
+
+>>> import rankloop as rl
+>>> data = rl.QueryDataset.from_arrays([[0.1], [0.9], [0.4]], [0, 2, 1], group=[3])
+>>> rl.evaluate(data, data.X[:, 0], rl.nDCG @ 10)["nDCG@10"]
+1.0
+
+Importing the package is light: what is below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rankloop.data.dataset import Query as Query
+    from rankloop.data.dataset import QueryDataset as QueryDataset
+    from rankloop.data.dataset import concat as concat
+    from rankloop.data.formats import read as read
+    from rankloop.data.letor import iter_letor as iter_letor
+    from rankloop.data.letor import read_letor as read_letor
+    from rankloop.data.letor import write_letor as write_letor
+    from rankloop.data.scaling import NoScaling as NoScaling
+    from rankloop.data.scaling import QueryMinMax as QueryMinMax
+    from rankloop.data.scaling import RobustLog as RobustLog
+    from rankloop.data.scaling import Standard as Standard
+    from rankloop.data.splits import QueryKFold as QueryKFold
+    from rankloop.data.splits import k_folds as k_folds
+    from rankloop.data.splits import letor_folds as letor_folds
+    from rankloop.data.splits import random_split as random_split
+    from rankloop.data.summary import summarise as summarise
+    from rankloop.data.table import from_table as from_table
+    from rankloop.data.table import iter_table as iter_table
+    from rankloop.data.table import read_table as read_table
+    from rankloop.data.table import to_table as to_table
+    from rankloop.data.table import write_table as write_table
+    from rankloop.data.trec import read_qrels as read_qrels
+    from rankloop.data.trec import read_run as read_run
+    from rankloop.data.trec import run_from_scores as run_from_scores
+    from rankloop.data.trec import write_qrels as write_qrels
+    from rankloop.data.trec import write_run as write_run
+    from rankloop.exceptions import BadRowsWarning as BadRowsWarning
+    from rankloop.exceptions import DataError as DataError
+    from rankloop.exceptions import MeasureError as MeasureError
+    from rankloop.exceptions import MemoryLimitError as MemoryLimitError
+    from rankloop.exceptions import MissingExtraError as MissingExtraError
+    from rankloop.exceptions import ParseError as ParseError
+    from rankloop.exceptions import RankloopError as RankloopError
+    from rankloop.metrics.comparison import compare as compare
+    from rankloop.metrics.conventions import CONVENTIONS as CONVENTIONS
+    from rankloop.metrics.conventions import Convention as Convention
+    from rankloop.metrics.evaluation import Evaluation as Evaluation
+    from rankloop.metrics.evaluation import Result as Result
+    from rankloop.metrics.evaluation import evaluate as evaluate
+    from rankloop.metrics.explain import explain as explain
+    from rankloop.metrics.measures import AP as AP
+    from rankloop.metrics.measures import DCG as DCG
+    from rankloop.metrics.measures import ERR as ERR
+    from rankloop.metrics.measures import RBP as RBP
+    from rankloop.metrics.measures import RR as RR
+    from rankloop.metrics.measures import Measure as Measure
+    from rankloop.metrics.measures import P as P
+    from rankloop.metrics.measures import PairAcc as PairAcc
+    from rankloop.metrics.measures import R as R
+    from rankloop.metrics.measures import Success as Success
+    from rankloop.metrics.measures import nDCG as nDCG
+    from rankloop.metrics.ranking import rank_order as rank_order
+
+_HOME = {
+    "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
+    "rankloop.data.formats": ("read",),
+    "rankloop.data.letor": ("iter_letor", "read_letor", "write_letor"),
+    "rankloop.data.scaling": ("NoScaling", "QueryMinMax", "RobustLog", "Standard"),
+    "rankloop.data.splits": ("QueryKFold", "k_folds", "letor_folds", "random_split"),
+    "rankloop.data.summary": ("summarise",),
+    "rankloop.data.table": ("from_table", "iter_table", "read_table", "to_table", "write_table"),
+    "rankloop.data.trec": ("read_qrels", "read_run", "run_from_scores", "write_qrels", "write_run"),
+    "rankloop.exceptions": (
+        "BadRowsWarning",
+        "DataError",
+        "MeasureError",
+        "MemoryLimitError",
+        "MissingExtraError",
+        "ParseError",
+        "RankloopError",
+    ),
+    "rankloop.metrics.comparison": ("compare",),
+    "rankloop.metrics.conventions": ("CONVENTIONS", "Convention"),
+    "rankloop.metrics.evaluation": ("Evaluation", "Result", "evaluate"),
+    "rankloop.metrics.explain": ("explain",),
+    "rankloop.metrics.measures": (
+        "AP",
+        "DCG",
+        "ERR",
+        "P",
+        "PairAcc",
+        "R",
+        "RBP",
+        "RR",
+        "Measure",
+        "Success",
+        "nDCG",
+    ),
+    "rankloop.metrics.ranking": ("rank_order",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+__all__ = sorted(_MODULE_OF)
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'rankloop' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -165,11 +165,12 @@ def test_sentinels_are_a_negative_value_among_none():
 
 def test_wide_features():
     rng = np.random.default_rng(2)
-    X = rng.random((50_000, 4)).astype(np.float32)
+    X = rng.random((50_000, 5)).astype(np.float32)
     X[:, 1] *= 4.2e6
     X[7, 2] = 500  # far above 100 times the root mean square
     X[7, 3] = 90
-    s = summarise(dataset(X, feature_names=["a", "b", "c", "d"]))
+    X[:, 4] *= 500
+    s = summarise(dataset(X, feature_names=list("abcde")))
     assert s.wide_features == (1, 2)
     assert any("4.2e+06 (b, c): scale" in note for note in s.notes)
 

@@ -13,11 +13,11 @@ from scipy import stats
 
 from rankloop.exceptions import DataError
 from rankloop.metrics import significance
+from rankloop.metrics.comparison import compare
 from rankloop.metrics.significance import (
     TESTS,
     bootstrap,
     bootstrap_interval,
-    compare,
     effect_size,
     holm,
     paired_differences,

@@ -17,6 +17,7 @@ from rankloop.data.validation import (
     check_length,
     column_names,
 )
+from rankloop.data.words import count
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -216,9 +217,6 @@ class QueryDataset:
         return (self.query(q) for q in range(self.n_queries))
 
     def __repr__(self) -> str:
-        def count(n: int, one: str, many: str) -> str:
-            return f"{n:,} {one if n == 1 else many}"
-
         grades = f", grades {self.y.min():g} to {self.y.max():g}" if len(self.y) else ""
         return (
             f"QueryDataset({count(self.n_queries, 'query', 'queries')}, "

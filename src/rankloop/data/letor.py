@@ -26,7 +26,7 @@ from rankloop.data.memory import available_memory, parse_size, show_size
 from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
     from numpy.typing import NDArray
@@ -78,7 +78,7 @@ def read_letor(
     memory_limit: int | str | None = None,
     **options: Any,
 ) -> QueryDataset:
-    """Read LETOR text files into one data set; rows of a query may stand anywhere in them.
+    r"""Read LETOR text files into one data set; rows of a query may stand anywhere in them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def read_letor(
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "train.txt")
-    ...     _ = path.write_text("2 qid:10 1:0.5 #docid = D1\\n0 qid:10 2:0.25 #docid = D2\\n")
+    ...     _ = path.write_text("2 qid:10 1:0.5 #docid = D1\n0 qid:10 2:0.25 #docid = D2\n")
     ...     data = read_letor(path)
     >>> data
     QueryDataset(1 query, 2 documents, 2 features, grades 0 to 2)
@@ -133,7 +133,7 @@ def iter_letor(
 
     Parameters
     ----------
-    path : file, plain or compressed, with query ids; `-` is standard input, which is read as it comes
+    path : file, plain or compressed, with query ids; `-` is standard input, read as it comes
     memory_limit : what reading and one batch may take together, besides what Python takes anyway
     progress : called after each batch with the share of the file that has been read
     options : see :class:`LetorOptions`
@@ -159,18 +159,24 @@ def iter_letor(
 
 
 def write_letor(
-    dataset: QueryDataset, path: PathLike, *, zero_based: bool = False, sparse: bool = False
+    data: QueryDataset | Iterable[QueryDataset],
+    path: PathLike,
+    *,
+    zero_based: bool = False,
+    sparse: bool = False,
 ) -> None:
-    """Write LETOR text, in the caller's row order; reading it back gives the same data, bit for bit.
+    """Write LETOR text, in the caller's row order; it reads back as the same data, bit for bit.
 
     Parameters
     ----------
+    data : a data set, or several to write one after the other
     path : file, compressed where it ends in .gz, .xz or .zst; `-` is standard output
     sparse : leave features that are 0 out
     """
     with open_output(path) as out:
-        for text in letor_lines(dataset, zero_based=zero_based, sparse=sparse):
-            out.write(text)
+        for part in [data] if isinstance(data, QueryDataset) else data:
+            for text in letor_lines(part, zero_based=zero_based, sparse=sparse):
+                out.write(text)
 
 
 def letor_lines(
@@ -268,7 +274,9 @@ def _read_one(
         rows = _take(name, reader, sys.maxsize, options)
         lines = reader.lines
     if not len(rows.y):
-        found = "the file is empty" if lines == 0 else f"none of its {lines:,} lines is a usable row"
+        found = (
+            "the file is empty" if lines == 0 else f"none of its {lines:,} lines is a usable row"
+        )
         raise ParseError(name, None, f"{found}; expected rows such as '2 qid:10 1:0.5 2:0.25'")
     return rows.dataset(name, query_file)
 

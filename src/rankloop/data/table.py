@@ -8,6 +8,7 @@ writes, `read_table` reads back exactly.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections import Counter
@@ -25,7 +26,7 @@ from rankloop.data.memory import check_fits
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -182,21 +183,33 @@ def to_table(dataset: QueryDataset, layout: Layout = "wide") -> Any:
 
 
 def write_table(
-    dataset: QueryDataset, path: str | os.PathLike[str], layout: Layout = "wide"
+    data: QueryDataset | Iterable[QueryDataset],
+    path: str | os.PathLike[str],
+    layout: Layout = "wide",
+    *,
+    format: Literal["parquet", "arrow"] | None = None,  # noqa: A002 - what users call it
 ) -> None:
-    """Write a Parquet (`.parquet`, `.pq`) or Arrow (`.arrow`, `.feather`, `.ipc`) file.
+    """Write a Parquet or Arrow file, whole or not at all, in row groups of about 64 MB.
 
-    Written in row groups of about 64 MB; the file appears whole or not at all. Rows and `layout`
-    as in :func:`to_table`.
+    Parameters
+    ----------
+    data : a data set, or several with the same columns to write one after the other
+    path : the file; rows in the caller's order, as in :func:`to_table`
+    layout : as in :func:`to_table`
+    format : None: as the suffix says, `.parquet` or `.pq`, `.arrow`, `.feather` or `.ipc`
     """
     pa = _arrow()
-    suffix = Path(path).suffix.lower()
+    suffix = f".{format}" if format else Path(path).suffix.lower()
     if suffix not in PARQUET_SUFFIXES + ARROW_SUFFIXES:
         raise DataError(
             f"cannot tell the format of {os.fspath(path)!r}; end its name in "
-            f"{', '.join(PARQUET_SUFFIXES + ARROW_SUFFIXES)}"
+            f"{', '.join(PARQUET_SUFFIXES + ARROW_SUFFIXES)}, or pass format='parquet' or 'arrow'"
         )
-    schema = _schema(dataset, layout)
+    parts = iter([data] if isinstance(data, QueryDataset) else data)
+    first = next(parts, None)
+    if first is None:
+        raise DataError("there is no data set to write; give at least one")
+    schema = _schema(first, layout)
     with replaced_when_done(path) as partial, contextlib.ExitStack() as stack:
         if suffix in PARQUET_SUFFIXES:
             import pyarrow.parquet as pq
@@ -209,8 +222,14 @@ def write_table(
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             sink = stack.enter_context(pa.OSFile(str(partial), "wb"))
             writer = stack.enter_context(pa.ipc.new_file(sink, schema, options=options))
-        for batch in _slices(dataset, schema):
-            writer.write_batch(batch)
+        for i, part in enumerate(itertools.chain([first], parts)):
+            if not _schema(part, layout).equals(schema, check_metadata=True):
+                raise DataError(
+                    f"data set {i} has other columns than the first: {_differ(part, first)}; write "
+                    "them to files of their own, or join them with concat"
+                )
+            for batch in _slices(part, schema):
+                writer.write_batch(batch)
 
 
 # --- sources: what can be read more than once, some columns at a time ---
@@ -471,7 +490,7 @@ def _one_a_query(
 def _read_roles(source: _Source, roles: dict[str, str], first_row: int) -> dict[str, NDArray[Any]]:
     pa = _arrow()
     parts = {
-        role: [_role_values(pa.array([], source.schema.field(name).type), role, name, 0)]
+        role: [_role_values(pa.nulls(0, source.schema.field(name).type), role, name, 0)]
         for role, name in roles.items()
     }
     row = first_row
@@ -486,7 +505,9 @@ def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
     """Convert ids, grades or weights whose first row is `row`; each value is there and fits."""
     pa = _arrow()
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        words = array.dictionary  # of polars: views, which `take` does not know
+        words = words.cast(pa.string()) if words.type == pa.string_view() else words
+        array = words.take(array.indices)
     if array.null_count:
         null = row + array.is_null().to_numpy(zero_copy_only=False).argmax()
         raise DataError(f"{name!r} is null in row {null}; every row needs its {role}")
@@ -593,21 +614,35 @@ def _whole_queries(
 # --- from a data set to columns ---
 
 
+def _role_columns(dataset: QueryDataset) -> list[tuple[str, NDArray[Any], bool]]:
+    """List the columns besides the features: name, values, whether one a query."""
+    columns = [
+        ("label", dataset.y, False),
+        ("query", dataset.query_ids, True),
+        ("doc_id", dataset.doc_ids, False),
+        ("doc_weight", dataset.doc_weights, False),
+        ("query_weight", dataset.query_weights, True),
+    ]
+    return [(_WRITTEN[role], v, by_query) for role, v, by_query in columns if v is not None]
+
+
+def _differ(a: QueryDataset, b: QueryDataset) -> str:
+    def told(data: QueryDataset) -> str:
+        roles = (f"{name} ({v.dtype.name})" for name, v, _ in _role_columns(data))
+        names = "" if data.feature_names is None else f" named {_show(data.feature_names)}"
+        return f"{', '.join(roles)}, {data.n_features} features{names}"
+
+    return f"{told(a)}; not {told(b)}"
+
+
 def _schema(dataset: QueryDataset, layout: Layout) -> Any:
     pa = _arrow()
     if layout not in ("wide", "list"):
         raise DataError(f"layout must be 'wide' or 'list'; found {layout!r}")
-    text = dataset.query_ids.dtype == TEXT
     fields = [
-        (_WRITTEN["label"], pa.float64()),
-        (_WRITTEN["query"], pa.string() if text else pa.int64()),
+        (name, pa.string() if values.dtype == TEXT else pa.from_numpy_dtype(values.dtype))
+        for name, values, _ in _role_columns(dataset)
     ]
-    if dataset.doc_ids is not None:
-        fields.append((_WRITTEN["doc_id"], pa.string()))
-    if dataset.doc_weights is not None:
-        fields.append((_WRITTEN["doc_weight"], pa.float64()))
-    if dataset.query_weights is not None:
-        fields.append((_WRITTEN["query_weight"], pa.float64()))
     d = dataset.n_features
     names = _numbered(d) if dataset.feature_names is None else list(dataset.feature_names)
     note: dict[str, Any] = {"unnamed": dataset.feature_names is None}
@@ -630,26 +665,20 @@ def _slices(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
     """Record batches in the caller's row order, so many rows at once that memory stays bounded."""
     pa = _arrow()
     n, d = dataset.X.shape
-    place = None if dataset.rows is None else dataset.in_row_order(np.arange(n))
+    place = dataset.in_row_order(np.arange(n))
     query_of = np.repeat(np.arange(len(dataset)), dataset.sizes)
     step = max(1, min(2**20, _SLICE_BYTES // (4 * d + 64)))
     for first in range(0, n, step):
-        rows: Any = slice(first, min(first + step, n))
-        if place is not None:
-            rows = place[rows]
-        X, queries = dataset.X[rows], query_of[rows]
-        columns = [dataset.y[rows], dataset.query_ids[queries]]
-        if dataset.doc_ids is not None:
-            columns.append(dataset.doc_ids[rows])
-        if dataset.doc_weights is not None:
-            columns.append(dataset.doc_weights[rows])
-        if dataset.query_weights is not None:
-            columns.append(dataset.query_weights[queries])
-        arrays = [pa.array(c.tolist() if c.dtype == TEXT else c) for c in columns]
-        if not _is_list(schema.field(-1).type):
-            arrays += [pa.array(np.ascontiguousarray(X[:, j])) for j in range(d)]
-        else:
+        rows = place[first : first + step]
+        X = dataset.X[rows]
+        arrays = []
+        for _, values, by_query in _role_columns(dataset):
+            part = values[query_of[rows] if by_query else rows]
+            arrays.append(
+                pa.array(part.tolist(), pa.string()) if part.dtype == TEXT else pa.array(part)
+            )
+        if _is_list(schema.field(len(schema) - 1).type):
             arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), d))
-        yield pa.record_batch(
-            [a.cast(f.type) for a, f in zip(arrays, schema, strict=True)], schema=schema
-        )
+        else:
+            arrays += [pa.array(np.ascontiguousarray(X[:, j])) for j in range(d)]
+        yield pa.record_batch(arrays, schema=schema)

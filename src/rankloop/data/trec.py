@@ -17,7 +17,7 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.files import open_input, open_output
-from rankloop.data.grouping import TEXT, as_ids, ids_from_text
+from rankloop.data.grouping import TEXT, as_ids, group_by_id, ids_from_text
 from rankloop.data.validation import as_text, check_length
 from rankloop.exceptions import DataError, ParseError
 
@@ -151,8 +151,8 @@ def join(qrels: Qrels, run: Run) -> Joined:
 
     Examples
     --------
-    >>> qrels = Qrels(np.array([1, 1]), np.array(["a", "b"]), np.array([2.0, 0.0]))
-    >>> run = Run(np.array([1, 1, 2]), np.array(["c", "a", "a"]), np.array([3.0, 1.0, 1.0]))
+    >>> qrels = Qrels([1, 1], ["a", "b"], [2, 0])
+    >>> run = Run([1, 1, 2], ["c", "a", "a"], [3, 1, 1])
     >>> joined = join(qrels, run)
     >>> joined.dataset.doc_ids.tolist(), joined.dataset.y.tolist(), joined.scores.tolist()
     (['c', 'a', 'b'], [-1.0, 2.0, 0.0], [3.0, 1.0, -inf])
@@ -227,6 +227,22 @@ def run_from_scores(dataset: QueryDataset, scores: ArrayLike, tag: str = "ranklo
     order = np.lexsort((-values, np.repeat(np.arange(len(dataset)), dataset.sizes)))
     order = order[values[order] != -np.inf]
     return Run(dataset.qid[order], _doc_ids(dataset)[order], values[order], tag)
+
+
+def dataset_from_qrels(qrels: Qrels) -> QueryDataset:
+    """Return the judged documents as a data set without features.
+
+    Examples
+    --------
+    >>> dataset_from_qrels(Qrels([1, 1], ["a", "b"], [2, 0]))
+    QueryDataset(1 query, 2 documents, 0 features, grades 0 to 2)
+    """
+    return QueryDataset.from_grouping(
+        np.empty((len(qrels), 0), np.float32),
+        qrels.grades,
+        group_by_id(qrels.query_ids),
+        doc_ids=qrels.doc_ids,
+    )
 
 
 def qrels_from_dataset(dataset: QueryDataset) -> Qrels:

@@ -9,37 +9,19 @@ Results do not depend on the order of the queries, nor (but for the sign) of the
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
     Test = Callable[[ArrayLike, ArrayLike, np.random.Generator, int], float]
-
-__all__ = [
-    "TESTS",
-    "Comparison",
-    "Difference",
-    "bootstrap",
-    "bootstrap_interval",
-    "compare",
-    "effect_size",
-    "holm",
-    "paired_differences",
-    "paired_t",
-    "randomisation",
-    "wilcoxon",
-]
 
 _ROUNDING = 1e-12
 _EXACT = 16  # up to 2^15 sign patterns are enumerated
@@ -52,13 +34,13 @@ def paired_differences(system: ArrayLike, baseline: ArrayLike) -> NDArray[np.flo
     >>> paired_differences([0.5, 0.1 + 0.2, np.nan], [0.25, 0.3, 1.0]).tolist()
     [0.25, 0.0]
     """
-    a, b = _values(system, "system"), _values(baseline, "baseline")
+    a, b = values_of(system, "system"), values_of(baseline, "baseline")
     if len(a) != len(b):
         raise DataError(
             f"the two systems have {len(a):,} and {len(b):,} values; paired tests need one value "
             "a query from both, in the same order"
         )
-    a, b = _both(a, b)
+    a, b = both(a, b)
     if len(a) < 2:
         raise DataError(f"{len(a)} queries have a value in both systems; a test needs at least 2")
     d = a - b
@@ -77,7 +59,7 @@ def paired_t(system: ArrayLike, baseline: ArrayLike) -> float:
     from scipy.special import stdtr
 
     d = paired_differences(system, baseline)
-    d_z = _standardised(d)
+    d_z = standardised(d)
     if math.isinf(d_z):
         return 0.0
     return float(2.0 * stdtr(len(d) - 1, -abs(d_z) * math.sqrt(len(d))))
@@ -120,7 +102,7 @@ def randomisation(
     >>> randomisation([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], np.random.default_rng(0))
     0.25
     """
-    _check_resamples(n_resamples)
+    check_resamples(n_resamples)
     d = paired_differences(system, baseline)
     size = np.sort(np.abs(d[d != 0]))  # flips make the signs, so order and side do not matter
     total = math.fsum(size)
@@ -167,7 +149,7 @@ def bootstrap_interval(
     >>> bootstrap_interval([1.0, 2.0], [0.5, 1.5], np.random.default_rng(0))
     (0.5, 0.5)
     """
-    _check_level(level)
+    check_level(level)
     d, sign = _oriented(paired_differences(system, baseline))
     means = sign * _resampled_means(d, rng, n_resamples)
     low, high = np.quantile(means, [level / 2, 1 - level / 2])
@@ -195,7 +177,7 @@ def effect_size(system: ArrayLike, baseline: ArrayLike) -> float:
     >>> effect_size([3.0, 5.0, 4.0], [1.0, 2.0, 3.0])
     2.0
     """
-    return _standardised(paired_differences(system, baseline))
+    return standardised(paired_differences(system, baseline))
 
 
 TESTS: dict[str, Test] = {
@@ -207,152 +189,8 @@ TESTS: dict[str, Test] = {
 """The tests that :func:`compare` knows, by name."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One system against one baseline, over the queries that both have.
-
-    relative is difference / |mean_baseline|, NaN where that is 0; effect_size is Cohen's d_z;
-    p_adjusted is Holm's over all rows of the comparison, and significant means p_adjusted <= level.
-    """
-
-    system: str
-    baseline: str
-    mean_system: float
-    mean_baseline: float
-    difference: float
-    relative: float
-    effect_size: float
-    wins: int
-    ties: int
-    losses: int
-    queries: int
-    p_value: float
-    p_adjusted: float
-    ci_low: float
-    ci_high: float
-    significant: bool
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Every tested difference, with how it was tested."""
-
-    differences: tuple[Difference, ...]
-    test: str
-    level: float
-    n_resamples: int
-    ci_resamples: int
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dict a difference, of plain types; a number that is not finite is None."""
-        return [
-            {
-                key: None if isinstance(value, float) and not math.isfinite(value) else value
-                for key, value in dataclasses.asdict(row).items()
-            }
-            for row in self.differences
-        ]
-
-
-def compare(
-    values: Mapping[str, ArrayLike],
-    baseline: str | None = None,
-    test: str = "randomisation",
-    *,
-    seed: int | np.random.Generator = 0,
-    level: float = 0.05,
-    n_resamples: int = 10_000,
-    ci_resamples: int = 2_000,
-) -> Comparison:
-    """Test every system against the baseline, or every pair where there is none.
-
-    Each pair draws from a generator of its own with the same seed, so that a row's p-value and
-    interval do not change when systems are added. O(pairs * resamples * queries).
-
-    Parameters
-    ----------
-    values : system -> its values of one measure, one a query, all of one length; NaN: left out
-    baseline : a key of `values`; None compares every pair, the earlier system as the baseline
-    test : `randomisation`, `bootstrap`, `paired_t` or `wilcoxon`
-    seed : a seed, or a generator to draw one from
-    level : significance level, in (0, 1); the interval has confidence 1 - level
-    n_resamples, ci_resamples : >= 1, of the test and of the interval
-
-    >>> rows = compare({"bm25": [0.2, 0.4, 0.3], "slam": [0.5, 0.6, 0.4]}).differences
-    >>> [(r.system, r.baseline, round(r.difference, 3), r.wins, r.p_value) for r in rows]
-    [('slam', 'bm25', 0.2, 3, 0.25)]
-    """
-    if test not in TESTS:
-        raise DataError(f"unknown test {test!r}; known tests: {', '.join(TESTS)}")
-    _check_level(level)
-    _check_resamples(n_resamples)
-    _check_resamples(ci_resamples)
-    arrays = {name: _values(v, f"system {name!r}") for name, v in values.items()}
-    pairs = _pairs(arrays, baseline)
-    if isinstance(seed, np.random.Generator):
-        seed = int(seed.integers(2**63))
-    rows = []
-    for name, base in pairs:
-        a, b = _both(arrays[name], arrays[base])
-        if len(a) < 2:
-            raise DataError(
-                f"{name!r} and {base!r} share {len(a)} queries with a value; a test needs "
-                "at least 2"
-            )
-        d = paired_differences(a, b)
-        mean_a, mean_b = math.fsum(a) / len(a), math.fsum(b) / len(b)
-        mean = math.fsum(d) / len(d)
-        low, high = bootstrap_interval(a, b, np.random.default_rng(seed), ci_resamples, level)
-        rows.append(
-            Difference(
-                system=name,
-                baseline=base,
-                mean_system=mean_a,
-                mean_baseline=mean_b,
-                difference=mean,
-                relative=mean / abs(mean_b) if mean_b else math.nan,
-                effect_size=_standardised(d),
-                wins=int((d > 0).sum()),
-                ties=int((d == 0).sum()),
-                losses=int((d < 0).sum()),
-                queries=len(d),
-                p_value=TESTS[test](a, b, np.random.default_rng(seed), n_resamples),
-                p_adjusted=math.nan,
-                ci_low=low,
-                ci_high=high,
-                significant=False,
-            )
-        )
-    adjusted = holm([row.p_value for row in rows]).tolist()
-    return Comparison(
-        tuple(
-            dataclasses.replace(row, p_adjusted=p, significant=p <= level)
-            for row, p in zip(rows, adjusted, strict=True)
-        ),
-        test,
-        level,
-        n_resamples,
-        ci_resamples,
-    )
-
-
-def _pairs(
-    arrays: Mapping[str, NDArray[np.float64]], baseline: str | None
-) -> Sequence[tuple[str, str]]:
-    if len(arrays) < 2:
-        raise DataError(f"a comparison needs at least 2 systems; found {len(arrays)}")
-    lengths = {name: len(v) for name, v in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name!r}: {n:,}" for name, n in lengths.items())
-        raise DataError(f"systems have different numbers of queries ({found}); they must be equal")
-    if baseline is None:
-        return [(later, earlier) for earlier, later in itertools.combinations(arrays, 2)]
-    if baseline not in arrays:
-        raise DataError(f"unknown baseline {baseline!r}; known systems: {', '.join(arrays)}")
-    return [(name, baseline) for name in arrays if name != baseline]
-
-
-def _values(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def values_of(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return one system's values as an array, or say what is wrong with them."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -363,9 +201,10 @@ def _values(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
-def _both(
+def both(
     a: NDArray[np.float64], b: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Keep the queries for which both systems have a value."""
     known = ~(np.isnan(a) | np.isnan(b))
     return a[known], b[known]
 
@@ -378,7 +217,7 @@ def _share_of_flips(size: NDArray[np.float64], extreme: float) -> float:
     return float(np.mean(np.abs(sums) >= extreme))
 
 
-def _standardised(d: NDArray[np.float64]) -> float:
+def standardised(d: NDArray[np.float64]) -> float:
     """Return mean / sd (n - 1 degrees of freedom): 0 for no difference, +-inf for a constant."""
     mean = math.fsum(d) / len(d)
     sd = math.sqrt(math.fsum((d - mean) ** 2) / (len(d) - 1))
@@ -396,7 +235,7 @@ def _oriented(d: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 def _resampled_means(
     d: NDArray[np.float64], rng: np.random.Generator, n_resamples: int
 ) -> NDArray[np.float64]:
-    _check_resamples(n_resamples)
+    check_resamples(n_resamples)
     return np.concatenate(
         [
             d[rng.integers(0, len(d), (rows, len(d)), dtype=np.int32)].mean(axis=1)
@@ -411,11 +250,13 @@ def _blocks(n_resamples: int, n: int) -> Iterator[int]:
     return (min(step, n_resamples - first) for first in range(0, n_resamples, step))
 
 
-def _check_resamples(n: int) -> None:
+def check_resamples(n: int) -> None:
+    """Raise unless there is at least one resample."""
     if n < 1:
         raise DataError(f"the number of resamples must be at least 1; found {n}")
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Raise unless the significance level lies between 0 and 1."""
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, such as 0.05; found {level}")

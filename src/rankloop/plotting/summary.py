@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.data.words import count
 from rankloop.exceptions import MissingExtraError
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ def plot_summary(summary: Summary) -> Figure:
     figure = Figure(figsize=(10, 6.4), dpi=120, layout=layout, facecolor="white")
     (grades, lengths), (ranges, zeros) = figure.subplots(2, 2)
     figure.suptitle(
-        f"{_count(summary.queries, 'query', 'queries')}   "
-        f"{_count(summary.documents, 'document', 'documents')}   "
-        f"{_count(summary.features, 'feature', 'features')}",
+        f"{count(summary.queries, 'query', 'queries')}   "
+        f"{count(summary.documents, 'document', 'documents')}   "
+        f"{count(summary.features, 'feature', 'features')}",
         x=0.015,
         ha="left",
         fontsize=12,
@@ -184,7 +185,3 @@ def _thousands(count: float, _: object = None) -> str:
 
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 or share == 0 else "<1%"
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

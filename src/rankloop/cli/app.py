@@ -1,0 +1,35 @@
+"""The application: its commands, in the order in which people meet them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rankloop.cli import compare_runs, convert, evaluate, inspect, simulate
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def rankloop(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Learning to rank that never stops learning."""
+    if version:
+        from importlib.metadata import version as version_of
+
+        typer.echo(f"rankloop {version_of('rankloop')}")
+        raise typer.Exit
+
+
+app.command("inspect")(inspect.inspect)
+app.command("evaluate")(evaluate.evaluate)
+app.command("compare-runs")(compare_runs.compare_runs)
+app.command("convert")(convert.convert)
+app.command("simulate")(simulate.simulate)

@@ -1,0 +1,100 @@
+"""`rankloop evaluate`: measure a ranking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankloop.cli import options as o
+from rankloop.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.metrics.evaluation import Result
+
+
+def evaluate(
+    data: o.Data,
+    scores: Annotated[
+        Path | None,
+        typer.Option("--scores", help="Text file: one score a line, in the data's row order."),
+    ] = None,
+    run: Annotated[Path | None, typer.Option("--run", help="TREC run file.")] = None,
+    metric: o.Metrics = ["nDCG@10"],
+    convention: o.Conventions = ["standard"],
+    per_query: Annotated[bool, typer.Option("--per-query", help="Show every query.")] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show each measure under every convention, with reasons."),
+    ] = False,
+    format: o.Format = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    json: o.Json = False,
+) -> None:
+    """Measure a ranking against judged data."""
+    from rankloop.cli.systems import read_system
+    from rankloop.data.formats import read
+    from rankloop.metrics.evaluation import evaluate as measure
+
+    given = [path for path in (scores, run) if path is not None]
+    if len(given) != 1:
+        raise typer.BadParameter("give one ranking: either --scores FILE or --run FILE")
+    judged = read(*data, format=format, **o.letor_options(skip_bad_rows=skip_bad_rows))
+    system = read_system(judged, given[0], is_run=run is not None)
+    if explain:
+        _explain(system.data, system.scores, metric, convention[0], json)
+        return
+    results = [
+        result
+        for name in convention
+        for result in measure(system.data, system.scores, metric, name)
+    ]
+    if json:
+        print_json([_as_dict(result, system.data, per_query) for result in results])
+        return
+    if per_query:
+        columns = ["query", *(f"{r.measure} ({r.convention})" for r in results)]
+        values = zip(system.data.query_ids, *(r.values for r in results), strict=True)
+        print_table(columns, ([str(row[0]), *map(float, row[1:])] for row in values))
+    rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
+    print_table(["measure", "convention", "mean", "queries", "left out"], rows)
+    for note in system.notes:
+        typer.echo(note)
+
+
+def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, Any]:
+    row = result.to_dict()
+    if per_query:
+        row["per_query"] = [
+            {"query": query, "value": None if value != value else value}
+            for query, value in zip(data.query_ids.tolist(), result.values.tolist(), strict=True)
+        ]
+    return row
+
+
+def _explain(data: QueryDataset, scores: Any, metrics: list[str], base: str, json: bool) -> None:
+    from rankloop.metrics.explain import explain
+
+    found = {name: explain(data, scores, name, base) for name in metrics}
+    if json:
+        print_json(
+            [{"metric": m, **row.to_dict()} for m, explained in found.items() for row in explained]
+        )
+        return
+    for name, explained in found.items():
+        rows = []
+        for row in explained:
+            steps = [f"{step.change:+.4f}  {step.meaning}" for step in row.steps]
+            rows.append(
+                [
+                    row.convention,
+                    row.mean,
+                    row.queries,
+                    row.left_out,
+                    row.reason or "\n".join(steps),
+                ]
+            )
+        title = f"{name}: {base} first; each step adds to its mean"
+        print_table(["convention", "mean", "queries", "left out", "why"], rows, title)

@@ -1,0 +1,60 @@
+"""What commands print: tables for people, JSON for machines, progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
+) -> None:
+    """Print a table; columns that hold numbers are set to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    cells = [[cell(value) for value in row] for row in rows]
+    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for i, column in enumerate(table.columns):
+        shown = [row[i].strip("*+-%~ ").replace(",", "") for row in cells if row[i]]
+        if shown and all(text.replace(".", "", 1).replace("e-", "", 1).isdigit() for text in shown):
+            column.justify = "right"
+        if i == 0:
+            column.overflow = "fold"
+    for row in cells:
+        table.add_row(*row)
+    console = Console()
+    if not console.is_terminal:  # a pipe has no width: cut nothing
+        console.width = max(80, console.measure(table).maximum)
+    console.print(table)
+
+
+def cell(value: object) -> str:
+    """Show one value as people read it."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
+    """Show the share of the work done, on a terminal; elsewhere nothing."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
