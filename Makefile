@@ -27,11 +27,10 @@ test: install   ## run the tests and the examples in docstrings
 	$(BIN)/python -m pytest -n auto tests
 	$(BIN)/python -m pytest -n auto --doctest-modules src/rankloop README.md docs --doctest-glob='*.md'
 
-check: install  ## lint, format, types, stubs and the direction of imports
+check: install  ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest rankloop._core
 	$(BIN)/lint-imports
 
 format: install ## rewrite the code in our format

@@ -86,7 +86,7 @@ def _explain(data: QueryDataset, scores: Any, metrics: list[str], base: str, jso
     for name, explained in found.items():
         rows = []
         for row in explained:
-            steps = [f"{step.change:+.4f}  {step.meaning}" for step in row.steps]
+            steps = [f"{step.change:+.4f}  {step.meaning}" for step in row.steps if step.change]
             rows.append(
                 [
                     row.convention,

@@ -25,7 +25,10 @@ def print_table(
     from rich.table import Table
 
     cells = [[cell(value) for value in row] for row in rows]
-    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    headed = any(columns)
+    table = Table(
+        *columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=headed
+    )
     for i, column in enumerate(table.columns):
         shown = [row[i].strip("*+-%~ ").replace(",", "") for row in cells if row[i]]
         if shown and all(text.replace(".", "", 1).replace("e-", "", 1).isdigit() for text in shown):
@@ -36,7 +39,7 @@ def print_table(
         table.add_row(*row)
     console = Console()
     if not console.is_terminal:  # a pipe has no width: cut nothing
-        console.width = max(80, console.measure(table).maximum)
+        console = Console(width=1000)
     console.print(table)
 
 

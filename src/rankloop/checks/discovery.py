@@ -1,0 +1,85 @@
+"""Finding what there is to check, and the checks for it."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from rankloop.checks import learners, losses, measures
+from rankloop.checks.contracts import Learner, Loss, OnlineLearner
+from rankloop.metrics.measures import FAMILIES, Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Check = Callable[[Any], None]
+
+
+def discover() -> Iterator[Any]:
+    """Give every measure, loss and learner of the package, made with its defaults."""
+    for name, family in FAMILIES.items():
+        yield Measure(name, 10 if family.takes_cutoff else None)
+    for package in ("rankloop.losses", "rankloop.learners"):
+        for kind in _classes(package):
+            yield kind()
+
+
+def checks_for(subject: Any) -> list[Check]:
+    """List the checks that apply to a measure, a loss or a learner."""
+    modules = []
+    if isinstance(subject, Measure):
+        modules.append(measures)
+    elif isinstance(subject, Learner):
+        modules.append(learners)
+    elif isinstance(subject, Loss):
+        modules.append(losses)
+    else:
+        raise TypeError(
+            f"{subject!r} is neither a measure nor a loss (value, gradient, smooth, convex) nor a "
+            "learner (fit, predict)"
+        )
+    found = [
+        function
+        for module in modules
+        for name, function in vars(module).items()
+        if name.startswith("check_")
+    ]
+    if not isinstance(subject, OnlineLearner):
+        found = [function for function in found if not getattr(function, "online", False)]
+    return found
+
+
+def check(subject: Any) -> None:
+    """Run every check that applies; the first that fails raises AssertionError.
+
+    >>> from rankloop.metrics.measures import nDCG
+    >>> check(nDCG @ 10)
+    """
+    for function in checks_for(subject):
+        function(subject)
+
+
+def all_checks() -> list[tuple[Any, Check]]:
+    """List every subject of the package with every check that applies to it."""
+    return [(subject, function) for subject in discover() for function in checks_for(subject)]
+
+
+def _classes(package: str) -> Iterator[type]:
+    """Give the public classes defined in a package that are losses or learners."""
+    if find_spec(package) is None:
+        return
+    root = import_module(package)
+    for info in pkgutil.walk_packages(root.__path__, f"{package}."):
+        module = import_module(info.name)
+        for name, kind in inspect.getmembers(module, inspect.isclass):
+            mine = kind.__module__ == info.name and not name.startswith("_")
+            if mine and not inspect.isabstract(kind) and _is_subject(kind):
+                yield kind
+
+
+def _is_subject(kind: type) -> bool:
+    has = [hasattr(kind, name) for name in ("fit", "predict")]
+    return all(has) or all(hasattr(kind, name) for name in ("value", "gradient"))
