@@ -102,7 +102,8 @@ _decimals = st.builds(
     _digits,
     st.just("."),
     st.just("") | _digits,
-    st.just("") | st.builds("{}{}".format, st.sampled_from(["e", "E", "e+", "e-"]), st.integers(0, 60)),
+    st.just("")
+    | st.builds("{}{}".format, st.sampled_from(["e", "E", "e+", "e-"]), st.integers(0, 60)),
 )
 decimals = st.one_of(
     st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
@@ -117,9 +118,12 @@ decimals = st.one_of(
 """The text of a number that float32 can hold."""
 
 _special = st.sampled_from(
-    ["NULL", "0", "-0", "-0.0", "+3", "007", "00.50", "1e-45", "7e-46", "1.4e-45", "1e-400", ".5"]
-    + ["5.", "1.79769e+308", "1.797693134862315708e+308", "1e0", "1E2", "0e999", "3.4028235e38"]
-    + ["-1e-38", "1.17549435e-38", "1.00000005960464477539062", "1.000000059604644775390626"]
+    [
+        *("NULL", "0", "-0", "-0.0", "+3", "007", "00.50", ".5", "5.", "1e0", "1E2", "0e999"),
+        *("1e-45", "7e-46", "1.4e-45", "1e-400", "-1e-38", "1.17549435e-38", "3.4028235e38"),
+        *("1.79769e+308", "1.797693134862315708e+308"),
+        *("1.00000005960464477539062", "1.000000059604644775390626"),  # around half a unit
+    ]
 )
 _blanks = st.sampled_from([" ", " ", " ", "  ", "\t", " \t "])
 _grades = st.sampled_from(["0", "1", "2", "-1", "4", "0.5", "+3", "1e-3", "31", "2.0", "-0"]) | (
@@ -163,7 +167,9 @@ def letor_files(draw, *, min_rows=1, max_rows=12):
     rows = draw(st.lists(_rows(qids, lowest, highest), min_size=min_rows, max_size=max_rows))
     lines = []
     for row in rows:
-        lines += draw(st.lists(st.sampled_from(["", " ", "# comment", "\t#docid = no"]), max_size=1))
+        lines += draw(
+            st.lists(st.sampled_from(["", " ", "# comment", "\t#docid = no"]), max_size=1)
+        )
         lines.append(row)
     end = draw(st.sampled_from(["\n", "\r\n"]))
     return (end.join(lines) + draw(st.sampled_from(["", end]))).encode()

@@ -294,10 +294,12 @@ def test_values_are_checked():
             "5 fields; expected 6, .*: query Q0 document rank score tag",
         ),
         (read_run, b"1 Q0 a 1 inf t\n", 1, "the score is 'inf'; expected a finite number"),
+        (read_qrels, b"1 0 a 1\n2 0 b 1\n1 0 a 0\n2 0 b 1\n", 3, "'a' of query 1 is already in"),
+        (read_qrels, b"1 0 a 1\n2 0 b 1\n2 0 b 1\n1 0 a 0\n", 3, "'b' of query 2 is already in"),
         (read_run, b"1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", 2, "already in line 1"),
     ],
 )
-@pytest.mark.parametrize("chunk", [1, 2**22])
+@pytest.mark.parametrize("chunk", [1, 16, 2**22])
 def test_bad_lines_are_named(tmp_path, monkeypatch, read, text, line, message, chunk):
     monkeypatch.setattr(trec, "_CHUNK", chunk)
     (tmp_path / "bad").write_bytes(text)

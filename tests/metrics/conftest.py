@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.letor import read_letor
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +24,44 @@ def naive() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _made_up(grades, *, sizes=(1, 30), barren=20):
+    """200 queries, of which the first `barren` have no relevant document; many ties."""
+    rng = np.random.default_rng(7)
+    group = rng.integers(*sizes, 200)
+    n = group.sum()
+    y = rng.choice(np.asarray(grades, float), n)
+    y[: group[:barren].sum()] = 0
+    ids = [f"d{i}" for i in rng.permutation(n)]
+    data = QueryDataset.from_arrays(np.zeros((n, 1)), y, group=group, doc_ids=ids)
+    return data, rng.integers(0, 6, n).astype(float)
+
+
+@pytest.fixture(scope="session")
+def made_up():
+    return _made_up
+
+
+@pytest.fixture(scope="session")
+def real(data_dir):
+    return {
+        name: read_letor(*sorted((data_dir / name).glob("S*.txt.xz")))
+        for name in ("MQ2008", "OHSUMED")
+    }
+
+
+RANKINGS = ["MQ2008", "MQ2008 tied", "OHSUMED", "OHSUMED tied", "made up", "long"]
+
+
+@pytest.fixture(scope="session", params=RANKINGS)
+def ranked(request):
+    """A data set with grades 0 to 2 (made up: to 4) and scores, few or many of them tied."""
+    name, *tied = request.param.split()
+    if name == "made":
+        return _made_up([0, 0, 0, 1, 2, 3, 4])
+    if name == "long":  # lists above 192 documents are sorted in another way
+        return _made_up([0, 0, 0, 1, 2], sizes=(190, 260))
+    data = request.getfixturevalue("real")[name]
+    scores = data.X @ np.random.default_rng(3).normal(size=data.n_features)
+    return data, np.round(scores) if tied else scores

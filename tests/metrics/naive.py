@@ -68,7 +68,7 @@ def rank_biased_precision(relevant, k, persistence):
 
 
 def ranking_average_precision(relevant, scores):
-    """scikit-learn's reading of AP with ties: tied documents all stand at the last of their ranks."""
+    """scikit-learn's AP with ties: tied documents all stand at the last of their ranks."""
     precisions = [
         sum(r and s >= score for r, s in zip(relevant, scores, strict=True))
         / sum(s >= score for s in scores)
@@ -89,7 +89,7 @@ def pair_accuracy(grades, scores):
 
 
 def judged(measure, rules, grades):
-    """Whether each grade counts as relevant: the measure's `rel`, else the convention's, else > 0."""
+    """Whether each grade is relevant: by the measure's `rel`, the convention's, else above 0."""
     rel = measure.parameter("rel") or rules.rel
     return [grade > 0 if rel is None else grade >= rel for grade in grades]
 

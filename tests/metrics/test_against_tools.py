@@ -10,57 +10,24 @@ import numpy as np
 import pytest
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.letor import read_letor
 from rankloop.metrics.conventions import CONVENTIONS, linear
 from rankloop.metrics.evaluation import evaluate
 
 CUTOFFS = (1, 2, 3, 5, 10, 50)
 
 
-def made_up(grades, *, sizes=(1, 30), seed=7, barren=20):
-    """200 queries, of which the first `barren` have no relevant document; many ties."""
-    rng = np.random.default_rng(seed)
-    group = rng.integers(*sizes, 200)
-    n = group.sum()
-    y = rng.choice(np.asarray(grades, float), n)
-    y[: group[:barren].sum()] = 0
-    ids = [f"d{i}" for i in rng.permutation(n)]
-    data = QueryDataset.from_arrays(np.zeros((n, 1)), y, group=group, doc_ids=ids)
-    return data, rng.integers(0, 6, n).astype(float)
-
-
-@pytest.fixture(scope="module")
-def real(data_dir):
-    return {
-        name: read_letor(*sorted((data_dir / name).glob("S*.txt.xz")))
-        for name in ("MQ2008", "OHSUMED")
-    }
-
-
-RANKINGS = ["MQ2008", "MQ2008 tied", "OHSUMED", "OHSUMED tied", "made up", "long"]
-
-
-@pytest.fixture(scope="module", params=RANKINGS)
-def ranked(request):
-    """A data set with grades 0 to 2 (made up: to 4) and scores, few or many of them tied."""
-    name, *tied = request.param.split()
-    if name == "made":
-        return made_up([0, 0, 0, 1, 2, 3, 4])
-    if name == "long":  # lists above 192 documents are sorted in another way
-        return made_up([0, 0, 0, 1, 2], sizes=(190, 260))
-    data = request.getfixturevalue("real")[name]
-    scores = data.X @ np.random.default_rng(3).normal(size=data.n_features)
-    return data, np.round(scores) if tied else scores
-
-
 def per_query(data, scores, measure, convention):
     return evaluate(data, scores, measure, convention).result(measure).values
+
+
+def split(data, values):
+    return np.split(np.asarray(values), data.offsets[1:-1])
 
 
 def as_runs(data, scores):
     """Judgements and scores as trec_eval takes them; -1 and minus infinity are left out."""
     qrels, run = {}, {}
-    for query, rows in zip(data.query_ids, np.split(np.arange(len(scores)), data.offsets[1:-1])):
+    for query, rows in zip(data.query_ids, split(data, range(len(scores))), strict=True):
         qrels[str(query)] = {str(data.doc_ids[i]): int(data.y[i]) for i in rows if data.y[i] >= 0}
         run[str(query)] = {
             str(data.doc_ids[i]): float(scores[i]) for i in rows if scores[i] > -np.inf
@@ -76,7 +43,11 @@ TREC = {
     **{f"P@{k}": f"P_{k}" for k in CUTOFFS},
     **{f"R@{k}": f"recall_{k}" for k in CUTOFFS},
     **{f"Success@{k}": f"success_{k}" for k in CUTOFFS},
-    **{"nDCG": "ndcg", "AP": "map", "RR": "recip_rank", "P": "set_P", "R": "set_recall"},
+    "nDCG": "ndcg",
+    "AP": "map",
+    "RR": "recip_rank",
+    "P": "set_P",
+    "R": "set_recall",
 }
 
 
@@ -105,7 +76,7 @@ def test_trec_eval(ranked, rel):
     assert agrees_with_trec_eval(*ranked, rel).all()
 
 
-def test_trec_eval_on_unjudged_and_unretrieved_documents_and_high_grades(rng):
+def test_trec_eval_on_unjudged_and_unretrieved_documents_and_high_grades(made_up, rng):
     data, scores = made_up([-1, 0, 0, 0, 1, 2, 40])
     scores[rng.random(len(scores)) < 0.1] = -np.inf
     kept = agrees_with_trec_eval(data, scores)
@@ -116,7 +87,7 @@ def test_trec_eval_on_unjudged_and_unretrieved_documents_and_high_grades(rng):
     assert not kept.all()
 
 
-def test_trec_eval_compares_scores_as_float32(rng):
+def test_trec_eval_compares_scores_as_float32(made_up):
     data, scores = made_up([0, 0, 0, 1, 2])
     close = 1.0 + 1e-9 * scores  # all alike in float32
     assert agrees_with_trec_eval(data, close).all()
@@ -152,27 +123,29 @@ def test_gdeval_through_ir_measures(ranked):
         pytest.skip("gdeval needs perl")
     data, scores = ranked
     scores = np.round(scores, 3).astype(np.float64)  # gdeval does not round to float32
-    rules = CONVENTIONS["standard"].differing("gdeval", ties="doc_id")
+    rules = CONVENTIONS["standard"].differing("gdeval", ties="doc_id", empty=0.0)
     qrels, run = as_runs(data, scores)
     for ours, theirs in (("ERR@10", "ERR@10"), ("nDCG@10", "nDCG(dcg='exp-log2')@10")):
         measure = ir_measures.parse_measure(theirs)
         found = {m.query_id: m.value for m in ir_measures.gdeval.iter_calc([measure], qrels, run)}
         values = per_query(data, scores, ours, rules)
-        expected = [found.get(str(query), np.nan) for query in data.query_ids]
+        expected = [found[str(query)] for query in data.query_ids]
         np.testing.assert_allclose(values, expected, atol=6e-6, err_msg=ours)
 
 
 # -- scikit-learn
 
 
-def split(data, values):
-    return np.split(np.asarray(values), data.offsets[1:-1])
+def first_queries(data, scores, n=100):
+    """Enough of them: scikit-learn takes a millisecond a query."""
+    part = data.select(slice(0, n))
+    return part, scores[: part.n_documents]
 
 
-@pytest.mark.parametrize("k", [1, 2, 5, 10, None])
+@pytest.mark.parametrize("k", [1, 5, None])
 def test_sklearn_ndcg_and_dcg(ranked, k):
     metrics = pytest.importorskip("sklearn.metrics")
-    data, scores = ranked
+    data, scores = first_queries(*ranked)
     at = "" if k is None else f"@{k}"
     ndcg = per_query(data, scores, f"nDCG{at}", "sklearn")
     dcg = per_query(data, scores, f"DCG{at}", "sklearn")
@@ -183,7 +156,7 @@ def test_sklearn_ndcg_and_dcg(ranked, k):
 
 
 @pytest.mark.parametrize("grades", [[0, 0, 0.3, 1.75], [0, 1, 40]], ids=["real", "40"])
-def test_sklearn_takes_any_grade(grades):
+def test_sklearn_takes_any_grade(made_up, grades):
     metrics = pytest.importorskip("sklearn.metrics")
     data, scores = made_up(grades, sizes=(2, 30))
     values = per_query(data, scores, "nDCG@5", "sklearn")
@@ -194,7 +167,7 @@ def test_sklearn_takes_any_grade(grades):
 
 def test_sklearn_label_ranking_average_precision(ranked):
     metrics = pytest.importorskip("sklearn.metrics")
-    data, scores = ranked
+    data, scores = first_queries(*ranked)
     values = per_query(data, scores, "AP", "sklearn")
     for q, (y, s) in enumerate(zip(split(data, data.y > 0), split(data, scores), strict=True)):
         expected = metrics.label_ranking_average_precision_score([y], [s]) if len(y) > 1 else 1.0
@@ -243,7 +216,7 @@ def test_lightgbm(ranked):
     agree(*ranked, "lightgbm", lightgbm_means(*ranked), NDCG_AND_MAP)
 
 
-def test_lightgbm_with_gains_for_grades_above_30():
+def test_lightgbm_with_gains_for_grades_above_30(made_up):
     data, scores = made_up([0, 0, 1, 40])
     gains = [2.0**grade - 1.0 for grade in range(41)]
     found = lightgbm_means(data, scores, label_gain=gains)
@@ -257,7 +230,9 @@ def test_lightgbm_validation_scores_of_a_trained_model(real):
     parameters = {"objective": "lambdarank", "eval_at": CUTOFFS, "metric": ["ndcg", "map"]}
     parameters |= {"verbose": -1, "num_threads": 1, "num_leaves": 7}
     sets = [lightgbm.Dataset(d.X, label=d.y, group=d.sizes) for d in (train, valid)]
-    booster = lightgbm.train(parameters, sets[0], 5, valid_sets=[sets[1]])
+    booster = lightgbm.train(
+        parameters, sets[0], 5, valid_sets=[sets[1]], keep_training_booster=True
+    )
     found = {name: value for _, name, value, _ in booster.eval_valid()}
     agree(valid, booster.predict(valid.X, raw_score=True), "lightgbm", found, NDCG_AND_MAP)
 
@@ -290,7 +265,7 @@ def test_xgboost_ndcg(ranked):
     agree(data, scores, "xgboost", found, {"nDCG": "ndcg"})
 
 
-def test_xgboost_ndcg_of_high_grades():
+def test_xgboost_ndcg_of_high_grades(made_up):
     data, scores = made_up([0, 0, 1, 31])  # the highest it takes with 2^r - 1
     agree(
         data, scores, "xgboost", xgboost_means(data, scores, at_cutoffs("ndcg")), {"nDCG": "ndcg"}
@@ -301,7 +276,7 @@ def test_xgboost_ndcg_of_high_grades():
 
 
 @pytest.mark.parametrize("sizes", [(1, 30), (190, 260)])
-def test_xgboost_map_and_precision(sizes):
+def test_xgboost_map_and_precision(made_up, sizes):
     data, scores = made_up([0, 0, 0, 1], sizes=sizes)  # it takes binary grades only
     found = xgboost_means(data, scores, at_cutoffs("map", "pre"))
     agree(data, scores, "xgboost", found, {"AP": "map"})
@@ -311,7 +286,7 @@ def test_xgboost_map_and_precision(sizes):
         assert values.mean() == pytest.approx(found[f"pre@{k}"], rel=1e-9)
 
 
-def test_xgboost_without_a_cutoff_means_the_first_32():
+def test_xgboost_without_a_cutoff_means_the_first_32(made_up):
     data, scores = made_up([0, 0, 0, 1], sizes=(190, 260))
     found = xgboost_means(data, scores, ["ndcg", "map"])
     for ours, theirs in NDCG_AND_MAP.items():
@@ -320,7 +295,7 @@ def test_xgboost_without_a_cutoff_means_the_first_32():
 
 
 @pytest.mark.parametrize("tool", ["lightgbm", "xgboost"])
-def test_query_weights(tool, rng):
+def test_query_weights(made_up, tool, rng):
     data, scores = made_up([0, 0, 0, 1])
     weights = rng.integers(1, 4, len(data)).astype(float)
     if tool == "lightgbm":  # one weight a document, averaged over the query
