@@ -111,6 +111,7 @@ inline void bind_letor(nb::module_& m) {
             },
             "enough"_a, "threads"_a)
         .def("fix_width", &letor::Reader::fix_width)
+        .def_prop_ro("base", &letor::Reader::base)
         .def_prop_ro("finished", &letor::Reader::finished)
         .def_prop_ro("lines", &letor::Reader::lines)
         .def_prop_ro("bytes_read", &letor::Reader::bytes_read);

@@ -118,17 +118,17 @@ inline const char* read_decimal(const char* p, double& value) {
     if ((*p | 0x20) == 'e') {
         const bool down = p[1] == '-';
         const char* q = p + 1 + (down || p[1] == '+');
-        n = read_digits(q, part);
-        if (n == 0) return nullptr;
-        q += n;
-        while (*q >= '0' && *q <= '9') ++q;
-        exponent += down ? -static_cast<std::int64_t>(part) : static_cast<std::int64_t>(part);
+        if (!(*q >= '0' && *q <= '9')) return nullptr;
+        std::int64_t power = 0;
+        for (; *q >= '0' && *q <= '9'; ++q) power = power < 100'000 ? 10 * power + (*q - '0') : power;
+        exponent += down ? -power : power;
         p = q;
     }
     if (digits <= 18 && mantissa <= (std::uint64_t{1} << 53) && exponent >= -22 && exponent <= 22) {
         const double exact = static_cast<double>(mantissa);
         value = exponent < 0 ? exact / power_of_ten[-exponent] : exact * power_of_ten[exponent];
     } else if (std::from_chars(begin, p, value).ec == std::errc::result_out_of_range) {
+        for (const char* q = begin; *q == '0' || *q == '.'; ++q) digits -= *q == '0';  // leading zeros
         value = exponent + static_cast<std::int64_t>(digits) > 0 ? std::numeric_limits<double>::infinity() : 0.0;
     }
     if (negative) value = -value;

@@ -64,6 +64,20 @@ RANKLOOP_CLONES inline void solve_upper(const double* u, std::size_t d, std::siz
     }
 }
 
+// Solves U' Z = B in place, Z and B d x n; U upper triangular with row stride `width`.
+RANKLOOP_CLONES inline void solve_lower_rows(const double* u, std::size_t d, std::size_t width, double* z, std::size_t n) {
+    for (std::size_t k = 0; k < d; ++k) {
+        double* const row = z + k * n;
+        const double scale = 1 / u[k * width + k];
+        for (std::size_t p = 0; p < n; ++p) row[p] *= scale;
+        for (std::size_t i = k + 1; i < d; ++i) {
+            const double factor = u[k * width + i];
+            double* const below = z + i * n;
+            for (std::size_t p = 0; p < n; ++p) below[p] -= factor * row[p];
+        }
+    }
+}
+
 // L += sum over rows of c_r y_r y_r', upper and lower; y is n x d in double.
 RANKLOOP_CLONES inline void add_outer_products(const double* y, const double* c, std::size_t n, std::size_t d, double* l) {
     for (std::size_t r = 0; r < n; ++r) {

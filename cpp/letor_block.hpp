@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,7 @@ struct Run {  // consecutive rows of one query
 
 struct Block {
     std::size_t stride = 0;  // columns a row; column c holds index c, so column 0 is mostly unused
-    std::size_t max_index = 0;
+    std::int64_t max_index = -1, max_line = 0;  // the largest index and the first line that has it
     bool zero_index = false;
     std::vector<float> values;  // room for more rows than there are
     std::vector<double> labels;
@@ -99,6 +100,14 @@ private:
         block_ = std::move(fresh);
     }
 
+    // How many floats to hold where `needed` are: some more, but within the limit (or 1 MB).
+    std::size_t room(std::size_t needed) const {
+        constexpr std::int64_t least = 1 << 20;
+        const std::size_t most = options_.max_bytes ? static_cast<std::size_t>(std::max(options_.max_bytes, least)) / sizeof(float) : SIZE_MAX;
+        if (needed > most) throw std::bad_alloc();
+        return std::min(2 * needed, most);
+    }
+
     static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
     static bool ends(char c) { return blank(c) || c == '\n' || c == '#'; }
     static const char* skip_blanks(const char* p) {
@@ -152,8 +161,7 @@ private:
             p += 4 + id.size();
         }
         const std::size_t row = block_.rows();
-        const std::size_t needed = (row + 1) * block_.stride;
-        if (block_.values.size() < needed) block_.values.resize(2 * needed);
+        if (block_.values.size() < (row + 1) * block_.stride) block_.values.resize(room((row + 1) * block_.stride));
         const char* const stop = features(p, row);
         if (!stop) return nullptr;
         block_.labels.push_back(label);
@@ -178,7 +186,8 @@ private:
         const char* const start = p;
         bool ordered = true;
         std::int64_t previous = -1;
-        std::size_t largest = block_.max_index;
+        std::int64_t largest = -1;
+        bool zero = false;
         for (;;) {
             p = skip_blanks(p);
             if (*p == '\n' || *p == '#') break;
@@ -192,8 +201,8 @@ private:
             if (index >= block_.stride) x = widen(index, row);
             ordered &= static_cast<std::int64_t>(index) > previous;
             previous = static_cast<std::int64_t>(index);
-            largest = std::max<std::size_t>(largest, index);
-            block_.zero_index |= index == 0;
+            largest = std::max(largest, previous);
+            zero |= index == 0;
             const char* const text = p + n + 1;
             double value;
             p = read_short_decimal(text, value);
@@ -210,7 +219,8 @@ private:
                 return fail("feature " + std::to_string(twice) + " stands twice in the row; expected each index once");
             }
         }
-        block_.max_index = largest;
+        block_.zero_index |= zero;
+        if (largest > block_.max_index) block_.max_index = largest, block_.max_line = block_.lines;
         return p;
     }
 
@@ -261,7 +271,7 @@ private:
 
     float* widen(std::size_t index, std::size_t row) {
         const std::size_t stride = std::max(index + 1, std::min(2 * block_.stride, static_cast<std::size_t>(options_.max_index) + 1));
-        std::vector<float> values(2 * (row + 1) * stride);
+        std::vector<float> values(room((row + 1) * stride));
         for (std::size_t r = 0; r <= row; ++r) std::copy_n(block_.row(r), block_.stride, values.data() + r * stride);
         block_.values = std::move(values);
         block_.stride = stride;

@@ -11,6 +11,7 @@
 #include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "letor_block.hpp"
 
@@ -88,7 +89,7 @@ public:
 
     Reader(Source source, const Options& options, std::size_t block_bytes)
         : source_(std::move(source)), options_(options), base_(options.base < 0 ? 1 : options.base),
-          block_bytes_(std::max<std::size_t>(block_bytes, 1)) {
+          largest_block_(std::max<std::size_t>(block_bytes, 1)), block_bytes_(largest_block_) {
         width_ = static_cast<std::size_t>(options_.n_features);
         width_hint_ = width_;
     }
@@ -99,6 +100,7 @@ public:
         table_.x.width = width_;
         enough_ = enough;
         stop_ = false;
+        if (lines_ == 0 && in_batches()) block_bytes_ = std::min(first_block, largest_block_);
         std::vector<std::thread> others;
         for (unsigned t = 1; t < threads; ++t) others.emplace_back([this] { work(); });
         work();
@@ -122,12 +124,14 @@ public:
 private:
     static constexpr std::size_t longest_line = std::size_t{1} << 28;
     static constexpr std::size_t bad_rows_kept = 20;
+    static constexpr std::size_t first_block = 1024;  // small, to learn how much text swells
 
     Source source_;
     Options options_;
     int base_;
-    std::size_t block_bytes_;
-    std::size_t width_ = 0, largest_index_ = 0;
+    std::size_t largest_block_, block_bytes_;
+    std::size_t width_ = 0;
+    std::int64_t largest_index_ = -1, largest_line_ = 0;
     std::string carry_;  // the unfinished line at the end of the last block
     bool ended_ = false;
     std::int64_t lines_ = 0, bytes_read_ = 0;
@@ -140,6 +144,8 @@ private:
     std::atomic<bool> stop_ = false;
     std::atomic<std::size_t> width_hint_ = 0;
     std::exception_ptr failure_;
+
+    bool in_batches() const { return enough_ < SIZE_MAX / 4; }
 
     // Takes blocks, parses them and joins them to the table in the order they were taken.
     void work() {
@@ -170,9 +176,9 @@ private:
             turn_changed_.wait(lock, [&] { return turn_ == ticket; });
             try {
                 if (failure) std::rethrow_exception(failure);
-                if (!failure_ && !table_.error) join(*block);
+                if (!failure_ && !table_.error) join(*block, size);
             } catch (...) {
-                if (!failure_) failure_ = std::current_exception();
+                if (!failure_ && !table_.error) failure_ = std::current_exception();
             }
             if (failure_ || table_.error || table_.x.bytes() >= enough_) stop_ = true;
             ++turn_;
@@ -207,12 +213,21 @@ private:
             if (size == room) text.resize((room = std::min(2 * room, longest_line)) + 1 + padding);
         }
         std::fill_n(text.data() + size, padding, '\0');
+        if (next_ticket_ == 0 && size >= 3 && std::memcmp(text.data(), "\xEF\xBB\xBF", 3) == 0) {
+            std::fill_n(text.data(), 3, ' ');  // a byte order mark
+        }
         return size;
     }
 
-    void join(Block& block) {
+    void join(Block& block, std::size_t text_bytes) {
         const std::int64_t lines_before = lines_;
         lines_ += block.lines;
+        if (block.rows() > 0) append(block, lines_before);
+        if (in_batches()) {  // let a block of text become about an eighth of a batch
+            const std::size_t swollen = std::max<std::size_t>(block.rows() * table_.x.width * sizeof(float), 1);
+            block_bytes_ = std::clamp<std::size_t>(enough_ / 8 * text_bytes / swollen, 1, largest_block_);
+        }
+        if (table_.error) return;
         table_.n_bad += static_cast<std::int64_t>(block.bad.size());
         for (auto& bad : block.bad) {
             bad.line += lines_before;
@@ -222,12 +237,12 @@ private:
             }
             if (table_.bad.size() < bad_rows_kept) table_.bad.push_back(std::move(bad));
         }
-        if (block.rows() == 0) return;
+    }
+
+    void append(Block& block, std::int64_t lines_before) {
         if (!fit_width(block, lines_before)) return;
         auto& x = table_.x;
-        if (options_.max_bytes && x.bytes() + block.rows() * x.width * sizeof(float) > static_cast<std::size_t>(options_.max_bytes)) {
-            throw std::bad_alloc();
-        }
+        check_fits((x.rows + block.rows()) * x.width);
         const auto first = static_cast<std::int64_t>(x.rows);
         const std::size_t base = static_cast<std::size_t>(base_), held = std::min(block.stride - base, x.width);
         float* row = x.append(block.rows());
@@ -250,22 +265,32 @@ private:
     // Makes the table as wide as the block needs, shifting it where the first index 0 turns up.
     bool fit_width(const Block& block, std::int64_t lines_before) {
         auto& x = table_.x;
+        if (block.max_index > largest_index_) largest_index_ = block.max_index, largest_line_ = block.max_line + lines_before;
         if (block.zero_index && base_ == 1) {
             base_ = 0;
-            x.reshape(options_.n_features ? x.width : x.width + 1, 1);
+            widen(options_.n_features ? x.width : x.width + 1, 1);
         }
-        largest_index_ = std::max(largest_index_, block.max_index);
-        const std::size_t needed = largest_index_ + 1 - static_cast<std::size_t>(base_);
+        const std::size_t needed = largest_index_ < base_ ? 0 : static_cast<std::size_t>(largest_index_ + 1 - base_);
         if (needed > x.width) {
             if (options_.n_features) {
-                table_.error = {lines_before + 1, "feature indices run from 0 to " + std::to_string(largest_index_) +
-                                                      ", which is more than n_features=" + std::to_string(x.width)};
+                table_.error = {largest_line_, "with a first index of 0, as in this file, the feature index " +
+                                                   std::to_string(largest_index_) + " is more than n_features=" +
+                                                   std::to_string(x.width) + " allows"};
                 return false;
             }
-            x.reshape(needed, 0);
+            widen(needed, 0);
         }
         width_hint_ = x.width;
         return true;
+    }
+
+    void widen(std::size_t width, std::size_t shift) {
+        check_fits(table_.x.rows * width);
+        table_.x.reshape(width, shift);
+    }
+
+    void check_fits(std::size_t floats) const {
+        if (options_.max_bytes && floats * sizeof(float) > static_cast<std::size_t>(options_.max_bytes)) throw std::bad_alloc();
     }
 };
 

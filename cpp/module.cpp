@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "bind_letor.hpp"
 #include "bind_measures.hpp"
+#include "bind_online.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,4 +21,5 @@ NB_MODULE(_core, m) {
         "x"_a, "allow_nan"_a = false);
     rankloop::bind_letor(m);
     rankloop::bind_measures(m);
+    rankloop::bind_online(m);
 }

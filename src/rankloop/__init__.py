@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import Query as Query
     from rankloop.data.dataset import QueryDataset as QueryDataset
     from rankloop.data.dataset import concat as concat
+    from rankloop.data.folds import letor_folds as letor_folds
     from rankloop.data.formats import read as read
     from rankloop.data.letor import iter_letor as iter_letor
     from rankloop.data.letor import read_letor as read_letor
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from rankloop.data.scaling import Standard as Standard
     from rankloop.data.splits import QueryKFold as QueryKFold
     from rankloop.data.splits import k_folds as k_folds
-    from rankloop.data.splits import letor_folds as letor_folds
     from rankloop.data.splits import random_split as random_split
     from rankloop.data.summary import summarise as summarise
     from rankloop.data.table import from_table as from_table
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from rankloop.data.table import write_table as write_table
     from rankloop.data.trec import read_qrels as read_qrels
     from rankloop.data.trec import read_run as read_run
-    from rankloop.data.trec import run_from_scores as run_from_scores
     from rankloop.data.trec import write_qrels as write_qrels
     from rankloop.data.trec import write_run as write_run
+    from rankloop.data.trec_join import run_from_scores as run_from_scores
     from rankloop.exceptions import BadRowsWarning as BadRowsWarning
     from rankloop.exceptions import DataError as DataError
     from rankloop.exceptions import MeasureError as MeasureError
@@ -69,13 +69,15 @@ if TYPE_CHECKING:
 
 _HOME = {
     "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
+    "rankloop.data.folds": ("letor_folds",),
     "rankloop.data.formats": ("read",),
     "rankloop.data.letor": ("iter_letor", "read_letor", "write_letor"),
     "rankloop.data.scaling": ("NoScaling", "QueryMinMax", "RobustLog", "Standard"),
-    "rankloop.data.splits": ("QueryKFold", "k_folds", "letor_folds", "random_split"),
+    "rankloop.data.splits": ("QueryKFold", "k_folds", "random_split"),
     "rankloop.data.summary": ("summarise",),
     "rankloop.data.table": ("from_table", "iter_table", "read_table", "to_table", "write_table"),
-    "rankloop.data.trec": ("read_qrels", "read_run", "run_from_scores", "write_qrels", "write_run"),
+    "rankloop.data.trec": ("read_qrels", "read_run", "write_qrels", "write_run"),
+    "rankloop.data.trec_join": ("run_from_scores",),
     "rankloop.exceptions": (
         "BadRowsWarning",
         "DataError",

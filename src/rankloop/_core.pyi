@@ -43,6 +43,8 @@ class LetorReader:
     def read(self, enough: int, threads: int) -> LetorRows: ...
     def fix_width(self) -> None: ...
     @property
+    def base(self) -> int: ...
+    @property
     def finished(self) -> bool: ...
     @property
     def lines(self) -> int: ...
@@ -67,3 +69,121 @@ def measure_queries(
     ap_by_cutoff: bool,
     threads: int,
 ) -> NDArray[np.float64]: ...
+def learn_slam(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    ap: bool,
+    cutoff: int,
+    margin: float,
+    rate: float,
+    decay: float,
+) -> int: ...
+def learn_minimax(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    rate: float,
+    decay: float,
+) -> int: ...
+def learn_softmax(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    gains: bool,
+    gamma: float,
+    rate: float,
+    decay: float,
+) -> int: ...
+def learn_prank(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    thresholds: NDArray[np.float64],
+    count: NDArray[np.int64],
+) -> int: ...
+def learn_pairs_perceptron(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+) -> int: ...
+def learn_solar(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    slack: float,
+) -> int: ...
+def learn_solar_full(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    gamma: float,
+    precision: NDArray[np.float64],
+    h: NDArray[np.float64],
+) -> int: ...
+def learn_solar_diagonal(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    gamma: float,
+    variance: NDArray[np.float64],
+) -> int: ...
+def learn_newton(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    gains: bool,
+    gamma: float,
+    power: float,
+    steps: int,
+    precision: NDArray[np.float64],
+) -> int: ...
+def learn_committee(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    current: NDArray[np.float64],
+    members: NDArray[np.float64],
+    lasted: NDArray[np.float64],
+    streak: NDArray[np.int64],
+) -> int: ...

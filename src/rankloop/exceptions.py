@@ -7,6 +7,8 @@
     │   ├── ParseError        a text file, with the line where it went wrong
     │   └── MemoryLimitError  an array that would not fit
     ├── MeasureError          a measure or convention that does not exist or does not apply
+    ├── ModelError            a model file that is missing, damaged, foreign or too new
+    ├── NotFittedError        a model that has learnt nothing was asked to rank
     └── MissingExtraError     an optional package is not installed (also an ImportError)
 
 Every message says what was found, what was expected and what to do about it.
@@ -44,6 +46,14 @@ class MemoryLimitError(DataError, MemoryError):
 
 class MeasureError(RankloopError, ValueError):
     """A measure or convention that is unknown, malformed or not defined for the data."""
+
+
+class ModelError(RankloopError, ValueError):
+    """A model file that cannot be used."""
+
+
+class NotFittedError(RankloopError, ValueError, AttributeError):
+    """A model was asked for what it has not learnt yet."""
 
 
 class MissingExtraError(RankloopError, ImportError):

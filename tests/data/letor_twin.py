@@ -64,7 +64,10 @@ def naive_read(content, *, zero_based=None, null=0.0, n_features=None):
             X[i, index - first] = value
     queries = list(dict.fromkeys(qids))
     rows = [i for query in queries for i, qid in enumerate(qids) if qid == query]
-    plain = all(re.fullmatch("0|[1-9][0-9]{0,17}", query) for query in queries)
+    plain = all(
+        re.fullmatch("0|-?[1-9][0-9]{0,18}", query) and -(2**63) <= int(query) < 2**63
+        for query in queries
+    )
     return Twin(
         X[rows],
         np.array(grades)[rows],
@@ -140,7 +143,7 @@ _comments = st.one_of(
 )
 _qids = st.one_of(
     st.integers(0, 5).map(str),
-    st.integers(0, 10**18).map(str),
+    st.integers(0, 10**18).map(str) | st.just("123456789012345678"),
     st.sampled_from(["a", "b", "007", "q-1", "x:y", "é", "99999999999999999999"]),
 )
 

@@ -12,7 +12,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.splits import Fold, QueryKFold, k_folds, letor_folds, random_split
+from rankloop.data.folds import Fold, letor_folds
+from rankloop.data.splits import QueryKFold, k_folds, random_split
 from rankloop.exceptions import DataError
 
 

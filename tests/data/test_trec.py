@@ -15,18 +15,13 @@ from hypothesis import strategies as st
 from rankloop.data import trec
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
-from rankloop.data.trec import (
-    Qrels,
-    Run,
+from rankloop.data.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+from rankloop.data.trec_join import (
     dataset_from_qrels,
     join,
     qrels_from_dataset,
-    read_qrels,
-    read_run,
     run_from_scores,
     run_scores,
-    write_qrels,
-    write_run,
 )
 from rankloop.exceptions import DataError, ParseError
 

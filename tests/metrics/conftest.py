@@ -26,13 +26,13 @@ def naive() -> ModuleType:
     return module
 
 
-def _made_up(grades, *, sizes=(1, 30), barren=20):
-    """200 queries, of which the first `barren` have no relevant document; many ties."""
+def _made_up(grades, *, sizes=(1, 30), queries=200):
+    """Queries with many ties; in the first tenth of them no document is relevant."""
     rng = np.random.default_rng(7)
-    group = rng.integers(*sizes, 200)
+    group = rng.integers(*sizes, queries)
     n = group.sum()
     y = rng.choice(np.asarray(grades, float), n)
-    y[: group[:barren].sum()] = 0
+    y[: group[: queries // 10].sum()] = 0
     ids = [f"d{i}" for i in rng.permutation(n)]
     data = QueryDataset.from_arrays(np.zeros((n, 1)), y, group=group, doc_ids=ids)
     return data, rng.integers(0, 6, n).astype(float)
@@ -61,7 +61,7 @@ def ranked(request):
     if name == "made":
         return _made_up([0, 0, 0, 1, 2, 3, 4])
     if name == "long":  # lists above 192 documents are sorted in another way
-        return _made_up([0, 0, 0, 1, 2], sizes=(190, 260))
+        return _made_up([0, 0, 0, 1, 2], sizes=(190, 260), queries=40)
     data = request.getfixturevalue("real")[name]
     scores = data.X @ np.random.default_rng(3).normal(size=data.n_features)
     return data, np.round(scores) if tied else scores

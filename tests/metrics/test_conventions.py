@@ -31,8 +31,8 @@ def value(grades, measure, convention, scores=None, ids=None):
 
 
 def test_the_presets():
-    names = "standard letor3 letor4 mslr trec_eval lightgbm xgboost sklearn".split()
-    assert list(CONVENTIONS) == names
+    names = ("standard", "letor3", "letor4", "mslr", "trec_eval", "lightgbm", "xgboost", "sklearn")
+    assert tuple(CONVENTIONS) == names
     for name, convention in CONVENTIONS.items():
         assert convention.name == name
         assert as_convention(name) is as_convention(convention) is convention
@@ -69,8 +69,16 @@ def test_gains_and_discounts_are_functions():
 @pytest.mark.parametrize("measure", ["nDCG@2", "AP", "R@2", "PairAcc"])
 @pytest.mark.parametrize(
     ("convention", "expected"),
-    [("standard", np.nan), ("letor3", 0), ("trec_eval", 0), ("sklearn", 0)]
-    + [("lightgbm", 1), ("xgboost", 1)],
+    [
+        ("standard", np.nan),
+        ("letor3", 0),
+        ("letor4", 0),
+        ("mslr", 0),
+        ("trec_eval", 0),
+        ("sklearn", 0),
+        ("lightgbm", 1),
+        ("xgboost", 1),
+    ],
 )
 def test_no_relevant_document(measure, convention, expected):
     np.testing.assert_equal(value([0, 0, 0], measure, convention), expected)
@@ -103,7 +111,7 @@ def test_ties_by_document_id():
 
 @pytest.mark.parametrize("scores", [[-1e39, -2e39], [2e39, 1e39]])
 def test_scores_beyond_float32_are_ranked_under_trec_eval_too(scores):
-    """They tie there at the ends of float32, as in trec_eval; they do not count as not retrieved."""
+    """Only a score of minus infinity means not retrieved."""
     assert value([1, 0], "R@2", "trec_eval", np.array(scores)) == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankloop.data.dataset import QueryDataset
@@ -18,7 +18,7 @@ REL = ["", "(rel=2)", "(rel=0.5)"]
 CASES = [f"{name}{k}" for name in ("DCG", "nDCG") for k in ("", "@1", "@3", "@10")]
 CASES += [f"{n}{rel}{k}" for n in ("AP", "P", "R", "RR") for rel in REL for k in ("", "@1", "@3")]
 CASES += [f"Success{rel}@{k}" for rel in REL for k in (1, 3, 300)]
-CASES += ["RBP", "RBP(p=0.5)", "RBP(p=0.95, rel=2)@3", "ERR(max=40)", "ERR(max=40)@3", "PairAcc"]
+CASES += ["RBP", "RBP(p=0.5)", "RBP(p=0.95, rel=2)@3", "ERR(max=40)@3", "PairAcc"]
 NOT_WITH_AVERAGED_TIES = ("RR", "ERR", "RBP", "Success")
 
 
@@ -50,16 +50,23 @@ def rankings(draw, max_documents=6):
     return data, np.array(scores, draw(st.sampled_from([np.float32, np.float64])))
 
 
+def check_against_definition(naive, convention, data, scores):
+    cases = defined(convention)
+    if "RR" in cases:  # ERR too; under a higher `max` than the data needs it is next to 0
+        top = max(data.y.max(initial=0), 4)
+        cases = [*cases, f"ERR(max={top:g})", f"ERR(max={top:g})@3"]
+    for result in evaluate(data, scores, cases, convention):
+        expected = naive.values(result.measure, convention, data, scores)
+        name = str(result.measure)
+        np.testing.assert_allclose(result.values, expected, rtol=1e-12, atol=0, err_msg=name)
+
+
 @pytest.mark.parametrize("convention", CONVENTIONS)
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(rankings())
 def test_every_measure_agrees_with_its_definition(naive, convention, ranking):
     data, scores = ranking
-    for result in evaluate(data, scores, defined(convention), convention):
-        expected = naive.values(result.measure, convention, data, scores)
-        np.testing.assert_allclose(
-            result.values, expected, rtol=1e-12, atol=1e-15, err_msg=str(result.measure)
-        )
+    check_against_definition(naive, convention, data, scores)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
@@ -67,7 +74,7 @@ def test_every_measure_agrees_with_its_definition(naive, convention, ranking):
 def test_long_lists_agree_with_the_definition(naive, convention, dtype, rng):
     sizes = [191, 192, 193, 0, 1, 400]
     n = sum(sizes)
-    y = rng.choice([-1, 0, 0, 0, 1, 2, 3.5, 40], n)
+    y = rng.choice([-1, 0, 0, 0, 1, 2, 3.5, 4], n)
     scores = rng.permutation(n).astype(dtype)
     if CONVENTIONS[convention].ties == "averaged":
         for first in (5, 200, 700):  # few ties, for the twin tries their orders
@@ -77,11 +84,7 @@ def test_long_lists_agree_with_the_definition(naive, convention, dtype, rng):
     scores[rng.random(n) < 0.05] = -np.inf
     ids = [f"d{i}" for i in rng.permutation(n)]
     data = QueryDataset.from_arrays(np.zeros((n, 1)), y, group=sizes, doc_ids=ids)
-    for result in evaluate(data, scores, defined(convention), convention):
-        expected = naive.values(result.measure, convention, data, scores)
-        np.testing.assert_allclose(
-            result.values, expected, rtol=1e-12, atol=1e-15, err_msg=str(result.measure)
-        )
+    check_against_definition(naive, convention, data, scores)
 
 
 @settings(max_examples=50)
@@ -165,18 +168,20 @@ def any_measure(draw):
     measure = Measure(name, cutoff)
     for key, _ in family.parameters:
         if draw(st.booleans()):
-            value = st.floats(1e-3, 0.999 if key == "p" else 1e6)
-            measure = measure(**{key: draw(value)})
+            thousandths = st.integers(1, 999 if key == "p" else 99_999)
+            measure = measure(**{key: draw(thousandths) / 1000})
     return measure
 
 
 @given(any_measure())
-@example(measures.RBP(p=0.1234567))
-@example(measures.AP(rel=0.1 + 0.2) @ 5)
 def test_a_measure_reads_back_as_it_prints(measure):
-    assert parse(str(measure)) == measure
-    assert parse(f"  {str(measure).upper().replace('REL=', 'rel=')} ".lower()) == measure
+    assert parse(str(measure)) == parse(f" {measure} ".lower()) == measure
     assert hash(parse(str(measure))) == hash(measure)
+
+
+@pytest.mark.parametrize("measure", [measures.RBP(p=0.1234567), measures.AP(rel=0.1 + 0.2) @ 5])
+def test_a_measure_reads_back_as_it_prints_to_the_last_digit(measure):
+    assert parse(str(measure)) == measure
 
 
 @pytest.mark.parametrize(

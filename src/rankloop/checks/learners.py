@@ -44,7 +44,7 @@ def check_learns_easy_data(learner: Learner) -> None:
     model = fitted(learner, train.select(slice(0, 60)))
     shuffled = test.shuffled(np.random.default_rng(0))
     reached = evaluate(shuffled, model.predict(shuffled.X), "nDCG@10")["nDCG@10"]
-    assert reached > 0.8, f"nDCG@10 on separable data is {reached:.3f}; chance is about 0.6"
+    assert reached > 0.75, f"nDCG@10 on separable data is {reached:.3f}; chance is about 0.6"
 
 
 def check_scores_are_finite(learner: Learner) -> None:

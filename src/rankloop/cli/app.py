@@ -16,16 +16,24 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from rankloop import __version__
+
+        typer.echo(f"rankloop {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def rankloop(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
 ) -> None:
     """Learning to rank that never stops learning."""
-    if version:
-        from importlib.metadata import version as version_of
-
-        typer.echo(f"rankloop {version_of('rankloop')}")
-        raise typer.Exit
 
 
 app.command("inspect")(inspect.inspect)

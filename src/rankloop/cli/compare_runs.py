@@ -53,7 +53,7 @@ def compare_runs(
     found = {}
     for measure in metric:
         values = {
-            name: evaluate(s.data, s.scores, measure, convention).results[0].values
+            name: s.values_for(judged, evaluate(s.data, s.scores, measure, convention).results[0])
             for name, s in systems.items()
         }
         found[measure] = compare(values, baseline=baseline, test=test, level=level, seed=seed)
@@ -67,11 +67,12 @@ def compare_runs(
         )
         return
     for measure, comparison in found.items():
-        _print(comparison, f"{measure} ({convention}), {test} test")
+        _print(comparison, f"{measure} ({convention}), {test} test", level)
 
 
-def _print(comparison: Comparison, title: str) -> None:
-    columns = ["system", "mean", "against", "mean", "difference", "95% interval", "effect"]
+def _print(comparison: Comparison, title: str, level: float) -> None:
+    interval = f"{100 * (1 - level):g}% interval"
+    columns = ["system", "mean", "against", "mean", "difference", interval, "effect"]
     rows = [
         [
             d.system,

@@ -36,6 +36,7 @@ def convert(
 ) -> None:
     """Convert between LETOR text, Parquet, Arrow and qrels, in bounded memory."""
     from rankloop.data import formats
+    from rankloop.data.words import count
 
     options = o.letor_options(skip_bad_rows, n_features, null)
     known = to or formats.format_for(target)
@@ -52,7 +53,8 @@ def convert(
     if json:
         print_json({"source": str(source), "target": str(target), "format": known, **counted})
     else:
-        shown = ", ".join(f"{n:,} {what}" for what, n in counted.items())
+        words = {"queries": "query", "documents": "document", "features": "feature"}
+        shown = ", ".join(count(n, words[what], what) for what, n in counted.items())
         typer.echo(f"{target}: {shown}", err=str(target) == "-")
 
 

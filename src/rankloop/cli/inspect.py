@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
 def inspect(
     data: o.Data,
     features: Annotated[bool, typer.Option("--features", help="List every feature.")] = False,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw it into this .png, .svg or .pdf file.")
-    ] = None,
+    plot: o.Plot = None,
     format: o.Format = None,
     skip_bad_rows: o.SkipBadRows = False,
     null: o.Null = 0.0,

@@ -42,6 +42,22 @@ Conventions = Annotated[
     list[str],
     typer.Option("--convention", "-c", help="standard, letor4, trec_eval, ...; repeat for more."),
 ]
+Learners = Annotated[
+    list[str],
+    typer.Option(
+        "--learner",
+        "-l",
+        help="Learner, as slam or solar-ii:gamma=1000; repeat for more. See `rankloop learners`.",
+        show_default=False,
+    ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option("--scale", help="Scale features: query-minmax, standard or log.", metavar="S"),
+]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", help="Draw it into this .png, .svg or .pdf file.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness.", min=0)]
 
@@ -53,8 +69,12 @@ def letor_options(
     return {"skip_bad_rows": skip_bad_rows, "n_features": n_features, "null": null}
 
 
-def read(paths: list[Path], format: str | None, **options: Any) -> QueryDataset:
-    """Read what DATA names."""
-    from rankloop.data.formats import read as read_any
+def read_scaled(
+    paths: list[Path], format: str | None, scale: str | None, **options: Any
+) -> QueryDataset:
+    """Read what DATA names, scaled on itself where asked for."""
+    from rankloop.data.formats import read
+    from rankloop.data.scaling import scaler_from_name
 
-    return read_any(*paths, format=format, **options)
+    data = read(*paths, format=format, **letor_options(**options))
+    return data if scale is None else scaler_from_name(scale).fit(data).transform(data)

@@ -58,6 +58,37 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(label, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+@contextmanager
+def leaderboard(
+    names: list[str], passes: int, title: str
+) -> Iterator[Callable[[str, float], None]]:
+    """Show learners by their mean so far, best first, while they run; on a terminal only."""
+    from rich import box
+    from rich.console import Console
+    from rich.live import Live
+    from rich.table import Table
+
+    means: dict[str, list[float]] = {name: [] for name in names}
+
+    def table() -> Table:
+        shown = Table("learner", title, "passes", box=box.SIMPLE_HEAD)
+        for name, values in sorted(
+            means.items(), key=lambda item: -sum(item[1]) / max(len(item[1]), 1)
+        ):
+            mean = f"{sum(values) / len(values):.4f}" if values else ""
+            shown.add_row(name, mean, f"{len(values)}/{passes}")
+        return shown
+
+    with Live(table(), console=Console(stderr=True), transient=True, auto_refresh=False) as live:
+
+        def show(name: str, mean: float) -> None:
+            means[name].append(mean)
+            live.update(table(), refresh=live.console.is_terminal)
+
+        yield show

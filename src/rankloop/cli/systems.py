@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.metrics.evaluation import Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +24,13 @@ class System:
     scores: NDArray[Any]
     notes: tuple[str, ...] = ()
 
+    def values_for(self, judged: QueryDataset, result: Result) -> NDArray[np.float64]:
+        """Bring one value a query to the judged data's query order; NaN for queries without one."""
+        place = {query: i for i, query in enumerate(judged.query_ids.tolist())}
+        values = np.full(len(judged), np.nan)
+        values[[place[query] for query in self.data.query_ids.tolist()]] = result.values
+        return values
+
 
 def read_system(judged: QueryDataset, path: Path, *, is_run: bool) -> System:
     """Read one ranking of the judged data; scores come in the data's row order."""
@@ -28,7 +38,8 @@ def read_system(judged: QueryDataset, path: Path, *, is_run: bool) -> System:
         from rankloop.data.scores import read_scores
 
         return System(judged, judged.from_row_order(read_scores(path, judged.n_documents)))
-    from rankloop.data.trec import join, qrels_from_dataset, read_run
+    from rankloop.data.trec import read_run
+    from rankloop.data.trec_join import join, qrels_from_dataset
 
     joined = join(qrels_from_dataset(judged), read_run(path))
     counts = {

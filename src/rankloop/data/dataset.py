@@ -327,7 +327,7 @@ def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
             raise DataError("a query with a weight stands in two parts; weights would be ambiguous")
         weights = weights[keep]
     lengths = [d.n_documents for d in datasets]
-    return QueryDataset.from_grouping(
+    joined = QueryDataset.from_grouping(
         X,
         np.concatenate([d.y for d in datasets]),
         grouping,
@@ -336,6 +336,15 @@ def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
         doc_weights=_concat_optional([d.doc_weights for d in datasets], lengths, 1.0),
         query_weights=weights,
     )
+    if all(d.rows is None for d in datasets):
+        return joined
+    first_rows = np.r_[0, np.cumsum(lengths)[:-1]]
+    callers = [
+        first + (np.arange(d.n_documents) if d.rows is None else d.rows)
+        for d, first in zip(datasets, first_rows, strict=True)
+    ]
+    rows = joined.from_row_order(np.concatenate(callers))
+    return QueryDataset(**{**vars(joined), "rows": rows})
 
 
 def _concat_optional(

@@ -35,22 +35,19 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     A file that is missing, or compressed and damaged, raises a ParseError that names it.
     """
     name = os.fspath(path)
-    if name == "-":
-        yield sys.stdin.buffer
-        return
     try:
-        raw = Path(name).open("rb")  # noqa: SIM115 - closed below, whatever wraps it
+        raw = sys.stdin.buffer if name == "-" else Path(name).open("rb")  # noqa: SIM115
     except OSError as error:
-        raise ParseError(name, None, _cannot("read", error)) from None
-    with raw:
-        head = raw.peek(6)[:6]
+        raise ParseError(name, None, f"cannot read it: {error.strerror or error}") from None
+    with contextlib.nullcontext(raw) if name == "-" else raw:
+        head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
         codec = next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), None)
         try:
             yield raw if codec is None else _decompressed(raw, codec)
         except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
             raise damaged(name, error) from None
         except IsADirectoryError as error:
-            raise ParseError(name, None, _cannot("read", error)) from None
+            raise ParseError(name, None, f"cannot read it: {error.strerror or error}") from None
 
 
 def damaged(name: str, error: Exception) -> ParseError:
@@ -91,7 +88,7 @@ def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise DataError(f"cannot write {target}: {_cannot('write', error)}") from None
+        raise DataError(f"cannot write {target}: {error.strerror or error}") from None
     os.close(handle)
     partial = Path(temporary)
     try:
@@ -104,10 +101,6 @@ def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def _cannot(verb: str, error: OSError) -> str:
-    return f"cannot {verb} it: {error.strerror or error}"
-
-
 def _decompressed(raw: IO[bytes], codec: str) -> BinaryIO:
     if codec == ".gz":
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
@@ -118,7 +111,7 @@ def _decompressed(raw: IO[bytes], codec: str) -> BinaryIO:
 
 def _compressed(raw: BinaryIO, suffix: str) -> BinaryIO:
     if suffix == ".gz":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw, mode="wb", mtime=0))
+        return cast("BinaryIO", gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
     if suffix == ".xz":
         return cast("BinaryIO", lzma.LZMAFile(raw, "wb"))
     if suffix == ".zst":

@@ -126,7 +126,8 @@ def _read_one(
     if known == "letor":
         return read_letor(path, memory_limit=memory_limit, **options)
     if known == "qrels":
-        from rankloop.data.trec import dataset_from_qrels, read_qrels
+        from rankloop.data.trec import read_qrels
+        from rankloop.data.trec_join import dataset_from_qrels
 
         return dataset_from_qrels(read_qrels(path))
     from rankloop.data.table import read_table
@@ -143,8 +144,9 @@ def read_batches(
 ) -> Iterator[QueryDataset]:
     """Read a file of any size in batches of whole queries, in bounded memory.
 
-    Text takes any number of batches, tables batches of row groups; `progress` is called with the
-    share read so far.
+    In text, each run of consecutive rows with one id is a query, and an id that comes again is
+    another query; in tables, a query that starts again is an error. Judgements (qrels) are one
+    batch. `progress` is called before each batch with the share of the file read so far.
     """
     known = _known(format) or detect(path)
     if known == "letor":
@@ -154,7 +156,7 @@ def read_batches(
     else:
         from rankloop.data.table import iter_table
 
-        yield from iter_table(path)
+        yield from iter_table(path, progress=progress)
 
 
 def write_batches(
@@ -175,13 +177,19 @@ def write_batches(
     if known == "letor":
         write_letor(batches, path, **options)
     elif known == "qrels":
-        from rankloop.data.trec import qrels_from_dataset, write_qrels
+        from rankloop.data.trec import write_qrels
+        from rankloop.data.trec_join import qrels_from_dataset
 
         write_qrels(qrels_from_dataset(concat(list(batches))), path)
     else:
         from rankloop.data.table import write_table
 
-        write_table(batches, path, **options)
+        if os.fspath(path) == "-" or Path(path).suffix in COMPRESSED_SUFFIXES:
+            raise DataError(
+                f"cannot write a table to {os.fspath(path)!r}: it needs a file, and is compressed "
+                f"inside; name it for example 'data.{known}'"
+            )
+        write_table(batches, path, format="parquet" if known == "parquet" else "arrow", **options)
 
 
 def _known(format: str | None) -> str | None:

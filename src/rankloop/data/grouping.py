@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+_PLAIN = re.compile(r"0|-?[1-9][0-9]{0,18}")
 TEXT = np.dtypes.StringDType()
 """The dtype of textual ids: short strings are stored inline, 16 bytes each."""
 
@@ -52,6 +54,8 @@ def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
     array([0, 2, 3])
     """
     sizes = np.asarray(group)
+    if sizes.size == 0:
+        sizes = sizes.astype(np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
         raise DataError(
             f"group must be a list of whole numbers, one size a query; found {sizes.dtype} "
@@ -89,18 +93,26 @@ def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
     ids = np.asarray(values)
     if ids.ndim != 1:
         raise DataError(f"{name} must be one-dimensional; found shape {ids.shape}")
-    if ids.dtype.kind in "iu":
+    if ids.dtype.kind in "iuf":
+        fits = np.abs(ids) < 2.0**63 if ids.dtype.kind != "i" else np.ones(len(ids), bool)
+        whole = fits & (ids == np.floor(ids)) if ids.dtype.kind == "f" else fits
+        if not whole.all():
+            raise DataError(f"{name} must be whole 64-bit numbers or text; found {ids[~whole][0]}")
         return ids.astype(np.int64, copy=False)
-    if ids.dtype.kind == "f":
-        if not np.isfinite(ids).all() or (ids != np.floor(ids)).any():
-            bad = ids[~np.isfinite(ids) | (ids != np.floor(ids))][0]
-            raise DataError(f"{name} must be whole numbers or text; found {bad}")
-        return ids.astype(np.int64)
     if ids.dtype.kind == "O":
-        missing = next((i for i, v in enumerate(ids) if v is None or v != v), None)
+        missing = first_missing(ids)
         if missing is not None:
             raise DataError(f"{name} is missing in row {missing}; every row needs one")
     return ids.astype(TEXT)
+
+
+def first_missing(values: NDArray[Any]) -> int | None:
+    """Return the first row whose value is None, NaN or NA, or None where there is no such row."""
+    for i, value in enumerate(values):
+        equal = value == value  # NaN is not; NA does not say
+        if value is None or not isinstance(equal, bool | np.bool_) or not equal:
+            return i
+    return None
 
 
 def ids_from_text(texts: Sequence[str]) -> NDArray[Any]:
@@ -111,8 +123,6 @@ def ids_from_text(texts: Sequence[str]) -> NDArray[Any]:
     >>> ids_from_text(["10", "007"]).tolist()
     ['10', '007']
     """
-    if all(
-        len(t) <= 18 and t.isascii() and t.isdigit() and (t[0] != "0" or t == "0") for t in texts
-    ):
-        return np.array([int(t) for t in texts], np.int64)
+    if all(_PLAIN.fullmatch(text) and -(2**63) <= int(text) < 2**63 for text in texts):
+        return np.array([int(text) for text in texts], np.int64)
     return np.array(texts, dtype=TEXT)

@@ -8,6 +8,7 @@ take their query sizes from a side file, as LightGBM (`.query`) and XGBoost (`.g
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 import warnings
@@ -21,8 +22,9 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.dataset import QueryDataset, concat
 from rankloop.data.files import open_input, open_output
-from rankloop.data.grouping import TEXT, group_by_size, group_runs, ids_from_text
+from rankloop.data.grouping import TEXT, Grouping, group_by_size, group_runs, ids_from_text
 from rankloop.data.memory import available_memory, parse_size, show_size
+from rankloop.data.words import count
 from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
 
 if TYPE_CHECKING:
@@ -116,7 +118,15 @@ def read_letor(
         raise DataError("query_file belongs to one file; read the files one by one")
     chosen = LetorOptions(**options)
     limit = available_memory() if memory_limit is None else parse_size(memory_limit)
-    return concat([_read_one(path, query_file, limit, chosen) for path in paths])
+    parts, bases = zip(*(_read_one(path, query_file, limit, chosen) for path in paths), strict=True)
+    bases = tuple(base if part.n_features else -1 for part, base in zip(parts, bases, strict=True))
+    if {0, 1} <= set(bases):
+        zero, one = paths[bases.index(0)], paths[bases.index(1)]
+        raise DataError(
+            f"{os.fspath(zero)} counts features from 0, {os.fspath(one)} apparently from 1; say "
+            "which with zero_based=True or False"
+        )
+    return concat(parts)
 
 
 def iter_letor(
@@ -143,19 +153,25 @@ def iter_letor(
     name = os.fspath(path)
     block = max(min(_BLOCK, limit // (16 * chosen.n_threads)), 1 << 14)
     held: _Rows | None = None
+    ids_seen = False
     with open_input(path) as stream, _reader(name, stream, chosen, limit, block) as reader:
         while not reader.finished:
-            rows = _take(name, reader, limit // 4, chosen)
+            rows = _take(name, reader, limit // 4, chosen, ids_seen)
+            ids_seen = ids_seen or None not in (rows.run_ids or [None])
             reader.fix_width()
             if progress is not None:
                 progress(_position(stream))
             if held is not None:
                 rows = held.followed_by(rows)
             batch, held = (rows, None) if reader.finished else rows.before_last_query()
+            if held is not None and held.X.nbytes > limit // 2:
+                raise MemoryLimitError(
+                    f"{name}: query {held.run_ids[0]!r} alone has at least {len(held.y):,} rows, "
+                    f"too many for the limit of {show_size(limit)}; raise memory_limit"
+                )
             if len(batch.y):
                 yield batch.dataset(name)
-        if held is not None and len(held.y):
-            yield held.dataset(name)
+        _check_rows(name, reader, ids_seen)
 
 
 def write_letor(
@@ -187,6 +203,10 @@ def letor_lines(
     bad = next((i for i in ids if not i or any(c.isspace() or c == "#" for c in i)), None)
     if bad is not None:
         raise DataError(f"the query id {bad!r} cannot stand in LETOR text: it has a blank or a #")
+    if dataset.doc_ids is not None:
+        split = next((i for i in dataset.doc_ids if any(c.isspace() for c in i)), None)
+        if split is not None:
+            raise DataError(f"the document id {split!r} cannot stand in LETOR text: it has a blank")
     query_of_row = dataset.in_row_order(np.repeat(np.arange(len(dataset)), dataset.sizes))
     place = dataset.in_row_order(np.arange(dataset.n_documents))
     for first in range(0, dataset.n_documents, step):
@@ -214,7 +234,7 @@ class _Rows:
 
     def dataset(self, name: str, query_file: PathLike | None = None) -> QueryDataset:
         if self.run_ids[0] is None:
-            grouping = group_by_size(_query_sizes(name, query_file), len(self.y))
+            grouping = _side_grouping(name, query_file, len(self.y))
         else:
             ids = ids_from_text([i for i in self.run_ids if i is not None])
             grouping = group_runs(ids, self.run_starts, len(self.y))
@@ -268,17 +288,23 @@ class _Rows:
 
 def _read_one(
     path: PathLike, query_file: PathLike | None, limit: int, options: LetorOptions
-) -> QueryDataset:
+) -> tuple[QueryDataset, int]:
+    """Read one file; also tell the index of its first feature."""
     name = os.fspath(path)
     with open_input(path) as stream, _reader(name, stream, options, limit, _BLOCK) as reader:
         rows = _take(name, reader, sys.maxsize, options)
+        base = reader.base
+        _check_rows(name, reader, len(rows.y) > 0)
+    return rows.dataset(name, query_file), base
+
+
+def _check_rows(name: str, reader: _core.LetorReader, any_rows: bool) -> None:
+    if not any_rows:
         lines = reader.lines
-    if not len(rows.y):
         found = (
             "the file is empty" if lines == 0 else f"none of its {lines:,} lines is a usable row"
         )
         raise ParseError(name, None, f"{found}; expected rows such as '2 qid:10 1:0.5 2:0.25'")
-    return rows.dataset(name, query_file)
 
 
 @contextmanager
@@ -303,6 +329,8 @@ def _reader(
             f"{name}: its rows need more than the limit of {show_size(limit)} after "
             f"{reader.lines:,} lines; read it in parts (iter_letor), or raise memory_limit"
         ) from None
+    except gzip.BadGzipFile:
+        raise
     except OSError as error:
         raise ParseError(name, None, f"cannot read it: {error.strerror or error}") from None
 
@@ -327,13 +355,18 @@ def _position(stream: BinaryIO) -> float:
         return 0.0
 
 
-def _take(name: str, reader: _core.LetorReader, enough: int, options: LetorOptions) -> _Rows:
+def _take(
+    name: str,
+    reader: _core.LetorReader,
+    enough: int,
+    options: LetorOptions,
+    ids_seen: bool = False,
+) -> _Rows:
+    """Read the next rows; `ids_seen` says that earlier rows had query ids, so these must too."""
     try:
         table = reader.read(enough, options.n_threads)
     except ValueError as error:  # a line without end
         raise ParseError(name, reader.lines + 1, f"{error}; is this LETOR text?") from None
-    if table["error"] is not None:
-        raise ParseError(name, *table["error"])
     rows = _Rows(
         table["X"],
         table["y"],
@@ -343,9 +376,13 @@ def _take(name: str, reader: _core.LetorReader, enough: int, options: LetorOptio
     )
     n_bad, bad = table["n_bad"], table["bad"]
     anonymous = np.array([i is None for i in rows.run_ids], bool)
-    if anonymous.any() and not anonymous.all():
+    some_lack_ids = bool(anonymous.any()) and (ids_seen or not anonymous.all())
+    if some_lack_ids:
         line = int(table["run_lines"][anonymous.argmax()])
         message = "the row has no query id, while others have; expected for example 'qid:10'"
+    if table["error"] is not None and not (some_lack_ids and line < table["error"][0]):
+        raise ParseError(name, *table["error"])
+    if some_lack_ids:
         if not options.skip_bad_rows:
             raise ParseError(name, line, message)
         lengths = np.diff(np.r_[rows.run_starts, len(rows.y)])
@@ -355,15 +392,16 @@ def _take(name: str, reader: _core.LetorReader, enough: int, options: LetorOptio
     if n_bad:
         first = "; ".join(f"line {line}: {message}" for line, message in bad[:3])
         warnings.warn(
-            f"{name}: {n_bad:,} bad rows left out of {n_bad + len(rows.y):,}; {first}",
+            f"{name}: {count(n_bad, 'bad row', 'bad rows')} left out of {n_bad + len(rows.y):,}; "
+            f"{first}",
             BadRowsWarning,
             stacklevel=4,
         )
     return rows
 
 
-def _query_sizes(name: str, query_file: PathLike | None) -> NDArray[np.int64]:
-    """Read the sizes of queries from a side file: one whole number a line."""
+def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Grouping:
+    """Group rows by the sizes in a side file: one whole number a line."""
     beside = [f"{name}.query", f"{name}.group"]
     found = query_file or next((p for p in beside if Path(p).is_file()), None)
     if found is None:
@@ -376,6 +414,8 @@ def _query_sizes(name: str, query_file: PathLike | None) -> NDArray[np.int64]:
     with open_input(found) as stream:
         words = stream.read().split()
     try:
-        return np.array([int(word) for word in words], np.int64)
-    except ValueError as error:
-        raise ParseError(os.fspath(found), None, f"expected one size a line: {error}") from None
+        return group_by_size(np.array([int(word) for word in words], np.int64), n_rows)
+    except (ValueError, OverflowError) as error:
+        raise ParseError(
+            os.fspath(found), None, f"expected one query size a line: {error}"
+        ) from None

@@ -69,5 +69,6 @@ def check_fits(rows: int, features: int, limit: int | str | None = None) -> None
         raise MemoryLimitError(
             f"a dense matrix of {rows:,} rows and {features:,} features takes {show_size(needed)}, "
             f"but {'there is' if limit is None else 'the limit is'} {show_size(allowed)}; select "
-            "fewer features or rows, read in parts (iter_letor), or raise memory_limit"
+            "fewer features or rows, read in parts (iter_letor or iter_table), or raise "
+            "memory_limit"
         )

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop.data.blocks import row_blocks
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Self, TypeAlias
 
     from numpy.typing import ArrayLike, NDArray
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     Offsets: TypeAlias = NDArray[np.int64] | None
     Statistics: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-_BLOCK = 1 << 17  # values worked on at a time: 1 MB of float64
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -139,7 +139,7 @@ class QueryMinMax(Scaler):
                 low = np.fmin.reduce(documents, axis=0).astype(np.float64)
                 span = np.fmax.reduce(documents, axis=0) - low
                 span[span == 0] = 1.0
-                for rows in _blocks(documents):
+                for rows in row_blocks(*documents.shape):
                     out[first:end][rows] = (documents[rows] - low) / span
         return out
 
@@ -174,7 +174,7 @@ class _CentredScaler(Scaler):
         divisor = np.where(self.scale_ > 0, self.scale_, np.inf)
         out = np.empty_like(X)
         with np.errstate(over="ignore"):  # what exceeds float32 is clipped to its largest
-            for rows in _blocks(X):
+            for rows in row_blocks(*X.shape):
                 values = (self._link(X[rows].astype(np.float64)) - self.centre_) / divisor
                 out[rows] = np.clip(values, -_LARGEST, _LARGEST, out=values)
         return out
@@ -225,12 +225,12 @@ class Standard(_CentredScaler):
     def _statistics(self, X: Rows) -> Statistics:
         d = X.shape[1]
         known, total, squares = np.zeros(d), np.zeros(d), np.zeros(d)
-        for rows in _blocks(X):
+        for rows in row_blocks(*X.shape):
             known += np.count_nonzero(~np.isnan(X[rows]), axis=0)
             total += np.nansum(X[rows], axis=0, dtype=np.float64)
         known = np.maximum(known, 1)
         mean = total / known
-        for rows in _blocks(X):
+        for rows in row_blocks(*X.shape):
             squares += np.nansum((X[rows] - mean) ** 2, axis=0)
         # sums of equal float32 are exact up to 2^29 rows: the deviation of a constant is exactly 0
         return mean, np.sqrt(squares / known)
@@ -300,11 +300,6 @@ def scaler_from_name(name: str) -> Scaler:
 def scaler_from_dict(manifest: Mapping[str, Any]) -> Scaler:
     """Make the scaler that its :meth:`~Scaler.to_dict` described."""
     return type(scaler_from_name(manifest.get("name", ""))).from_dict(manifest)
-
-
-def _blocks(X: Rows) -> Iterator[slice]:
-    step = max(1, _BLOCK // max(1, X.shape[1]))
-    return (slice(first, first + step) for first in range(0, len(X), step))
 
 
 def _are_offsets(offsets: NDArray[Any], n: int) -> bool:

@@ -11,12 +11,11 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.memory import check_fits
 from rankloop.data.simulate_papers import (
     Simulated,
-    check_counts,
     predtron_gaussian,
     predtron_sparse,
     separable,
 )
-from rankloop.data.splits import check_rng
+from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.data.blocks import row_blocks
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.memory import check_fits
-from rankloop.data.splits import check_rng
+from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import ArrayLike, NDArray
-
-_BLOCK = 1 << 17  # values worked on at a time: 1 MB of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +80,7 @@ def separable(
     step += 2.0**-22 * (n_grades * step + np.sqrt(n_features) + 10)
     t += (y - (n_grades - 1) / 2) * step
     X = rng.standard_normal((n, n_features), dtype=np.float32)
-    for rows in _blocks(X):
+    for rows in row_blocks(*X.shape):
         x = X[rows].astype(np.float64)
         X[rows] = x + np.outer(t[rows] - x @ w, w)
     return Simulated(equal_lists(X, y, n_documents), w)
@@ -181,19 +178,12 @@ def equal_lists(X: NDArray[np.float32], y: NDArray[np.float64], m: int) -> Query
     return QueryDataset(X, y, offsets, np.arange(1, len(offsets), dtype=np.int64))
 
 
-def check_counts(**counts: int) -> None:
-    """Raise unless each is a whole number of at least 1."""
-    for name, count in counts.items():
-        if not isinstance(count, int | np.integer) or count < 1:
-            raise DataError(f"{name} must be a whole number of at least 1; found {count!r}")
-
-
 def _threshold_grades(
     X: NDArray[np.float32], w: NDArray[np.float64], m: int
 ) -> NDArray[np.float64]:
     # from the stored float32, so that grades and features agree; grade = thresholds reached
     thresholds = 1 / np.arange(m, 1, -1)
-    scores = np.concatenate([X[rows].astype(np.float64) @ w for rows in _blocks(X)])
+    scores = np.concatenate([X[rows].astype(np.float64) @ w for rows in row_blocks(*X.shape)])
     return np.searchsorted(thresholds, scores, side="right").astype(np.float64)
 
 
@@ -206,8 +196,3 @@ def _given(weights: ArrayLike, n_features: int) -> NDArray[np.float64]:
     if w.shape != (n_features,) or not np.isfinite(w).all() or not w.any():
         raise DataError(f"weights must be {n_features} finite numbers, not all 0; found {w}")
     return w
-
-
-def _blocks(X: NDArray[np.float32]) -> Iterator[slice]:
-    step = max(1, _BLOCK // X.shape[1])
-    return (slice(first, first + step) for first in range(0, len(X), step))

@@ -2,124 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.files import COMPRESSED_SUFFIXES
 from rankloop.data.grouping import group_by_id
+from rankloop.data.validation import check_rng
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-
-_ROLES = {"train": ("train",), "vali": ("vali", "valid"), "test": ("test",)}
-_PARTS = 5
-
-
-@dataclass(frozen=True)
-class Fold:
-    """The files of one fold; nothing is read before :meth:`read`."""
-
-    name: str
-    train: tuple[Path, ...]
-    vali: tuple[Path, ...]
-    test: tuple[Path, ...]
-
-    def read(self, **options: Any) -> tuple[QueryDataset, QueryDataset, QueryDataset]:
-        """Read training, validation and test data, all with the same number of features.
-
-        Options go to :func:`rankloop.data.letor.read_letor`.
-        """
-        from rankloop.data.letor import read_letor
-
-        parts = [read_letor(*paths, **options) for paths in (self.train, self.vali, self.test)]
-        width = max(part.n_features for part in parts)
-        train, vali, test = (_widened(part, width) for part in parts)
-        return train, vali, test
-
-
-def letor_folds(folder: str | os.PathLike[str]) -> list[Fold]:
-    """Find the folds of a data set in LETOR's layout; compressed files count as well.
-
-    Looked for, in this order: `Fold1`, `Fold2`, ... each with `train`, `vali` (or `valid`) and
-    `test`; five parts `S1` to `S5`, of which fold i trains on i, i+1 and i+2, validates on i+3
-    and tests on i+4, counting round; or `train`, `vali` and `test` in the folder itself. Files
-    end in `.txt`, `.txt.gz`, `.txt.xz` or `.txt.zst`; where two hold the same part, the first of
-    these is taken.
-    """
-    root = Path(folder)
-    if not root.is_dir():
-        raise DataError(f"there is no folder {root}; give the one that holds the folds")
-    numbered = {
-        int(match[1]): path
-        for path in root.iterdir()
-        if path.is_dir() and (match := re.fullmatch(r"[Ff]old(\d+)", path.name))
-    }
-    if numbered:
-        missing = set(range(1, max(numbered) + 1)) - numbered.keys()
-        if missing:
-            raise DataError(
-                f"{root} has Fold{max(numbered)} but no Fold{min(missing)}; complete it, or give "
-                "one fold's own folder"
-            )
-        return [_fold_in(numbered[i]) for i in sorted(numbered)]
-    parts = [_file(root, f"S{i}") for i in range(1, _PARTS + 1)]
-    whole = [part for part in parts if part is not None]
-    if len(whole) == _PARTS:
-        return [_fold_of_parts(whole, i) for i in range(_PARTS)]
-    if not whole and any(_file(root, *names) for names in _ROLES.values()):
-        return [_fold_in(root)]
-    raise DataError(
-        f"{root} holds no folds: looked for Fold1, Fold2, ..., for S1.txt to S5.txt and for "
-        f"train.txt, vali.txt and test.txt (also .gz, .xz, .zst); found {_listing(root)}"
-    )
-
-
-def _fold_in(folder: Path) -> Fold:
-    files = {}
-    for role, names in _ROLES.items():
-        path = _file(folder, *names)
-        if path is None:
-            raise DataError(
-                f"{folder} has no {role} file: looked for {' or '.join(n + '.txt' for n in names)}"
-                f" (also .gz, .xz, .zst); found {_listing(folder)}"
-            )
-        files[role] = (path,)
-    return Fold(folder.name, **files)
-
-
-def _fold_of_parts(parts: Sequence[Path], i: int) -> Fold:
-    turned = (*parts[i:], *parts[:i])
-    return Fold(f"Fold{i + 1}", turned[:3], turned[3:4], turned[4:5])
-
-
-def _file(folder: Path, *names: str) -> Path | None:
-    candidates = (
-        folder / f"{name}.txt{suffix}" for name in names for suffix in ("", *COMPRESSED_SUFFIXES)
-    )
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def _listing(folder: Path) -> str:
-    names = sorted(path.name for path in folder.iterdir())
-    return (", ".join(names[:8]) + (", ..." if len(names) > 8 else "")) or "nothing"
-
-
-def _widened(data: QueryDataset, width: int) -> QueryDataset:
-    # a text file that never names its last features means that they are 0
-    if data.n_features == width:
-        return data
-    return replace(data, X=np.pad(data.X, ((0, 0), (0, width - data.n_features))))
 
 
 def random_split(
@@ -260,15 +157,6 @@ class QueryKFold:
         return (
             f"QueryKFold(n_splits={self.n_splits}, shuffle={self.shuffle}, "
             f"random_state={self.random_state})"
-        )
-
-
-def check_rng(rng: object) -> None:
-    """Raise unless this is a NumPy random generator."""
-    if not isinstance(rng, np.random.Generator):
-        raise DataError(
-            f"rng must be a NumPy random generator; found {rng!r}: "
-            "write np.random.default_rng(seed)"
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop.data.summary_notes import notes
+from rankloop.data.summary_scan import duplicate_documents, scan_columns, sentinels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +25,7 @@ HUGE = 1e6
 """A feature whose largest |x| exceeds this calls for scaling."""
 HEAVY = 100.0
 """So does one whose largest |x| exceeds both this and this many times its root mean square."""
-SENTINELS = (-1.0, -99.0, -999.0, -9999.0)
-"""A feature that is never negative but for one of these, in at least 5% of rows, hides gaps."""
-_SENTINEL_SHARE = 0.05
 _BINS = 20
-_BLOCK = 1 << 18  # elements of X looked at together
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,8 @@ class Summary:
     duplicate_features : groups of columns that are equal in every row
     query_level_features : not constant, but constant inside every query
     wide_features : calling for scaling; see HUGE and HEAVY
-    sentinel_features : with (column, value) of a likely stand-in for missing; see SENTINELS
+    sentinel_features : with (column, value) of a likely stand-in for missing; see
+        :data:`rankloop.data.summary_scan.SENTINELS`
     duplicate_documents : documents whose features repeat an earlier one's of the same query
     repeated_ids : documents whose id repeats an earlier one's of the same query
     memory : bytes of the data set's arrays
@@ -135,7 +132,7 @@ def summarise(dataset: QueryDataset) -> Summary:
     X, y, offsets = dataset.X, dataset.y, dataset.offsets
     sizes = dataset.sizes
     judged = y >= 0
-    scan = _scan(X, offsets)
+    scan = scan_columns(X, offsets)
     n, d = X.shape
     names = dataset.feature_names or tuple(f"column {j}" for j in range(d))
     constant = (scan.minimum == scan.maximum) & (scan.missing == 0)
@@ -172,104 +169,12 @@ def summarise(dataset: QueryDataset) -> Summary:
         duplicate_features=tuple(g for g in scan.equal if not constant[g[0]]),
         query_level_features=_columns(query_level),
         wide_features=_columns(wide),
-        sentinel_features=_sentinels(X, scan),
-        duplicate_documents=_duplicate_documents(X, offsets),
+        sentinel_features=sentinels(X, scan),
+        duplicate_documents=duplicate_documents(X, offsets),
         repeated_ids=_repeated_ids(dataset.doc_ids, offsets),
         memory=sum(v.nbytes for v in vars(dataset).values() if isinstance(v, np.ndarray)),
     )
     return dataclasses.replace(summary, notes=tuple(notes(summary)))
-
-
-@dataclass(frozen=True)
-class _Scan:
-    """What one pass over the columns finds; arrays of one value a feature."""
-
-    minimum: NDArray[np.float64]
-    maximum: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    rms: NDArray[np.float64]
-    zeros: NDArray[np.int64]
-    missing: NDArray[np.int64]
-    level: NDArray[np.bool_]
-    equal: tuple[tuple[int, ...], ...]
-
-
-def _scan(X: NDArray[np.float32], offsets: NDArray[np.int64]) -> _Scan:
-    n, d = X.shape
-    low, high = np.full(d, np.nan, np.float32), np.full(d, np.nan, np.float32)
-    total, squares = np.zeros(d), np.zeros(d)
-    zeros, missing = np.zeros(d, np.int64), np.zeros(d, np.int64)
-    level = np.ones(d, bool)
-    groups = [list(range(d))] if d > 1 and n else []  # columns equal so far
-    inside = np.ones(n, bool)  # the row before is of the same query
-    inside[offsets[:-1][offsets[:-1] < n]] = False
-    for rows in _blocks(n, d):
-        block = _copy(X, rows)
-        groups = [part for group in groups for part in _split(group, block)]
-        zeros += np.count_nonzero(block == 0, axis=0)
-        low = np.fmin(low, np.fmin.reduce(block, axis=0))
-        high = np.fmax(high, np.fmax.reduce(block, axis=0))
-        if np.isnan(block).any():
-            missing += np.count_nonzero(np.isnan(block), axis=0)
-            block[np.isnan(block)] = 0
-        total += block.sum(axis=0, dtype=np.float64)
-        squares += np.einsum("ij,ij->j", block, block, dtype=np.float64)
-        first = max(rows.start - 1, 0)
-        alive = np.flatnonzero(level)  # few remain after a block or two
-        if len(alive):
-            some = X[first : rows.stop, alive]
-            same = (some[1:] == some[:-1]) | (np.isnan(some[1:]) & np.isnan(some[:-1]))
-            level[alive] = same[inside[first + 1 : rows.stop]].all(axis=0)
-    known = np.maximum(n - missing, 1)
-    mean = np.where(missing < n, total / known, np.nan)
-    return _Scan(
-        low.astype(np.float64),
-        high.astype(np.float64),
-        mean,
-        np.sqrt(squares / known),
-        zeros,
-        missing,
-        level,
-        tuple(map(tuple, groups)),
-    )
-
-
-def _split(group: list[int], block: NDArray[np.float32]) -> list[list[int]]:
-    """Part columns by their values in this block; a column alone is no longer a duplicate."""
-    parts: dict[bytes, list[int]] = {}
-    for j in group:
-        parts.setdefault(block[:, j].tobytes(), []).append(j)
-    return [part for part in parts.values() if len(part) > 1]
-
-
-def _sentinels(X: NDArray[np.float32], scan: _Scan) -> tuple[tuple[int, float], ...]:
-    candidates = np.flatnonzero(np.isin(scan.minimum, SENTINELS))
-    low, high = scan.minimum[candidates], scan.maximum[candidates]
-    at_low, negative, between = np.zeros((3, len(candidates)), np.int64)
-    for rows in _blocks(len(X), len(candidates)):
-        some = X[rows, candidates]
-        at_low += (some == low).sum(axis=0)
-        negative += (some < 0).sum(axis=0)
-        between += ((some > low) & (some < high)).sum(axis=0)  # none: two values, say -1 and 1
-    hides = (at_low == negative) & (between > 0) & (at_low >= _SENTINEL_SHARE * len(X))
-    return tuple(zip(candidates[hides].tolist(), low[hides].tolist(), strict=True))
-
-
-def _duplicate_documents(X: NDArray[np.float32], offsets: NDArray[np.int64]) -> int:
-    """Count by 128-bit digests: 16 bytes a document of one query at a time."""
-    n, d = X.shape
-    if d == 0:
-        return 0
-    starts = set(offsets[:-1].tolist())
-    seen: set[bytes] = set()
-    distinct = 0
-    for rows in _blocks(n, d):
-        for row, values in enumerate(_copy(X, rows), rows.start):
-            if row in starts:
-                distinct += len(seen)
-                seen = set()
-            seen.add(blake2b(values, digest_size=16).digest())
-    return int(n) - distinct - len(seen)
 
 
 def _repeated_ids(doc_ids: NDArray[Any] | None, offsets: NDArray[np.int64]) -> int:
@@ -310,16 +215,6 @@ def _histogram(values: NDArray[Any], *, whole: bool = False) -> Histogram:
         edges = np.linspace(first, last, _BINS + 1)
     bars = np.histogram(values, edges)[0]
     return Histogram(tuple(edges[:-1].tolist()), tuple(edges[1:].tolist()), tuple(bars.tolist()))
-
-
-def _blocks(n: int, d: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // max(d, 1))
-    return (slice(first, min(first + step, n)) for first in range(0, n if d else 0, step))
-
-
-def _copy(X: NDArray[np.float32], rows: slice) -> NDArray[np.float32]:
-    """Copy some rows, in C order, with -0 turned into 0, so that equal values are equal bytes."""
-    return np.add(X[rows], np.float32(0), order="C")
 
 
 def _columns(mask: NDArray[np.bool_]) -> tuple[int, ...]:

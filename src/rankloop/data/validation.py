@@ -29,10 +29,11 @@ def as_matrix(
     """Return features as a row-major float32 matrix, or raise naming the first bad value."""
     if hasattr(X, "toarray"):  # scipy sparse
         check_fits(X.shape[0], X.shape[1], memory_limit)
-        dense: NDArray[np.float32] = X.astype(np.float32).toarray(order="C")
+        with np.errstate(over="ignore"):
+            dense: NDArray[np.float32] = X.astype(np.float32).toarray(order="C")
+    elif hasattr(X, "column_names") and hasattr(X, "to_pandas"):
+        dense = _from_arrow(X, memory_limit)
     else:
-        if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
-            X = np.column_stack([column.to_numpy() for column in X.columns])
         try:
             dense = np.asarray(X)
             if dense.dtype != np.float32:
@@ -56,6 +57,20 @@ def as_matrix(
             + ("" if allow_nan else ", or pass allow_nan=True where NaN means missing")
         )
     return dense
+
+
+def _from_arrow(table: Any, memory_limit: int | str | None) -> NDArray[np.float32]:
+    """Convert column by column: beyond the matrix, one float32 column at a time."""
+    check_fits(table.num_rows, table.num_columns, memory_limit)
+    matrix = np.empty((table.num_rows, table.num_columns), np.float32)
+    for j, column in enumerate(table.columns):
+        try:
+            numbers = column.cast("float32", safe=False)  # null becomes NaN, too large inf
+        except (TypeError, ValueError, NotImplementedError) as error:
+            name = table.column_names[j]
+            raise DataError(f"features must be numbers: column {name!r}: {error}") from None
+        matrix[:, j] = numbers.to_numpy(zero_copy_only=False)
+    return matrix
 
 
 def as_grades(y: ArrayLike) -> NDArray[np.float64]:
@@ -86,14 +101,41 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def as_text(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Document ids as text."""
+    """Document ids as text, none missing."""
     texts = np.asarray(values)
     if texts.ndim != 1:
         raise DataError(f"{name} must be one-dimensional; found shape {texts.shape}")
+    if texts.dtype.kind in "fO":
+        missing = next((i for i, value in enumerate(texts) if _is_missing(value)), None)
+        if missing is not None:
+            raise DataError(f"{name} is missing in row {missing}; every row needs one")
     return texts if texts.dtype == TEXT else texts.astype(str).astype(TEXT)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither true nor false
+        return True
 
 
 def check_length(name: str, values: NDArray[Any], n: int) -> None:
     """Raise unless there is one value a row."""
     if len(values) != n:
         raise DataError(f"{name} has {len(values):,} values for {n:,} rows")
+
+
+def check_counts(**counts: int) -> None:
+    """Raise unless each is a whole number of at least 1."""
+    for name, count in counts.items():
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise DataError(f"{name} must be a whole number of at least 1; found {count!r}")
+
+
+def check_rng(rng: object) -> None:
+    """Raise unless this is a NumPy random generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise DataError(
+            f"rng must be a NumPy random generator; found {rng!r}: "
+            "write np.random.default_rng(seed)"
+        )

@@ -58,7 +58,8 @@ class Convention:
         the measure, and counts them.
     short_lists : `keep`, or `zero` where nDCG@k of a list shorter than k is 0
     ties : `stable` (the order of the rows), `doc_id` (descending, scores compared as float32), or
-        `averaged` over the orders of tied documents
+        `averaged`: DCG, nDCG, P and R are the mean over the orders of tied documents, and AP is
+        scikit-learn's, which puts tied documents at the last of their ranks
     rel : least relevant grade for P, AP, R, RR, RBP, Success; None: any grade above 0
     ap_by_cutoff : AP@k divides by min(k, number of relevant documents) instead of their number
     """

@@ -111,7 +111,8 @@ def evaluate(
 
     Parameters
     ----------
-    data : the judged documents. Grades below 0 (unjudged) count as not relevant.
+    data : the judged documents. Grades below 0 (unjudged) count as not relevant; PairAcc leaves
+        them out.
     scores : one a document, in the data set's order; minus infinity: not retrieved
     measures : see :mod:`rankloop.metrics.measures`
     convention : a name or a :class:`Convention`
@@ -137,6 +138,8 @@ def evaluate(
     keys = None
     if rules.ties == "doc_id":
         keys = tie_keys(data.doc_ids)
+        largest = np.finfo(np.float32).max
+        values = np.where(np.isinf(values), values, np.clip(values, -largest, largest))
         values = values.astype(np.float32)
     longest = int(data.sizes.max(initial=1))
     table = _core.measure_queries(
@@ -173,11 +176,14 @@ def _gains(
         return np.maximum(grades, 0.0)
     with np.errstate(over="ignore"):
         gains = np.ascontiguousarray(rules.gain(np.maximum(grades, 0.0)), np.float64)
-    if not np.isfinite(gains).all() or (gains < 0).any():
-        worst = grades[~np.isfinite(gains) | (gains < 0)][0]
+    with np.errstate(over="ignore"):
+        sound = bool(np.isfinite(gains.sum())) and not (gains < 0).any()
+    if not sound:
+        bad = ~np.isfinite(gains) | (gains < 0)
+        worst = grades[bad][0] if bad.any() else grades.max()
         raise MeasureError(
-            f"the grade {worst:g} has no finite gain of at least 0 under convention "
-            f"{rules.name!r}; use one with a linear gain, or a Convention with your own"
+            f"the grade {worst:g} has no usable gain (at least 0, its sum finite) under "
+            f"convention {rules.name!r}; use one with a linear gain, or a Convention with your own"
         )
     return gains
 

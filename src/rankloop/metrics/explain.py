@@ -48,7 +48,10 @@ class Explanation:
             "mean": None if np.isnan(self.mean) else self.mean,
             "queries": self.queries,
             "left_out": self.left_out,
-            "steps": [vars(step) for step in self.steps],
+            "steps": [
+                {**vars(step), "change": None if np.isnan(step.change) else step.change}
+                for step in self.steps
+            ],
             "reason": self.reason,
         }
 
@@ -85,7 +88,12 @@ def _explain_one(
         return Explanation(end.name, float("nan"), 0, 0, reason=str(error))
     steps = []
     current = start
-    mean = _mean(data, scores, measure, start)
+    try:
+        mean = _mean(data, scores, measure, start)
+    except MeasureError as error:
+        return Explanation(
+            end.name, result.mean, result.queries, result.left_out, reason=str(error)
+        )
     for setting in start.differences(end):
         current = replace(current, **{setting: getattr(end, setting)})
         changed = _mean(data, scores, measure, current)

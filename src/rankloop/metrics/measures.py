@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "DCG": Family(0, "sum of gain times discount down the ranking"),
         "nDCG": Family(1, "DCG divided by that of the best ranking", ratio=True),
         "AP": Family(2, "mean of precision at each relevant document", _REL, ratio=True),
-        "P": Family(3, "share of relevant documents in the first k", _REL),
+        "P": Family(3, "share of relevant documents in the first k, or in all retrieved", _REL),
         "R": Family(4, "share of the relevant documents in the first k", _REL, ratio=True),
         "RR": Family(5, "1 / rank of the first relevant document", _REL, ratio=True),
         "ERR": Family(6, "expected 1 / rank where a cascading user stops", (("max", 4.0),)),
@@ -58,7 +59,10 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             8, "1 where a relevant document is in the first k", _REL, needs_cutoff=True
         ),
         "PairAcc": Family(
-            9, "share of pairs of unlike grade in order", ratio=True, takes_cutoff=False
+            9,
+            "share of judged pairs of unlike grade in order; a tie counts half",
+            ratio=True,
+            takes_cutoff=False,
         ),
     }
 )
@@ -94,8 +98,12 @@ class Measure:
         if self.cutoff is not None:
             if not family.takes_cutoff:
                 raise MeasureError(f"{self.name} takes no cutoff; found @{self.cutoff}")
-            if self.cutoff < 1:
-                raise MeasureError(f"a cutoff must be at least 1; found {self.name}@{self.cutoff}")
+            whole = isinstance(self.cutoff, int) and not isinstance(self.cutoff, bool)
+            if not whole or not 1 <= self.cutoff < 2**31:
+                raise MeasureError(
+                    "a cutoff must be a whole number of at least 1; found "
+                    f"{self.name}@{self.cutoff}"
+                )
         for key, value in self.parameters:
             if key not in dict(family.parameters):
                 known = ", ".join(dict(family.parameters)) or "none"
@@ -103,6 +111,9 @@ class Measure:
             if (key == "p" and not 0 < value < 1) or (key != "p" and not value > 0):
                 expected = "between 0 and 1" if key == "p" else "above 0"
                 raise MeasureError(f"{key} of {self.name} must be {expected}; found {value:g}")
+        defaults = dict(family.parameters)
+        changed = sorted((k, v) for k, v in self.parameters if v != defaults[k])
+        object.__setattr__(self, "parameters", tuple(changed))
 
     @property
     def family(self) -> Family:
@@ -121,10 +132,10 @@ class Measure:
     def __call__(self, **parameters: float) -> Measure:
         """Return the same measure with other parameters, as in `AP(rel=2)`."""
         merged = {**dict(self.parameters), **{k: float(v) for k, v in parameters.items()}}
-        return replace(self, parameters=tuple(sorted(merged.items())))
+        return replace(self, parameters=tuple(merged.items()))
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
+        inside = ", ".join(f"{k}={repr(v).removesuffix('.0')}" for k, v in self.parameters)
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
         return f"{self.name}{f'({inside})' if inside else ''}{cutoff}"
 
@@ -144,6 +155,13 @@ def parse(text: str | Measure) -> Measure:
     """
     if isinstance(text, Measure):
         return text
+    if not isinstance(text, str):
+        raise MeasureError(f"a measure is text such as 'nDCG@10'; found {text!r}")
+    return _parse(text)
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> Measure:
     match = _FORM.fullmatch(text)
     if match is None:
         raise MeasureError(
@@ -154,13 +172,14 @@ def parse(text: str | Measure) -> Measure:
         raise MeasureError(f"unknown measure {name!r}; known: {', '.join(FAMILIES)}")
     parameters = {}
     for item in filter(None, (part.strip() for part in (inside or "").split(","))):
-        key, equals, value = item.partition("=")
+        key, equals, value = (part.strip() for part in item.partition("="))
         try:
-            parameters[key.strip()] = float(value)
+            number = float(value)
         except ValueError:
             equals = ""
-        if not equals:
+        if not equals or key in parameters:
             raise MeasureError(f"cannot read {item!r} in {text!r}; write parameters as rel=2")
+        parameters[key] = number
     measure = Measure(_ALIASES[name.lower()], int(cutoff) if cutoff else None)
     return measure(**parameters) if parameters else measure
 

@@ -1,0 +1,1 @@
+"""Speed and memory beside the tools people use: `python -m benchmarks`. See README.md here."""

@@ -1,0 +1,70 @@
+"""`rankloop stream`: learners side by side over one pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankloop.cli import options as o
+from rankloop.cli.output import leaderboard, print_json, print_table
+
+if TYPE_CHECKING:
+    from rankloop.experiments.progressive import Stream
+
+
+def stream(
+    data: o.Data,
+    learner: o.Learners,
+    metric: o.Metrics = ["nDCG@10"],
+    convention: o.Conventions = ["standard"],
+    permutations: Annotated[
+        int, typer.Option("--permutations", help="Random orders of the queries.", min=1)
+    ] = 1,
+    seed: o.Seed = 0,
+    scale: o.Scale = None,
+    window: Annotated[
+        int | None, typer.Option("--window", help="Plot the mean of this many last queries.", min=1)
+    ] = None,
+    plot: o.Plot = None,
+    format: o.Format = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    json: o.Json = False,
+) -> None:
+    """Run learners over a stream, measuring each query before learning from it."""
+    from rankloop.experiments.progressive import progressive
+    from rankloop.learners.registry import make_learner
+
+    learners = {text: make_learner(text) for text in learner}
+    queries = o.read_scaled(data, format, scale, skip_bad_rows=skip_bad_rows)
+    with leaderboard(list(learners), permutations, f"{metric[0]} ({convention[0]})") as show:
+        streams = progressive(
+            queries,
+            learners,
+            metric,
+            convention,
+            permutations=permutations,
+            seed=seed,
+            on_result=lambda name, _, means: show(name, next(iter(means.values()))),
+        )
+    if plot is not None:
+        from rankloop.plotting.save import save_figure
+        from rankloop.plotting.streams import plot_streams
+
+        save_figure(plot_streams(streams, window), plot)
+    if json:
+        print_json([found.to_dict() for found in streams])
+    else:
+        _print(streams)
+
+
+def _print(streams: list[Stream]) -> None:
+    columns = list(dict.fromkeys(f"{s.measure} ({s.convention})" for s in streams))
+    found = {(s.learner, f"{s.measure} ({s.convention})"): s for s in streams}
+    names = dict.fromkeys(s.learner for s in streams)
+    best = sorted(names, key=lambda name: -found[name, columns[0]].mean)
+    rows = [
+        [name, *(f"{found[name, c].mean:.4f} ± {found[name, c].std:.4f}" for c in columns)]
+        for name in best
+    ]
+    print_table(["learner", *columns], rows)

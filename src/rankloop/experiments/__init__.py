@@ -1,0 +1,1 @@
+"""Experiments: how well learners do, measured honestly."""

@@ -1,0 +1,167 @@
+"""Progressive validation: every query is ranked and measured before it is learnt from.
+
+A stream needs no test set: each ranking is made by a model that has not seen the query. Documents
+are shuffled before they are ranked, so that ties (a new model has nothing but ties) are broken at
+random rather than by the order of a file, which may know the answer.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.metrics.conventions import Convention, as_convention
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import Measure, parse_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import OnlineRanker
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """How one learner did by one measure.
+
+    values : (permutations, queries) in the order of each permutation's stream; NaN: left out
+    """
+
+    learner: str
+    measure: Measure
+    convention: str
+    values: NDArray[np.float64]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The cumulative measure of each permutation: the mean over its queries."""
+        return np.array([np.nan if np.isnan(v).all() else np.nanmean(v) for v in self.values])
+
+    @property
+    def mean(self) -> float:
+        """The mean over permutations."""
+        return float(self.means.mean())
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over permutations (0 for one)."""
+        return float(self.means.std(ddof=1)) if len(self.values) > 1 else 0.0
+
+    def curve(self, window: int | None = None) -> NDArray[np.float64]:
+        """Return the mean after each query: of all so far, or of the last `window` ones.
+
+        Averaged over permutations; NaN until a query has counted.
+        """
+        known = ~np.isnan(self.values)
+        sums = np.cumsum(np.where(known, self.values, 0.0), axis=1)
+        counts = np.cumsum(known, axis=1).astype(np.float64)
+        if window is not None:
+            if window < 1:
+                raise DataError(f"window must be at least 1; found {window}")
+            sums[:, window:] -= sums[:, :-window].copy()
+            counts[:, window:] -= counts[:, :-window].copy()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            curves = sums / counts
+        missing = np.isnan(curves).all(axis=0)
+        return np.where(missing, np.nan, np.nanmean(np.where(missing, 0.0, curves), axis=0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints as JSON."""
+        return {
+            "learner": self.learner,
+            "metric": str(self.measure),
+            "convention": self.convention,
+            "mean": None if np.isnan(self.mean) else self.mean,
+            "std": None if np.isnan(self.std) else self.std,
+            "permutations": len(self.values),
+        }
+
+
+def permuted(data: QueryDataset, seed: int, permutation: int) -> QueryDataset:
+    """Return the queries in the order of one permutation, documents shuffled."""
+    rng = np.random.default_rng([seed, permutation])
+    return data.select(rng.permutation(len(data))).shuffled(rng)
+
+
+def progressive(
+    data: QueryDataset,
+    learners: Mapping[str, OnlineRanker],
+    measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
+    conventions: str | Convention | Sequence[str | Convention] = "standard",
+    *,
+    permutations: int = 1,
+    seed: int = 0,
+    jobs: int | None = None,
+    on_result: Callable[[str, int, Mapping[tuple[str, str], float]], None] | None = None,
+) -> list[Stream]:
+    """Run learners side by side over one pass, in several random orders of the queries.
+
+    Parameters
+    ----------
+    learners : by name; each is copied, and starts from what it has learnt
+    measures, conventions : every measure is taken under every convention
+    permutations : random orders of the queries, at least 1; all learners see the same
+    seed : of the orders; the results depend on it and on nothing else
+    jobs : threads; default: one a processor. The results are the same for any number.
+    on_result : called after each pass with the learner, the permutation and its means, keyed by
+        (measure, convention)
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.learners.registry import make_learner
+    >>> data = separable(100, np.random.default_rng(0)).data
+    >>> learners = {name: make_learner(name) for name in ("slam", "solar-ii")}
+    >>> for stream in progressive(data, learners, permutations=2):
+    ...     print(stream.learner, stream.mean > 0.9)
+    slam True
+    solar-ii True
+    """
+    if not learners:
+        raise DataError("name at least one learner")
+    if permutations < 1:
+        raise DataError(f"permutations must be at least 1; found {permutations}")
+    wanted = parse_all(measures)
+    under = [
+        as_convention(rule)
+        for rule in ([conventions] if isinstance(conventions, str | Convention) else conventions)
+    ]
+    keys = [(measure, rule) for rule in under for measure in wanted]
+    values = {
+        name: np.empty((len(keys), permutations, data.n_queries), np.float64) for name in learners
+    }
+
+    def run(name: str, permutation: int, stream: QueryDataset) -> tuple[str, int]:
+        scores = copy.deepcopy(learners[name]).progress(stream)
+        found = [
+            result.values for rule in under for result in evaluate(stream, scores, wanted, rule)
+        ]
+        values[name][:, permutation] = found
+        return name, permutation
+
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        for first in range(permutations):  # one order in memory at a time
+            stream = permuted(data, seed, first)
+            for done in as_completed([pool.submit(run, name, first, stream) for name in learners]):
+                name, permutation = done.result()
+                if on_result is not None:
+                    means = np.nanmean(values[name][:, permutation], axis=1)
+                    on_result(
+                        name,
+                        permutation,
+                        {(str(m), c.name): float(v) for (m, c), v in zip(keys, means, strict=True)},
+                    )
+    return [
+        Stream(name, measure, rule.name, values[name][k])
+        for name in learners
+        for k, (measure, rule) in enumerate(keys)
+    ]

@@ -1,0 +1,1 @@
+"""Rankers that learn: online, query by query."""

@@ -1,0 +1,187 @@
+"""The online contract: learn a query, go on, rank, forget and start again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from rankloop.data.dataset import Query, QueryDataset
+from rankloop.data.validation import as_grades, as_matrix
+from rankloop.exceptions import DataError, NotFittedError
+from rankloop.learners.estimator import Estimator
+from rankloop.learners.ranking import Ranking, make_ranking
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Rows = NDArray[np.float32]
+    Grades = NDArray[np.float64]
+    Offsets = NDArray[np.int64]
+
+
+def as_dataset(
+    X: Any,
+    y: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+) -> QueryDataset:
+    """Take a data set as it is, or make one; rows without query ids form a single query."""
+    if isinstance(X, QueryDataset):
+        if y is not None or qid is not None or group is not None:
+            raise DataError("a QueryDataset brings its own grades and queries: pass it alone")
+        return X
+    if y is None:
+        raise DataError("y is needed: one grade a row")
+    if qid is None and group is None:
+        group = [len(np.asarray(y))]
+    return QueryDataset.from_arrays(X, y, qid=qid, group=group)
+
+
+class OnlineRanker(Estimator, ABC):
+    """A ranker that learns query by query and never has to stop.
+
+    A subclass says how it starts (:meth:`_reset`), how it learns from queries one after the other
+    (:meth:`_learn_rows`) and how it scores (:meth:`_score_rows`). It has the parameters
+
+    passes : how often `fit` goes through the data, at least 1
+    random_state : seed of the order of queries in `fit`, another one each pass; None: as given
+
+    Attributes
+    ----------
+    n_features_in_ : number of features
+    queries_ : queries learnt from so far: the model's version
+    """
+
+    passes: int
+    random_state: int | None
+    n_features_in_: int
+    queries_: int
+
+    @abstractmethod
+    def _reset(self, n_features: int) -> None:
+        """Forget everything."""
+
+    @abstractmethod
+    def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
+        """Learn from queries in order; put the scores each had before into `scores`, if given."""
+
+    @abstractmethod
+    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows."""
+
+    @abstractmethod
+    def learnt(self) -> dict[str, Any]:
+        """Return everything that was learnt, by attribute; nothing before the first query."""
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from nothing: `passes` times through the queries.
+
+        Parameters
+        ----------
+        X : a QueryDataset, or a matrix of features with
+        y : one grade a row (below 0: unjudged), and
+        qid : one query id a row, in any order; or
+        group : the number of rows of each query. Without either, all rows are one query.
+        """
+        if self.passes < 1:
+            raise DataError(f"passes must be at least 1; found {self.passes}")
+        data = as_dataset(X, y, qid, group)
+        self._reset(data.n_features)
+        rng = None if self.random_state is None else np.random.default_rng(self.random_state)
+        for _ in range(self.passes):
+            self.partial_fit(data if rng is None else data.select(rng.permutation(len(data))))
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+    ) -> Self:
+        """Go on learning, once through the queries in the order of their first rows."""
+        data = as_dataset(X, y, qid, group)
+        self._go_on(data.X, data.y, data.offsets)
+        return self
+
+    def learn(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from one query. Cheap: some microseconds for a short list of float32 rows."""
+        rows, grades = as_matrix(X), as_grades(y)
+        if len(rows) != len(grades):
+            raise DataError(f"y has {len(grades):,} values for {len(rows):,} rows")
+        self._go_on(rows, grades, np.array([0, len(grades)]))
+        return self
+
+    def progress(self, data: QueryDataset) -> NDArray[np.float32]:
+        """Learn from queries in order, and return the scores each had just before it was learnt.
+
+        This is progressive validation: measuring these scores measures the learner on data it had
+        not seen.
+        """
+        scores = np.empty(data.n_documents, np.float32)
+        self._go_on(data.X, data.y, data.offsets, scores)
+        return scores
+
+    def predict(
+        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Score documents, higher is better.
+
+        A linear ranker scores each row alone, so query ids are not needed. Where features are
+        looked at query by query first, rows without ids count as one query.
+        """
+        self._check_learnt()
+        rows = X.X if isinstance(X, Query | QueryDataset) else as_matrix(X)
+        self._check_width(rows)
+        if isinstance(X, QueryDataset):
+            return self._score_rows(rows, X.offsets)
+        if qid is None and group is None:
+            return self._score_rows(rows, np.array([0, len(rows)]))
+        data = as_dataset(rows, np.zeros(len(rows)), qid, group)
+        return data.in_row_order(self._score_rows(data.X, data.offsets))
+
+    def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
+        """Rank the documents of one query: a Query or a matrix of features."""
+        doc_ids = query.doc_ids if isinstance(query, Query) else None
+        return make_ranking(self.predict(query), self.queries_, doc_ids, id)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to one file; :func:`rankloop.load` reads it."""
+        from rankloop.learners.saving import save
+
+        save(self, path)
+
+    @property
+    def is_learnt(self) -> bool:
+        """Whether it has been told of any data."""
+        return hasattr(self, "n_features_in_")
+
+    def _go_on(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None = None) -> None:
+        if not self.is_learnt:
+            self._reset(X.shape[1])
+        self._check_width(X)
+        self._learn_rows(X, y, offsets, scores)
+        self.queries_ += len(offsets) - 1
+
+    def _check_learnt(self) -> None:
+        if not self.is_learnt:
+            raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+
+    def _check_width(self, rows: Rows) -> None:
+        if rows.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )

@@ -1,0 +1,62 @@
+"""Parameters as scikit-learn keeps them, without importing scikit-learn."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from rankloop.exceptions import DataError
+
+
+class Estimator:
+    """What scikit-learn expects of an estimator: `__init__` only stores its keyword parameters.
+
+    Cloning, pipelines and searches work by :meth:`get_params` and :meth:`set_params`.
+    """
+
+    @classmethod
+    def parameters(cls) -> dict[str, Any]:
+        """Return the names of the parameters with their defaults."""
+        found = inspect.signature(cls).parameters.values()
+        return {p.name: p.default for p in found}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return parameters by name; with `deep`, also those of parameters that are estimators."""
+        params = {name: getattr(self, name) for name in self.parameters()}
+        if deep:
+            for name, value in list(params.items()):
+                if isinstance(value, Estimator):
+                    params.update({f"{name}__{k}": v for k, v in value.get_params().items()})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as `rate=0.1` or `learner__rate=0.1`."""
+        for name, value in params.items():
+            head, _, rest = name.partition("__")
+            if head not in self.parameters():
+                known = ", ".join(self.parameters())
+                raise DataError(f"{type(self).__name__} has no parameter {head!r}; it has: {known}")
+            if rest:
+                getattr(self, head).set_params(**{rest: value})
+            else:
+                setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={getattr(self, name)!r}"
+            for name, default in self.parameters().items()
+            if getattr(self, name) is not default and getattr(self, name) != default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn, if it asks, that this is a ranker of dense numbers."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            input_tags=InputTags(),
+            requires_fit=True,
+        )

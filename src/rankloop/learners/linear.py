@@ -1,0 +1,88 @@
+"""Linear online rankers: weights, and perhaps their mean."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rankloop.learners.base import OnlineRanker
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankloop.learners.base import Grades, Offsets, Rows
+
+    Floats = NDArray[np.float64]
+    Call = tuple[
+        Rows,
+        Grades,
+        Offsets,
+        Floats,  # weights
+        Floats | None,  # their sum over queries
+        int,  # queries learnt so far
+        Rows | None,  # where to put the scores before learning
+    ]
+
+
+class LinearRanker(OnlineRanker):
+    """A linear ranker: scores are X @ weights_.
+
+    A subclass says how it learns (:meth:`_learn`) and, where it knows more than weights, how it
+    starts (:meth:`_start`). Besides those of :class:`OnlineRanker` it has the parameter
+
+    average : rank by the mean of the weights after each query rather than by the last ones
+
+    Attributes
+    ----------
+    weights_ : (d,) the weights that rank
+    updates_ : how many of the queries learnt from changed the weights
+    """
+
+    average: bool
+
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_",)
+    """Names of the arrays that, with the counters, are all that has been learnt."""
+
+    last_weights_: NDArray[np.float64]
+    sum_: NDArray[np.float64] | None
+    updates_: int
+
+    @abstractmethod
+    def _learn(self, call: Call) -> int:
+        """Learn from queries in order; every function of the core begins with what `call` holds."""
+
+    def _start(self, n_features: int) -> None:
+        """Set the arrays of a learner that has seen nothing."""
+        self.last_weights_ = np.zeros(n_features)
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """The weights that rank: the last ones, or their mean."""
+        self._check_learnt()
+        if self.sum_ is None or self.queries_ == 0:
+            return self.last_weights_
+        return self.sum_ / self.queries_
+
+    def learnt(self) -> dict[str, Any]:
+        """Return everything that was learnt, by attribute; nothing before the first query."""
+        if not self.is_learnt:
+            return {}
+        names = ("n_features_in_", "queries_", "updates_", "sum_", *self._arrays)
+        return {name: getattr(self, name) for name in names}
+
+    def _reset(self, n_features: int) -> None:
+        self.n_features_in_ = n_features
+        self.queries_ = self.updates_ = 0
+        self.sum_ = np.zeros(n_features) if self.average else None
+        self._start(n_features)
+
+    def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
+        self.updates_ += self._learn(
+            (X, y, offsets, self.last_weights_, self.sum_, self.queries_, scores)
+        )
+
+    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+        scores: NDArray[Any] = X @ self.weights_.astype(np.float32)
+        return scores

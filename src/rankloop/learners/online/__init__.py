@@ -1,0 +1,1 @@
+"""One published online algorithm a file."""

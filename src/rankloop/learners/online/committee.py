@@ -1,0 +1,79 @@
+"""The committee perceptron."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.exceptions import DataError
+from rankloop.learners.linear import LinearRanker
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankloop.learners.linear import Call
+
+
+class CommitteePerceptron(LinearRanker):
+    """A pairwise perceptron whose longest-lived hypotheses rank together.
+
+    A hypothesis lives from one mistake to the next; the number of pairs it gets right meanwhile is
+    its say. The `size` hypotheses with the most say form the committee, and documents are ranked by
+    the mean of their weights, each counted by its say.
+
+    Where we depart: the hypothesis being learnt takes part too, by its say so far.
+
+    Parameters
+    ----------
+    size : seats in the committee, at least 1
+    average, passes, random_state : see :class:`LinearRanker`
+
+    Notes
+    -----
+    Cost: O(d) a pair and O(size d) a query; O(size d) memory.
+
+    References
+    ----------
+    Elsas, Carvalho and Carbonell, Fast learning of document ranking functions with the committee
+    perceptron (2008).
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = (
+        "last_weights_",
+        "current_",
+        "members_",
+        "lasted_",
+        "streak_",
+    )
+    current_: NDArray[np.float64]
+    members_: NDArray[np.float64]
+    lasted_: NDArray[np.float64]
+    streak_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        size: int = 20,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.size = size
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _start(self, n_features: int) -> None:
+        super()._start(n_features)
+        if self.size < 1:
+            raise DataError(f"size must be at least 1; found {self.size}")
+        self.current_ = np.zeros(n_features)
+        self.members_ = np.zeros((self.size, n_features))
+        self.lasted_ = np.zeros(self.size)
+        self.streak_ = np.zeros(1, np.int64)
+
+    def _learn(self, call: Call) -> int:
+        return _core.learn_committee(
+            *call, self.current_, self.members_, self.lasted_, self.streak_
+        )

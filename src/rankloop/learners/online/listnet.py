@@ -1,0 +1,54 @@
+"""Online ListNet: gradient steps on the top-one cross entropy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankloop import _core
+from rankloop.learners.linear import LinearRanker
+from rankloop.learners.online.rates import check_rate
+
+if TYPE_CHECKING:
+    from rankloop.learners.linear import Call
+
+
+class OnlineListNet(LinearRanker):
+    """Gradient descent on ListNet's loss, one step a query.
+
+    loss = -sum_i softmax(R)_i log softmax(s)_i,   w -= rate X'(softmax(s) - softmax(R)).
+
+    Queries whose judged documents share one grade teach nothing and are passed over.
+
+    Parameters
+    ----------
+    rate : step size, above 0
+    decay : round t uses rate / (1 + t)^decay
+    average, passes, random_state : see :class:`LinearRanker`
+
+    Notes
+    -----
+    Cost: O(m d) a query and O(d) memory.
+
+    References
+    ----------
+    Cao et al., Learning to rank: from pairwise approach to listwise approach (2007); online in
+    Chaudhuri and Tewari, section 8.
+    """
+
+    def __init__(
+        self,
+        rate: float = 1.0,
+        decay: float = 0.0,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.rate = rate
+        self.decay = decay
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _learn(self, call: Call) -> int:
+        check_rate(self.rate, self.decay)
+        return _core.learn_softmax(*call, False, 0.0, self.rate, self.decay)

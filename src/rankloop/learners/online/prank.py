@@ -1,0 +1,79 @@
+"""PRank: ordinal regression by one weight vector and ordered thresholds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.exceptions import DataError
+from rankloop.learners.linear import LinearRanker
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankloop.learners.linear import Call
+
+_MOST_GRADES = 64
+
+
+class PRank(LinearRanker):
+    """Pointwise perceptron: each document's grade is predicted by where its score falls.
+
+    The grade of x is the number of thresholds b_1 <= ... <= b_n that w.x reaches. Where it is
+    wrong, every threshold on the wrong side moves by 1 and w by the sum of those moves times x.
+    Documents are taken one by one, in row order; a ranking sorts by w.x.
+
+    Where we depart: the number of grades is not given but grows as better ones are met.
+
+    Parameters
+    ----------
+    average, passes, random_state : see :class:`LinearRanker`
+
+    Attributes
+    ----------
+    thresholds_ : (n,) ordered, between grades 0, 1, ..., n
+
+    Notes
+    -----
+    Cost: O(m d) a query and O(d) memory. Grades must be whole numbers from 0 to 64.
+
+    References
+    ----------
+    Crammer and Singer, Pranking with ranking (2001).
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "room_", "count_")
+    room_: NDArray[np.float64]
+    count_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    @property
+    def thresholds_(self) -> NDArray[np.float64]:
+        """The thresholds between the grades met so far."""
+        return self.room_[: int(self.count_[0])]
+
+    def _start(self, n_features: int) -> None:
+        super()._start(n_features)
+        self.room_ = np.zeros(_MOST_GRADES)
+        self.count_ = np.zeros(1, np.int64)
+
+    def _learn(self, call: Call) -> int:
+        grades = call[1]
+        wrong = grades[(grades > _MOST_GRADES) | ((grades > 0) & (grades != np.floor(grades)))]
+        if len(wrong):
+            raise DataError(
+                f"PRank needs whole grades from 0 to {_MOST_GRADES}; found {wrong[0]:g}: round "
+                "them, or choose another learner"
+            )
+        return _core.learn_prank(*call, self.room_, self.count_)

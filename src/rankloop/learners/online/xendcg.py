@@ -1,0 +1,63 @@
+"""Online XE_NDCG: gradient steps on the cross entropy that bounds nDCG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankloop import _core
+from rankloop.exceptions import DataError
+from rankloop.learners.linear import LinearRanker
+from rankloop.learners.online.rates import check_rate
+
+if TYPE_CHECKING:
+    from rankloop.learners.linear import Call
+
+
+class OnlineXENDCG(LinearRanker):
+    """Gradient descent on XE_NDCG, one step a query.
+
+    loss = -sum_i phi_i log softmax(s)_i with phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
+
+    Parameters
+    ----------
+    rate : step size, above 0
+    decay : round t uses rate / (1 + t)^decay
+    gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
+    average, passes, random_state : see :class:`LinearRanker`
+
+    Notes
+    -----
+    Cost: O(m d) a query and O(d) memory. :class:`NewtonXENDCG` needs no rate.
+
+    References
+    ----------
+    Bruch, An alternative cross entropy loss for learning-to-rank (2021): Definition 1; its
+    conclusion asks for an online form.
+    """
+
+    def __init__(
+        self,
+        rate: float = 1.0,
+        decay: float = 0.0,
+        gamma: float = 1.0,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.rate = rate
+        self.decay = decay
+        self.gamma = gamma
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _learn(self, call: Call) -> int:
+        check_rate(self.rate, self.decay)
+        check_gamma(self.gamma)
+        return _core.learn_softmax(*call, True, self.gamma, self.rate, self.decay)
+
+
+def check_gamma(gamma: float) -> None:
+    """Raise unless gamma is a number from 0 to 1."""
+    if not 0 <= gamma <= 1:
+        raise DataError(f"gamma must lie between 0 and 1; found {gamma}")

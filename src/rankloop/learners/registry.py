@@ -1,0 +1,72 @@
+"""Learners by name: `slam`, `solar-ii:gamma=1000`, as on the command line."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.learners.base import OnlineRanker
+
+_HOME = {
+    "slam": "slam.Slam",
+    "minimax": "minimax.MinimaxPerceptron",
+    "listnet": "listnet.OnlineListNet",
+    "xendcg": "xendcg.OnlineXENDCG",
+    "newton": "newton.NewtonXENDCG",
+    "prank": "prank.PRank",
+    "pairwise": "pairwise.PairwisePerceptron",
+    "committee": "committee.CommitteePerceptron",
+    "solar-i": "solar_i.SolarI",
+    "solar-ii": "solar_ii.SolarII",
+}
+NAMES: tuple[str, ...] = tuple(_HOME)
+"""Every learner's short name."""
+
+CLASSES: Mapping[str, str] = MappingProxyType(
+    {place.split(".")[1]: place for place in _HOME.values()}
+)
+"""Where each class lives, by its name: the only classes that a model file may name."""
+
+
+def learner_class(name: str) -> type[OnlineRanker]:
+    """Find a learner's class by its short name (`solar-ii`) or its own (`SolarII`)."""
+    place = _HOME.get(name) or CLASSES.get(name)
+    if place is None:
+        raise DataError(f"unknown learner {name!r}; known: {', '.join(NAMES)}")
+    module, cls = place.split(".")
+    found: type[OnlineRanker] = getattr(import_module(f"rankloop.learners.online.{module}"), cls)
+    return found
+
+
+def make_learner(text: str) -> OnlineRanker:
+    """Make a learner from `name` or `name:parameter=value,...`.
+
+    >>> make_learner("solar-ii:gamma=1000,covariance=diagonal")
+    SolarII(gamma=1000, covariance='diagonal')
+    """
+    name, _, rest = text.partition(":")
+    cls = learner_class(name.strip())
+    params: dict[str, Any] = {}
+    for item in filter(None, (part.strip() for part in rest.split(","))):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise DataError(f"cannot read {item!r} in {text!r}; write parameters as rate=0.1")
+        if key.strip() not in cls.parameters():
+            known = ", ".join(cls.parameters())
+            raise DataError(f"{name} has no parameter {key.strip()!r}; it has: {known}")
+        params[key.strip()] = _value(value.strip())
+    return cls(**params)
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False, "none": None}.get(text.lower(), text)

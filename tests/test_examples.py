@@ -1,0 +1,58 @@
+"""The examples run, in any folder, and print what they promise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rankloop as rl
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def run(name: str, folder: Path) -> str:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def first_look(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("first")
+    return folder, run("first_look.py", folder)
+
+
+def test_first_look(first_look):
+    folder, shown = first_look
+    out = folder / "out"
+    assert {path.name for path in out.iterdir()} == {
+        "data.txt",
+        "good.txt",
+        "random.txt",
+        "first_look.png",
+    }
+    assert (out / "first_look.png").read_bytes().startswith(b"\x89PNG")
+    data = rl.read_letor(out / "data.txt")
+    assert f"{data.n_documents:,}" in shown
+    good = rl.evaluate(data, data.X[:, 0])["nDCG@10"]
+    mslr = rl.evaluate(data, data.X[:, 0], convention="mslr")["nDCG@10"]
+    assert f"{good:.4f}" in shown
+    assert f"{mslr:.4f}" in shown
+    assert f"{good:.4f}" != f"{mslr:.4f}"
+    row = next(line.split() for line in shown.splitlines() if line.startswith("  good"))
+    assert row[2] == "random"
+    assert row[4].startswith("+")
+    assert row[4].endswith("*")
+    assert shown.splitlines()[-1].endswith("out/first_look.png")
+
+
+def test_first_look_shows_the_same_every_time(first_look, tmp_path):
+    folder, shown = first_look
+    assert run("first_look.py", tmp_path) == shown
+    for name in ("first_look.png", "data.txt"):
+        assert (tmp_path / "out" / name).read_bytes() == (folder / "out" / name).read_bytes()
