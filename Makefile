@@ -20,8 +20,8 @@ $(VENV)/.bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	touch $@
 
-run: install    ## simulate a data set, look at it and evaluate two simple rankings of it
-	$(BIN)/python examples/first_look.py
+run: install    ## stream simulated queries through every learner, and draw how well they rank
+	$(BIN)/python examples/stream.py
 
 test: install   ## run the tests and the examples in docstrings
 	$(BIN)/python -m pytest -n auto tests

@@ -48,7 +48,7 @@ def _cells(report: Report) -> list[tuple[str, ...]]:
         if t.against is not None:
             found = [report.ratio(t.name, t.against, clock) for clock in ("best", "cpu")]
             ratios = ["" if r is None else f"{r:.3g}" for r in found]
-        speed = "" if report.work is None else f"{report.work / t.best:,.0f} {report.unit}"
+        speed = "" if report.work is None else _speed(report.work / t.best, report.unit)
         seconds = [_seconds(s) for s in (t.best, t.median, t.cpu)]
         rows.append((t.name, *seconds, speed, *ratios))
     return rows
@@ -67,6 +67,10 @@ def _target(target: Target) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+
+
+def _speed(value: float, unit: str) -> str:
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -11,6 +11,7 @@
 #include "committee.hpp"
 #include "newton.hpp"
 #include "prank.hpp"
+#include "query_ranks.hpp"
 #include "solar2.hpp"
 
 namespace rankloop {
@@ -53,6 +54,12 @@ struct Call {
 #define RANKLOOP_ARGUMENTS "x"_a, "y"_a, "offsets"_a, "w"_a, "sum"_a.none(), "queries"_a, "scores"_a.none()
 
 inline void bind_online(nb::module_& m) {
+    m.def("query_ranks", [](In<float, 2> x, In<std::int64_t, 1> offsets, Out<float, 2> ranks) {
+        if (ranks.shape(0) != x.shape(0) || ranks.shape(1) != x.shape(1)) throw nb::value_error("ranks must have the shape of x");
+        nb::gil_scoped_release release;
+        query_ranks(x.data(), x.shape(1), offsets.data(), offsets.size() - 1, ranks.data());
+    }, "x"_a, "offsets"_a, "ranks"_a);
+
     m.def("learn_slam", [](RANKLOOP_CALL, bool ap, std::int64_t cutoff, double margin, double rate, double decay) {
         return Call(x, y, offsets, w, sum, queries, out)
             .run(SlamStep(ap ? SlamWeights::ap : SlamWeights::ndcg, cutoff ? static_cast<std::size_t>(cutoff) : SIZE_MAX, margin, {rate, decay}));

@@ -1,4 +1,4 @@
-// Decimal text to double, correctly rounded. Reads up to 8 bytes past what it parses, so the text
+// Decimal text to double, correctly rounded. Reads up to 24 bytes past what it parses, so the text
 // must be padded, and must end in a byte that is not part of a number.
 #pragma once
 
@@ -9,6 +9,10 @@
 #include <limits>
 #include <system_error>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace rankloop {
 
 static_assert(std::endian::native == std::endian::little, "digits are read eight at a time");
@@ -16,6 +20,11 @@ static_assert(std::endian::native == std::endian::little, "digits are read eight
 constexpr std::uint64_t integer_power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 constexpr double power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+constexpr std::uint64_t zeros = 0x3030303030303030u;  // eight times '0'
+
+// Whether eight bytes, each less '0', are digits.
+inline bool all_digits(std::uint64_t t) { return !(((t + 0x7676767676767676u) | t) & 0x8080808080808080u); }
 
 // The bytes at p less '0', and how many digits they start with.
 struct Digits {
@@ -26,7 +35,7 @@ struct Digits {
 inline Digits find_digits(const char* p) {
     std::uint64_t t;
     std::memcpy(&t, p, 8);
-    t ^= 0x3030303030303030u;
+    t ^= zeros;
     const std::uint64_t stop = ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;
     return {t, static_cast<unsigned>(std::countr_zero(stop)) >> 3};
 }
@@ -46,48 +55,59 @@ inline unsigned read_digits(const char* p, std::uint64_t& value) {
     return d.n;
 }
 
-// The common case of read_decimal: at most 7 digits on either side of the point and a space after
-// them; nullptr for anything else. It branches on the shape of the number where it could compute
-// with it: a branch foreseen lets the next number start before this one is done (1.5 times faster).
+// The offsets of the first space and of the first point before it, else again of the space, among
+// the 16 bytes at p; false where there is no space.
+inline bool find_point_and_space(const char* p, unsigned& point, unsigned& space) {
+#if defined(__SSE2__)
+    const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const auto spaces = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(' '))));
+    const auto points = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8('.'))));
+    space = static_cast<unsigned>(std::countr_zero(spaces));
+    point = static_cast<unsigned>(std::countr_zero(points | spaces));
+    return spaces != 0;
+#else
+    for (space = 0; space < 16 && p[space] != ' ';) ++space;
+    for (point = 0; point < space && p[point] != '.';) ++point;
+    return space < 16;
+#endif
+}
+
+// The common case of read_decimal: 1 to 8 digits, perhaps a point and up to 8 more, and a space within
+// 16 bytes; nullptr for anything else. Where a number ends is known before its value, so the next one
+// starts while this one is computed. It branches only on what its column foretells: a point or none,
+// few digits or many. The digits are at most 14, so the quotient is rounded once.
 inline const char* read_short_decimal(const char* p, double& value) {
-    if (p[1] == ' ' && *p >= '0' && *p <= '9') {
-        value = *p - '0';
-        return p + 1;
-    }
-    const bool negative = *p == '-';
-    if (negative) ++p;
-    const auto [t, n] = find_digits(p);
+    unsigned point, space;
+    if (!find_point_and_space(p, point, space)) return nullptr;
+    const unsigned negative = *p == '-', n = point - negative;
+    if (n - 1 > 7) return nullptr;
     std::uint64_t whole;
-    switch (n) {
-        case 1: whole = digits_value(t, 1), p += 1; break;
-        case 2: whole = digits_value(t, 2), p += 2; break;
-        case 3: whole = digits_value(t, 3), p += 3; break;
-        case 4: whole = digits_value(t, 4), p += 4; break;
-        case 5: whole = digits_value(t, 5), p += 5; break;
-        case 6: whole = digits_value(t, 6), p += 6; break;
-        case 7: whole = digits_value(t, 7), p += 7; break;
-        default: return nullptr;
-    }
+    std::memcpy(&whole, p + negative, 8);
+    whole = (whole ^ zeros) << (64 - 8 * n);  // right-align
     double magnitude;
-    if (*p == ' ') {
-        magnitude = static_cast<double>(whole);
-    } else if (*p == '.') {
-        const auto [f, k] = find_digits(++p);
-        if (k == 6) {
-            magnitude = static_cast<double>(whole * 1000000 + digits_value(f, 6)) / 1e6;
-            p += 6;
-        } else if (k != 0 && k != 8) {
-            magnitude = static_cast<double>(whole * integer_power[k] + digits_value(f, k)) / power_of_ten[k];
-            p += k;
-        } else {
-            return nullptr;
-        }
-        if (*p != ' ') return nullptr;
+    if (point == space) {
+        if (!all_digits(whole)) return nullptr;
+        magnitude = static_cast<double>(static_cast<std::int32_t>(digits_value(whole, 8)));
     } else {
-        return nullptr;
+        const unsigned k = space - point - 1;
+        if (k > 8) return nullptr;
+        std::uint64_t part;
+        std::memcpy(&part, p + point + 1, 8);
+        part = (part ^ zeros) << (32 - 4 * k) << (32 - 4 * k);  // twice: 64 is too far for one shift
+        std::int64_t mantissa;
+        if (n + k <= 8) {
+            const std::uint64_t both = whole >> 8 * k | part;
+            if (!all_digits(both)) return nullptr;
+            mantissa = static_cast<std::int32_t>(digits_value(both, 8));
+        } else {
+            if (!all_digits(whole) || !all_digits(part)) return nullptr;
+            mantissa = static_cast<std::int64_t>(digits_value(whole, 8) * integer_power[k] + digits_value(part, 8));
+        }
+        magnitude = static_cast<double>(mantissa) / power_of_ten[k];
     }
-    value = negative ? -magnitude : magnitude;
-    return p;
+    // not a branch: signs are as good as random
+    value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude) | std::uint64_t{negative} << 63);
+    return p + space;
 }
 
 // Parses a number at p; returns its end, or nullptr where there is none. Too large a number gives

@@ -54,23 +54,45 @@ struct Block {
     const float* row(std::size_t r) const { return values.data() + r * stride; }
 };
 
-// The texts `0:`, `1:`, ... as they stand in memory. Most rows count up, so comparing with the next
+// The texts ` 0:`, ` 1:`, ... as they stand in memory. Most rows count up, so comparing with the next
 // one is faster than reading it.
 struct IndexTexts {
     struct Entry {
-        std::uint64_t text, mask;
-        unsigned digits;
+        std::uint64_t text;
+        std::uint64_t length;
     };
-    std::array<Entry, 1000> entries;
+    std::array<Entry, 1000> entries{};
 
-    IndexTexts() {
+    constexpr IndexTexts() {
         for (std::size_t i = 0; i < entries.size(); ++i) {
-            const std::string text = std::to_string(i) + ":";
-            entries[i] = {0, (std::uint64_t{1} << (8 * text.size())) - 1, static_cast<unsigned>(text.size() - 1)};
-            std::memcpy(&entries[i].text, text.data(), text.size());
+            std::uint64_t text = ':', length = 2;
+            for (std::size_t rest = i; rest || length == 2; rest /= 10, ++length) text = text << 8 | ('0' + rest % 10);
+            entries[i] = {text << 8 | ' ', length};
         }
     }
 };
+
+inline constexpr IndexTexts index_texts;
+
+// Parses ` i:value i+1:value ...` from `index` on while the text is as plain as that, and i < end;
+// returns where it stopped, at the blank before a feature, and leaves `index` there. A function of
+// its own, without the words for what is wrong, keeps its few variables in registers.
+inline const char* read_counting_up(const char* p, float* x, std::size_t& index, std::size_t end) {
+    std::size_t i = index;
+    for (end = std::min(end, index_texts.entries.size()); i < end; ++i) {
+        const auto& expected = index_texts.entries[i];
+        std::uint64_t t;
+        std::memcpy(&t, p, 8);
+        if ((t ^ expected.text) << (64 - 8 * expected.length)) break;
+        double value;
+        const char* const stop = read_short_decimal(p + expected.length, value);
+        if (!stop) break;
+        x[i] = static_cast<float>(value);
+        p = stop;
+    }
+    index = i;
+    return p;
+}
 
 class BlockParser {
 public:
@@ -189,14 +211,18 @@ private:
         std::int64_t largest = -1;
         bool zero = false;
         for (;;) {
+            const auto first = static_cast<std::size_t>(previous < 0 ? 1 : previous + 1);
+            std::size_t next = first;
+            p = read_counting_up(p, x, next, std::min<std::size_t>(block_.stride, most + 1));
+            if (next > first) {
+                previous = static_cast<std::int64_t>(next) - 1;
+                largest = std::max(largest, previous);
+            }
             p = skip_blanks(p);
             if (*p == '\n' || *p == '#') break;
-            auto index = static_cast<std::uint64_t>(previous + 1);
-            unsigned n = expected_digits(p, index);
-            if (n == 0) {
-                n = read_digits(p, index);
-                if (n == 0 || p[n] != ':') return fail(bad_feature(p));
-            }
+            std::uint64_t index;
+            const unsigned n = read_digits(p, index);
+            if (n == 0 || p[n] != ':') return fail(bad_feature(p));
             if (index < least || index > most) return fail(outside(p, least, most));
             if (index >= block_.stride) x = widen(index, row);
             ordered &= static_cast<std::int64_t>(index) > previous;
@@ -222,16 +248,6 @@ private:
         block_.zero_index |= zero;
         if (largest > block_.max_index) block_.max_index = largest, block_.max_line = block_.lines;
         return p;
-    }
-
-    // Length of the index where it is the expected one, else 0.
-    static unsigned expected_digits(const char* p, std::uint64_t index) {
-        static const IndexTexts texts;
-        if (index >= texts.entries.size()) return 0;
-        std::uint64_t t;
-        std::memcpy(&t, p, 8);
-        const auto& expected = texts.entries[index];
-        return (t & expected.mask) == expected.text ? expected.digits : 0;
     }
 
     const char* unusual_value(const char* text, std::uint64_t index, float& x) {

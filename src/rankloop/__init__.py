@@ -45,8 +45,27 @@ if TYPE_CHECKING:
     from rankloop.exceptions import MeasureError as MeasureError
     from rankloop.exceptions import MemoryLimitError as MemoryLimitError
     from rankloop.exceptions import MissingExtraError as MissingExtraError
+    from rankloop.exceptions import ModelError as ModelError
+    from rankloop.exceptions import NotFittedError as NotFittedError
     from rankloop.exceptions import ParseError as ParseError
     from rankloop.exceptions import RankloopError as RankloopError
+    from rankloop.experiments.progressive import progressive as progressive
+    from rankloop.learners.auto import Auto as Auto
+    from rankloop.learners.maps import Mapped as Mapped
+    from rankloop.learners.mix import Mix as Mix
+    from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
+    from rankloop.learners.online.listnet import OnlineListNet as OnlineListNet
+    from rankloop.learners.online.minimax import MinimaxPerceptron as MinimaxPerceptron
+    from rankloop.learners.online.newton import NewtonXENDCG as NewtonXENDCG
+    from rankloop.learners.online.pairwise import PairwisePerceptron as PairwisePerceptron
+    from rankloop.learners.online.prank import PRank as PRank
+    from rankloop.learners.online.slam import Slam as Slam
+    from rankloop.learners.online.solar_i import SolarI as SolarI
+    from rankloop.learners.online.solar_ii import SolarII as SolarII
+    from rankloop.learners.online.xendcg import OnlineXENDCG as OnlineXENDCG
+    from rankloop.learners.ranking import Ranking as Ranking
+    from rankloop.learners.registry import make_learner as make_learner
+    from rankloop.learners.saving import load as load
     from rankloop.metrics.comparison import compare as compare
     from rankloop.metrics.conventions import CONVENTIONS as CONVENTIONS
     from rankloop.metrics.conventions import Convention as Convention
@@ -69,10 +88,10 @@ if TYPE_CHECKING:
 
 _HOME = {
     "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
-    "rankloop.data.folds": ("letor_folds",),
     "rankloop.data.formats": ("read",),
     "rankloop.data.letor": ("iter_letor", "read_letor", "write_letor"),
     "rankloop.data.scaling": ("NoScaling", "QueryMinMax", "RobustLog", "Standard"),
+    "rankloop.data.folds": ("letor_folds",),
     "rankloop.data.splits": ("QueryKFold", "k_folds", "random_split"),
     "rankloop.data.summary": ("summarise",),
     "rankloop.data.table": ("from_table", "iter_table", "read_table", "to_table", "write_table"),
@@ -84,9 +103,28 @@ _HOME = {
         "MeasureError",
         "MemoryLimitError",
         "MissingExtraError",
+        "ModelError",
+        "NotFittedError",
         "ParseError",
         "RankloopError",
     ),
+    "rankloop.experiments.progressive": ("progressive",),
+    "rankloop.learners.auto": ("Auto",),
+    "rankloop.learners.maps": ("Mapped",),
+    "rankloop.learners.mix": ("Mix",),
+    "rankloop.learners.online.committee": ("CommitteePerceptron",),
+    "rankloop.learners.online.listnet": ("OnlineListNet",),
+    "rankloop.learners.online.minimax": ("MinimaxPerceptron",),
+    "rankloop.learners.online.newton": ("NewtonXENDCG",),
+    "rankloop.learners.online.pairwise": ("PairwisePerceptron",),
+    "rankloop.learners.online.prank": ("PRank",),
+    "rankloop.learners.online.slam": ("Slam",),
+    "rankloop.learners.online.solar_i": ("SolarI",),
+    "rankloop.learners.online.solar_ii": ("SolarII",),
+    "rankloop.learners.online.xendcg": ("OnlineXENDCG",),
+    "rankloop.learners.ranking": ("Ranking",),
+    "rankloop.learners.registry": ("make_learner",),
+    "rankloop.learners.saving": ("load",),
     "rankloop.metrics.comparison": ("compare",),
     "rankloop.metrics.conventions": ("CONVENTIONS", "Convention"),
     "rankloop.metrics.evaluation": ("Evaluation", "Result", "evaluate"),

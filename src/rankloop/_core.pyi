@@ -69,6 +69,9 @@ def measure_queries(
     ap_by_cutoff: bool,
     threads: int,
 ) -> NDArray[np.float64]: ...
+def query_ranks(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], ranks: NDArray[np.float32]
+) -> None: ...
 def learn_slam(
     x: NDArray[np.float32],
     y: NDArray[np.float64],

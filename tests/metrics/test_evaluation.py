@@ -165,7 +165,7 @@ def test_a_grade_without_a_finite_gain():
     assert evaluate(data, [1.0, 2.0], ["AP", "P@1"])["AP"] == 1  # which need no gain
     assert evaluate(data, [1.0, 2.0], "nDCG", "sklearn")["nDCG"] == 1
     negative = CONVENTIONS["standard"].differing("x", gain=lambda grades: grades - 1.0)
-    with pytest.raises(MeasureError, match="no usable gain .* under convention 'x'"):
+    with pytest.raises(MeasureError, match=r"no usable gain .* under convention 'x'"):
         evaluate(with_grades([0, 1]), [1.0, 2.0], "nDCG", negative)
 
 

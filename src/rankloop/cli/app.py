@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from rankloop.cli import compare_runs, convert, evaluate, inspect, simulate
+from rankloop.cli import (
+    compare_runs,
+    convert,
+    evaluate,
+    inspect,
+    learners,
+    score,
+    simulate,
+    stream,
+    train,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,6 +47,10 @@ def rankloop(
 
 
 app.command("inspect")(inspect.inspect)
+app.command("stream")(stream.stream)
+app.command("train")(train.train)
+app.command("score")(score.score)
+app.command("learners")(learners.learners)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare-runs")(compare_runs.compare_runs)
 app.command("convert")(convert.convert)

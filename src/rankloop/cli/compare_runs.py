@@ -22,6 +22,9 @@ def compare_runs(
     run: Annotated[
         list[str], typer.Option("--run", help="TREC run file, as FILE or NAME=FILE; repeat.")
     ] = [],
+    model: Annotated[
+        list[str], typer.Option("--model", help="Model file, as FILE or NAME=FILE; repeat.")
+    ] = [],
     metric: o.Metrics = ["nDCG@10"],
     convention: Annotated[str, typer.Option("--convention", "-c")] = "standard",
     baseline: Annotated[
@@ -44,12 +47,12 @@ def compare_runs(
 
     judged = read(*data, format=format, **o.letor_options(skip_bad_rows=skip_bad_rows))
     systems = {}
-    for is_run, items in ((False, scores), (True, run)):
+    for kind, items in (("scores", scores), ("run", run), ("model", model)):
         for item in items:
             name, path = _named(item)
             if name in systems:
                 raise typer.BadParameter(f"two rankings are called {name!r}; write NAME=FILE")
-            systems[name] = read_system(judged, path, is_run=is_run)
+            systems[name] = read_system(judged, path, kind)
     found = {}
     for measure in metric:
         values = {

@@ -22,6 +22,7 @@ def evaluate(
         typer.Option("--scores", help="Text file: one score a line, in the data's row order."),
     ] = None,
     run: Annotated[Path | None, typer.Option("--run", help="TREC run file.")] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="Model file.")] = None,
     metric: o.Metrics = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     per_query: Annotated[bool, typer.Option("--per-query", help="Show every query.")] = False,
@@ -38,11 +39,12 @@ def evaluate(
     from rankloop.data.formats import read
     from rankloop.metrics.evaluation import evaluate as measure
 
-    given = [path for path in (scores, run) if path is not None]
-    if len(given) != 1:
-        raise typer.BadParameter("give one ranking: either --scores FILE or --run FILE")
+    given = {"scores": scores, "run": run, "model": model}
+    systems = [(path, kind) for kind, path in given.items() if path is not None]
+    if len(systems) != 1:
+        raise typer.BadParameter("give one ranking: --scores FILE, --run FILE or --model FILE")
     judged = read(*data, format=format, **o.letor_options(skip_bad_rows=skip_bad_rows))
-    system = read_system(judged, given[0], is_run=run is not None)
+    system = read_system(judged, *systems[0])
     if explain:
         _explain(system.data, system.scores, metric, convention[0], json)
         return

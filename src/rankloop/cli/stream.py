@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from rankloop.cli.output import leaderboard, print_json, print_table
 
 if TYPE_CHECKING:
     from rankloop.experiments.progressive import Stream
+    from rankloop.learners.base import OnlineRanker
 
 
 def stream(
@@ -36,6 +38,9 @@ def stream(
     from rankloop.learners.registry import make_learner
 
     learners = {text: make_learner(text) for text in learner}
+    if data == [Path("-")]:
+        _live(learners, metric, convention, seed, skip_bad_rows, json)
+        return
     queries = o.read_scaled(data, format, scale, skip_bad_rows=skip_bad_rows)
     with leaderboard(list(learners), permutations, f"{metric[0]} ({convention[0]})") as show:
         streams = progressive(
@@ -56,6 +61,36 @@ def stream(
         print_json([found.to_dict() for found in streams])
     else:
         _print(streams)
+
+
+def _live(
+    learners: dict[str, OnlineRanker],
+    metrics: list[str],
+    conventions: list[str],
+    seed: int,
+    skip_bad_rows: bool,
+    json: bool,
+) -> None:
+    """Learn from standard input as it comes; an interruption ends it, and the means are shown."""
+    import numpy as np
+
+    from rankloop.data.letor import iter_letor
+    from rankloop.experiments.live import LiveStream
+    from rankloop.metrics.measures import parse_all
+
+    live = LiveStream(learners, parse_all(metrics), conventions, np.random.default_rng(seed))
+    try:
+        for batch in iter_letor("-", skip_bad_rows=skip_bad_rows):
+            live.observe(batch)
+            shown = "  ".join(f"{row['learner']} {row['mean']:.4f}" for row in live.to_dicts())
+            typer.echo(f"{live.queries:,} queries  {shown}", err=True)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+    if json:
+        print_json(live.to_dicts())
+    else:
+        rows = [[r["learner"], r["metric"], r["convention"], r["mean"]] for r in live.to_dicts()]
+        print_table(["learner", "measure", "convention", "mean"], rows)
 
 
 def _print(streams: list[Stream]) -> None:

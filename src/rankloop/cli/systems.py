@@ -32,9 +32,13 @@ class System:
         return values
 
 
-def read_system(judged: QueryDataset, path: Path, *, is_run: bool) -> System:
-    """Read one ranking of the judged data; scores come in the data's row order."""
-    if not is_run:
+def read_system(judged: QueryDataset, path: Path, kind: str) -> System:
+    """Read one ranking of the judged data: `scores` in row order, a TREC `run`, or a `model`."""
+    if kind == "model":
+        from rankloop.learners.saving import load
+
+        return System(judged, load(path).predict(judged))
+    if kind == "scores":
         from rankloop.data.scores import read_scores
 
         return System(judged, judged.from_row_order(read_scores(path, judged.n_documents)))

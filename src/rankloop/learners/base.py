@@ -74,6 +74,10 @@ class OnlineRanker(Estimator, ABC):
         """Score checked rows."""
 
     @abstractmethod
+    def _loosen(self, hold: float) -> None:
+        """Make what was learnt count for less."""
+
+    @abstractmethod
     def learnt(self) -> dict[str, Any]:
         """Return everything that was learnt, by attribute; nothing before the first query."""
 
@@ -122,6 +126,37 @@ class OnlineRanker(Estimator, ABC):
         if len(rows) != len(grades):
             raise DataError(f"y has {len(grades):,} values for {len(rows):,} rows")
         self._go_on(rows, grades, np.array([0, len(grades)]))
+        return self
+
+    def learn_pairs(self, better: Any, worse: Any) -> Self:
+        """Learn from pairs alone: row i of `better` should rank above row i of `worse`.
+
+        Each pair counts as a query of two documents with grades 1 and 0.
+        """
+        above, below = as_matrix(better), as_matrix(worse)
+        if above.shape != below.shape:
+            raise DataError(
+                f"better and worse must have the same shape; found {above.shape} and {below.shape}"
+            )
+        n = len(above)
+        rows = np.stack([above, below], axis=1).reshape(2 * n, -1)
+        self._go_on(rows, np.tile([1.0, 0.0], n), np.arange(0, 2 * n + 1, 2))
+        return self
+
+    def loosen(self, hold: float) -> Self:
+        """Hold to what was learnt by only this much, before going on elsewhere.
+
+        Rankings stay as they are; what comes next counts for more the smaller `hold` is. First-
+        order learners shrink their weights beside their steps, second-order ones their precision.
+
+        Parameters
+        ----------
+        hold : above 0, at most 1, which changes nothing
+        """
+        self._check_learnt()
+        if not 0 < hold <= 1:
+            raise DataError(f"hold must be above 0 and at most 1; found {hold}")
+        self._loosen(hold)
         return self
 
     def progress(self, data: QueryDataset) -> NDArray[np.float32]:

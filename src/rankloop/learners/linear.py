@@ -83,6 +83,9 @@ class LinearRanker(OnlineRanker):
             (X, y, offsets, self.last_weights_, self.sum_, self.queries_, scores)
         )
 
+    def _loosen(self, hold: float) -> None:
+        self.last_weights_ *= hold
+
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
         scores: NDArray[Any] = X @ self.weights_.astype(np.float32)
         return scores

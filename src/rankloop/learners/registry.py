@@ -15,22 +15,25 @@ if TYPE_CHECKING:
     from rankloop.learners.base import OnlineRanker
 
 _HOME = {
-    "slam": "slam.Slam",
-    "minimax": "minimax.MinimaxPerceptron",
-    "listnet": "listnet.OnlineListNet",
-    "xendcg": "xendcg.OnlineXENDCG",
-    "newton": "newton.NewtonXENDCG",
-    "prank": "prank.PRank",
-    "pairwise": "pairwise.PairwisePerceptron",
-    "committee": "committee.CommitteePerceptron",
-    "solar-i": "solar_i.SolarI",
-    "solar-ii": "solar_ii.SolarII",
+    "slam": "online.slam.Slam",
+    "minimax": "online.minimax.MinimaxPerceptron",
+    "listnet": "online.listnet.OnlineListNet",
+    "xendcg": "online.xendcg.OnlineXENDCG",
+    "newton": "online.newton.NewtonXENDCG",
+    "prank": "online.prank.PRank",
+    "pairwise": "online.pairwise.PairwisePerceptron",
+    "committee": "online.committee.CommitteePerceptron",
+    "solar-i": "online.solar_i.SolarI",
+    "solar-ii": "online.solar_ii.SolarII",
+    "mapped": "maps.Mapped",
+    "mix": "mix.Mix",
+    "auto": "auto.Auto",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
 
 CLASSES: Mapping[str, str] = MappingProxyType(
-    {place.split(".")[1]: place for place in _HOME.values()}
+    {place.rpartition(".")[2]: place for place in _HOME.values()}
 )
 """Where each class lives, by its name: the only classes that a model file may name."""
 
@@ -40,8 +43,8 @@ def learner_class(name: str) -> type[OnlineRanker]:
     place = _HOME.get(name) or CLASSES.get(name)
     if place is None:
         raise DataError(f"unknown learner {name!r}; known: {', '.join(NAMES)}")
-    module, cls = place.split(".")
-    found: type[OnlineRanker] = getattr(import_module(f"rankloop.learners.online.{module}"), cls)
+    module, _, cls = place.rpartition(".")
+    found: type[OnlineRanker] = getattr(import_module(f"rankloop.learners.{module}"), cls)
     return found
 
 

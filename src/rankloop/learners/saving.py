@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankloop.data.archive import read_archive, write_archive
 from rankloop.exceptions import ModelError
+from rankloop.learners.estimator import Estimator
 from rankloop.learners.registry import CLASSES, learner_class
 from rankloop.metrics.measures import Measure
 
@@ -42,11 +43,11 @@ def load(path: str | os.PathLike[str]) -> OnlineRanker:
 
 def to_tree(learner: OnlineRanker) -> dict[str, Any]:
     """Return a learner as plain values and arrays."""
-    params = {
-        name: str(value) if isinstance(value, Measure) else value
-        for name, value in learner.get_params(deep=False).items()
+    return {
+        "learner": type(learner).__name__,
+        "params": {name: _plain(v) for name, v in learner.get_params(deep=False).items()},
+        "learnt": {name: _plain(v) for name, v in learner.learnt().items()},
     }
-    return {"learner": type(learner).__name__, "params": params, "learnt": learner.learnt()}
 
 
 def from_tree(tree: dict[str, Any]) -> OnlineRanker:
@@ -54,7 +55,21 @@ def from_tree(tree: dict[str, Any]) -> OnlineRanker:
     name = tree["learner"]
     if name not in CLASSES:
         raise ModelError(f"the file holds a {name!r}, which this version does not know")
-    learner = learner_class(name)(**tree["params"])
+    learner = learner_class(name)(**{key: _restored(v) for key, v in tree["params"].items()})
     for attribute, value in tree["learnt"].items():
-        setattr(learner, attribute, value)
+        setattr(learner, attribute, _restored(value))
     return learner
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Estimator):
+        return to_tree(value)  # type: ignore[arg-type]
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Measure) else value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict) and "learner" in value:
+        return from_tree(value)
+    return [_restored(item) for item in value] if isinstance(value, list) else value

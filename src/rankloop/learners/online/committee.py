@@ -73,6 +73,12 @@ class CommitteePerceptron(LinearRanker):
         self.lasted_ = np.zeros(self.size)
         self.streak_ = np.zeros(1, np.int64)
 
+    def _loosen(self, hold: float) -> None:
+        super()._loosen(hold)
+        self.current_ *= hold
+        self.members_ *= hold
+        self.lasted_ *= hold
+
     def _learn(self, call: Call) -> int:
         return _core.learn_committee(
             *call, self.current_, self.members_, self.lasted_, self.streak_

@@ -77,6 +77,9 @@ class NewtonXENDCG(LinearRanker):
             raise DataError(f"prior must be a number above 0; found {self.prior}")
         self.precision_ = self.prior * np.eye(n_features)
 
+    def _loosen(self, hold: float) -> None:
+        self.precision_ *= hold
+
     def _learn(self, call: Call) -> int:
         check_gamma(self.gamma)
         if self.steps < 1:

@@ -68,6 +68,10 @@ class PRank(LinearRanker):
         self.room_ = np.zeros(_MOST_GRADES)
         self.count_ = np.zeros(1, np.int64)
 
+    def _loosen(self, hold: float) -> None:
+        super()._loosen(hold)
+        self.room_ *= hold
+
     def _learn(self, call: Call) -> int:
         grades = call[1]
         wrong = grades[(grades > _MOST_GRADES) | ((grades > 0) & (grades != np.floor(grades)))]

@@ -73,6 +73,13 @@ class SolarII(LinearRanker):
         self.precision_ = np.eye(n_features) if full else np.ones(n_features)
         self.h_ = np.zeros(n_features if full else 0)
 
+    def _loosen(self, hold: float) -> None:
+        if self.covariance == "diagonal":
+            self.precision_ /= hold  # these are variances
+        else:
+            self.precision_ *= hold
+            self.h_ *= hold
+
     def _learn(self, call: Call) -> int:
         if not 0 < self.gamma < float("inf"):
             raise DataError(f"gamma must be a number above 0; found {self.gamma}")

@@ -1,0 +1,69 @@
+"""`rankloop train`: a model in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankloop.cli import options as o
+from rankloop.cli.output import print_json, print_table
+
+
+def train(
+    data: o.Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
+    learner: Annotated[
+        str, typer.Option("--learner", "-l", help="As auto or solar-ii:gamma=1000.")
+    ] = "auto",
+    resume: Annotated[
+        Path | None, typer.Option("--from", help="Go on learning from this model instead.")
+    ] = None,
+    hold: Annotated[
+        float,
+        typer.Option("--hold", help="With --from: how strongly to hold to it, above 0 to 1."),
+    ] = 1.0,
+    valid: Annotated[
+        Path | None, typer.Option("--valid", help="Measure the model on this data.")
+    ] = None,
+    metric: o.Metrics = ["nDCG@10"],
+    convention: o.Conventions = ["standard"],
+    format: o.Format = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    n_features: o.NFeatures = None,
+    json: o.Json = False,
+) -> None:
+    """Train a learner and write it to one file."""
+    from rankloop.data.formats import read
+    from rankloop.learners.registry import make_learner
+    from rankloop.learners.saving import load
+    from rankloop.metrics.evaluation import evaluate
+
+    options = o.letor_options(skip_bad_rows, n_features)
+    queries = read(*data, format=format, **options)
+    if resume is None:
+        model = make_learner(learner).fit(queries)
+    else:
+        model = load(resume).loosen(hold).partial_fit(queries)
+    results = []
+    if valid is not None:
+        judged = read(valid, format=format, **{**options, "n_features": queries.n_features})
+        scores = model.predict(judged)
+        results = [r for rule in convention for r in evaluate(judged, scores, metric, rule)]
+    model.save(output)
+    if json:
+        print_json(
+            {
+                "model": str(output),
+                "learner": repr(model),
+                "queries": model.queries_,
+                "features": model.n_features_in_,
+                "valid": [result.to_dict() for result in results],
+            }
+        )
+        return
+    typer.echo(f"{output}: {model!r}, {model.queries_:,} queries learnt")
+    if results:
+        rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
+        print_table(["measure", "convention", "mean", "queries", "left out"], rows)

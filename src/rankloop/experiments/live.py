@@ -1,0 +1,61 @@
+"""Streams that never end: means so far, in constant memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.metrics.evaluation import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import OnlineRanker
+    from rankloop.metrics.measures import Measure
+
+
+@dataclass
+class LiveStream:
+    """Learners on a stream that is seen once, batch by batch.
+
+    Each batch's documents are shuffled, ranked and measured before they are learnt from, as in
+    :func:`rankloop.experiments.progressive.progressive`; only sums are kept.
+    """
+
+    learners: Mapping[str, OnlineRanker]
+    measures: Sequence[Measure]
+    conventions: Sequence[str]
+    rng: np.random.Generator
+    queries: int = 0
+    sums: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    counts: dict[tuple[str, str, str], int] = field(default_factory=dict)
+
+    def observe(self, batch: QueryDataset) -> None:
+        """Rank, measure and learn one batch of whole queries."""
+        batch = batch.shuffled(self.rng)
+        for name, learner in self.learners.items():
+            scores = learner.progress(batch)
+            for convention in self.conventions:
+                for result in evaluate(batch, scores, self.measures, convention):
+                    key = (name, str(result.measure), convention)
+                    self.sums[key] = self.sums.get(key, 0.0) + float(np.nansum(result.values))
+                    self.counts[key] = self.counts.get(key, 0) + result.queries
+        self.queries += len(batch)
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """Return the means so far, in the form of :meth:`Stream.to_dict`."""
+        return [
+            {
+                "learner": name,
+                "metric": measure,
+                "convention": convention,
+                "mean": total / self.counts[key] if self.counts[key] else None,
+                "std": 0.0,
+                "permutations": 1,
+            }
+            for key, total in self.sums.items()
+            for name, measure, convention in [key]
+        ]

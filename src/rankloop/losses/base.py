@@ -1,0 +1,71 @@
+"""What all losses share: judged documents only."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+class QueryLoss(ABC):
+    """A loss of one query; a subclass writes it for documents that are all judged.
+
+    smooth : whether the gradient is the derivative everywhere
+    convex : whether the loss is convex in the scores
+    """
+
+    @property
+    @abstractmethod
+    def smooth(self) -> bool:
+        """Whether the gradient is the derivative everywhere."""
+
+    @property
+    @abstractmethod
+    def convex(self) -> bool:
+        """Whether the loss is convex in the scores."""
+
+    @abstractmethod
+    def _value(self, s: Floats, R: Floats) -> float:
+        """Return the loss of scores s and grades R >= 0."""
+
+    @abstractmethod
+    def _gradient(self, s: Floats, R: Floats) -> Floats:
+        """Return its gradient, or a subgradient."""
+
+    def value(self, scores: Floats, grades: Floats) -> float:
+        """Return the loss, at least 0; 0 where no document is judged."""
+        judged = grades >= 0
+        return float(self._value(scores[judged], grades[judged])) if judged.any() else 0.0
+
+    def gradient(self, scores: Floats, grades: Floats) -> Floats:
+        """Return its gradient, or a subgradient, one number a document."""
+        judged = grades >= 0
+        gradient = np.zeros(len(scores))
+        if judged.any():
+            gradient[judged] = self._gradient(scores[judged], grades[judged])
+        return gradient
+
+
+def rivals(s: Floats, R: Floats) -> NDArray[np.int64]:
+    """Find, for each document, the highest scored one of a lower grade; -1 where there is none.
+
+    Among equal scores the lowest row is taken. It is one document a grade, hence O(m log m).
+
+    >>> rivals(np.array([3.0, 1.0, 2.0]), np.array([0.0, 2.0, 1.0])).tolist()
+    [-1, 0, 0]
+    """
+    grades, grade = np.unique(R, return_inverse=True)
+    order = np.lexsort((-s, grade))
+    best = order[np.searchsorted(grade[order], np.arange(len(grades)))]
+    below = np.full(len(grades), -1)
+    for g in range(1, len(grades)):
+        held, new = below[g - 1], best[g - 1]
+        higher = held < 0 or (s[new], -new) > (s[held], -held)
+        below[g] = new if higher else held
+    return below[grade]

@@ -1,0 +1,93 @@
+"""Cumulative loss beside its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.exceptions import DataError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rankloop.theory.tracking import Tracked
+
+_LOSS, _BOUND, _INK, _GRID = "#3b6ea8", "#d1603d", "#333333", "#e4e4e4"
+_FAR = 20.0  # a bound this many times the loss needs a logarithmic axis
+
+
+def plot_bounds(result: Tracked | Sequence[Tracked]) -> Figure:
+    """Draw the cumulative loss of learners along a stream and their bounds, one panel a learner.
+
+    Parameters
+    ----------
+    result : what :func:`rankloop.theory.tracking.track` returns, one or several
+
+    Raises
+    ------
+    MissingExtraError
+        where matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.learners.registry import make_learner
+    >>> from rankloop.theory.tracking import track
+    >>> data = separable(20, np.random.default_rng(0)).data
+    >>> plot_bounds(track(make_learner("minimax"), data)).axes[0].get_title(loc="left")
+    'MinimaxPerceptron'
+    """
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
+    results = list(result) if isinstance(result, Sequence) else [result]
+    if not results:
+        raise DataError("nothing to draw: give at least one tracked learner")
+    columns = min(len(results), 2)
+    rows = -(-len(results) // columns)
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12, wspace=0.03, hspace=0.03)
+    size = (5.2 * columns, 3.4 * rows)
+    figure = Figure(figsize=size, dpi=120, layout=layout, facecolor="white")
+    for place, tracked in enumerate(results, start=1):
+        _draw(figure.add_subplot(rows, columns, place), tracked)
+    return figure
+
+
+def _draw(axes: Axes, tracked: Tracked) -> None:
+    axes.set_title(tracked.learner, loc="left", fontsize=10, fontweight="bold", color=_INK)
+    aside = tracked.theorem if tracked.holds else f"{tracked.theorem} (does not apply)"
+    axes.set_title(aside, loc="right", fontsize=8, color=_INK)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(_INK)
+    axes.grid(axis="y", color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_INK, labelsize=8, length=0, which="both")
+    axes.set_xlabel("queries", color=_INK, size=9)
+    axes.set_ylabel(f"sum of 1 - {tracked.measure}", color=_INK, size=9)
+    queries = np.arange(1, len(tracked.losses) + 1)
+    dashed = "-" if tracked.holds else ":"
+    axes.plot(queries, tracked.bound, dashed, color=_BOUND, linewidth=1.6, label="bound")
+    axes.plot(queries, tracked.loss, color=_LOSS, linewidth=1.8, label="loss")
+    if len(queries) == 0:
+        return
+    if tracked.bound[-1] > _FAR * tracked.loss[-1] > 0:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    for curve, colour in ((tracked.bound, _BOUND), (tracked.loss, _LOSS)):
+        axes.annotate(
+            f"{curve[-1]:,.4g}",
+            (queries[-1], curve[-1]),
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
+            color=colour,
+        )
+    axes.margins(y=0.12)
+    axes.legend(frameon=False, fontsize=8, loc="center right")

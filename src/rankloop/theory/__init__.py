@@ -1,0 +1,1 @@
+"""Theory as code: margins, the papers' loss bounds, the adversary of the lower bound."""

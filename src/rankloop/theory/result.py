@@ -1,0 +1,60 @@
+"""A bound as a value: the number, what it is made of, and whether it applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something a theorem needs, and whether it holds here."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The right-hand side of a theorem.
+
+    Attributes
+    ----------
+    name : which theorem
+    value : the bound; meaningful where :attr:`holds`
+    terms : what adds up (or, where its docstring says so, multiplies) to the value
+    quantities : what the terms were computed from
+    assumptions : what the theorem needs of the data and the learner
+    """
+
+    name: str
+    value: float
+    terms: Mapping[str, float]
+    quantities: Mapping[str, float]
+    assumptions: tuple[Assumption, ...] = field(default=())
+
+    @property
+    def holds(self) -> bool:
+        """Whether every assumption does."""
+        return all(assumption.holds for assumption in self.assumptions)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The assumptions that do not hold."""
+        return tuple(assumption.text for assumption in self.assumptions if not assumption.holds)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints as JSON."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "terms": dict(self.terms),
+            "quantities": dict(self.quantities),
+            "assumptions": {a.text: a.holds for a in self.assumptions},
+        }

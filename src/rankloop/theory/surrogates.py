@@ -1,0 +1,132 @@
+"""What the bounds of the ranking perceptrons are made of: weights v, hinges and losses of a query.
+
+SLAM's weights v_i follow the order of scores inside a grade. So the surrogate as a function of the
+scores is a *minimum* over the orders inside grades of convex functions: for nDCG with three or more
+documents it is not convex, against the paper's Lemma 3, and its comparison with other weights in
+Theorem 6 is not proven as printed. The repair: the weights of round t are fixed by the scores of
+the learner, w_t, and f_t(w) uses *them* for every w. This f_t is convex, its value and subgradient
+at w_t are the learner's, and for a separating w both are 0. :func:`slam_surrogate` takes the
+scores that fix the order as `order`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.exceptions import MeasureError
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+
+def check_measure(measure: str | Measure) -> Measure:
+    """Take nDCG, nDCG@k or AP, the measures that the bounds are about."""
+    wanted = parse(measure)
+    known = wanted.name in ("nDCG", "AP") and not wanted.parameters
+    if not known or (wanted.name == "AP" and wanted.cutoff is not None):
+        raise MeasureError(f"the bounds are about nDCG, nDCG@k and AP; found {wanted}")
+    return wanted
+
+
+def seen_by(measure: Measure, grades: ArrayLike) -> Floats:
+    """Return the grades as a measure sees them: AP knows only 0 and 1. Unjudged stay below 0."""
+    y = np.asarray(grades, np.float64)
+    return np.where(y > 0, 1.0, y) if measure.name == "AP" else y
+
+
+def data_seen_by(measure: str | Measure, data: QueryDataset) -> QueryDataset:
+    """Return the data with grades as a measure sees them."""
+    return QueryDataset(**{**vars(data), "y": seen_by(check_measure(measure), data.y)})
+
+
+def slam_weights(grades: ArrayLike, measure: str | Measure, order: ArrayLike) -> Floats:
+    """Return v_i of each document: eq. 10 (AP), 11 (nDCG) or 24 (nDCG@k).
+
+    Documents count by grade, best first, and inside a grade by `order`, highest first. They add up
+    to 1, or are all 0 where no document is relevant.
+
+    >>> slam_weights([0, 1, 1], "AP", [0.0, 0.0, 0.0]).tolist()
+    [0.0, 0.5, 0.5]
+    """
+    wanted = check_measure(measure)
+    y = np.maximum(seen_by(wanted, grades), 0.0)
+    if wanted.name == "AP":
+        return y / max(y.sum(), 1.0)
+    ranked = np.lexsort((-np.asarray(order, np.float64), -y))
+    v = np.zeros(len(y))
+    v[ranked] = (np.exp2(y[ranked]) - 1.0) / np.log2(2.0 + np.arange(len(y)))
+    if wanted.cutoff is not None:
+        v[ranked[wanted.cutoff :]] = 0.0
+    return v / (v.sum() or 1.0)
+
+
+def weight_ratio(grades: ArrayLike, measure: str | Measure) -> float:
+    """Return v_max of one query: the largest v over the smallest one above 0; at least 1."""
+    v = slam_weights(grades, measure, np.zeros(np.size(grades)))
+    v = v[v > 0]
+    return float(v.max() / v.min()) if len(v) else 1.0
+
+
+def excesses(scores: ArrayLike, grades: ArrayLike) -> Floats:
+    """Return, for each document, the highest score of a lower grade minus its own.
+
+    Minus infinity where no judged document has a lower grade, and for unjudged ones. At least 0: a
+    mistake, ties included. O(m log m).
+    """
+    s, y = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
+    result = np.full(len(y), -np.inf)
+    judged = np.flatnonzero(y >= 0)
+    if len(judged) == 0:
+        return result
+    levels, place = np.unique(y[judged], return_inverse=True)
+    highest = np.full(len(levels), -np.inf)
+    np.maximum.at(highest, place, s[judged])
+    below = np.r_[-np.inf, np.maximum.accumulate(highest)[:-1]]
+    result[judged] = below[place] - s[judged]
+    return result
+
+
+def is_mistake(scores: ArrayLike, grades: ArrayLike) -> bool:
+    """Say whether some document scores no more than one of a lower grade."""
+    return bool(excesses(scores, grades).max(initial=-np.inf) >= 0)
+
+
+def slam_surrogate(
+    scores: ArrayLike,
+    grades: ArrayLike,
+    measure: str | Measure = "nDCG",
+    order: ArrayLike | None = None,
+) -> float:
+    """Return sum_i v_i max(0, 1 + max_{j: R_j < R_i} s_j - s_i) (eq. 9).
+
+    order : the scores that fix v inside a grade; default: `scores` themselves, as the paper says,
+        which gives the least value. The learner's own scores give f_t of the regret bound.
+    """
+    y = seen_by(check_measure(measure), grades)
+    v = slam_weights(y, measure, scores if order is None else order)
+    return float(v @ np.maximum(0.0, 1.0 + excesses(scores, y)))
+
+
+def worst_slam_surrogate(
+    scores: ArrayLike, grades: ArrayLike, measure: str | Measure = "nDCG"
+) -> float:
+    """Return the largest eq. 9 over all orders inside grades: at least f_t of any learner."""
+    return slam_surrogate(scores, grades, measure, -np.asarray(scores, np.float64))
+
+
+def max_pair_surrogate(scores: ArrayLike, grades: ArrayLike) -> float:
+    """Return the largest max(0, 1 + s_j - s_i) over pairs R_i > R_j (eq. 27)."""
+    return float(np.maximum(0.0, 1.0 + excesses(scores, grades)).max(initial=0.0))
+
+
+def measure_losses(data: QueryDataset, scores: ArrayLike, measure: str | Measure) -> Floats:
+    """Return 1 - measure of each query; 0 where no document is relevant, as nothing can be lost."""
+    wanted = check_measure(measure)
+    return np.nan_to_num(1.0 - evaluate(data, scores, wanted).result(wanted).values, nan=0.0)

@@ -1,0 +1,138 @@
+"""`stream`, `train`, `score` and `learners`, as whole commands."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rankloop as rl
+from rankloop.data.letor import letor_lines
+from rankloop.data.simulate import separable
+from rankloop.learners.registry import NAMES
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("learners")
+    data = separable(60, np.random.default_rng(0), n_features=6, n_documents=8).data
+    mixed = np.random.default_rng(1).permutation(data.n_documents)
+    rows = rl.QueryDataset.from_arrays(data.X[mixed], data.y[mixed], qid=data.qid[mixed])
+    rl.write_letor(rows, folder / "data.txt")
+    return folder, rl.read_letor(folder / "data.txt")
+
+
+def test_stream(files, run):
+    folder, data = files
+    command = ["stream", folder / "data.txt", "-l", "slam", "-l", "solar-i:C=0.1", "-m", "AP"]
+    command += ["-c", "standard", "-c", "letor3", "--permutations", 2, "--seed", 3]
+    done = run(*command, "--json", "--plot", folder / "curves.png")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    learners = {name: rl.make_learner(name) for name in ("slam", "solar-i:C=0.1")}
+    expected = rl.progressive(data, learners, "AP", ["standard", "letor3"], permutations=2, seed=3)
+    assert found == [stream.to_dict() for stream in expected]
+    assert set(found[0]) == {"learner", "metric", "convention", "mean", "std", "permutations"}
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    shown = run(*command)
+    assert f"{expected[0].mean:.4f}" in shown.out
+
+
+def test_train_score_evaluate(files, run):
+    folder, data = files
+    model, scores = folder / "model.rlm", folder / "scores.txt"
+    done = run("train", folder / "data.txt", "-l", "newton:prior=5", "-o", model)
+    assert done.code == 0, done.err
+    assert "NewtonXENDCG(prior=5), 60 queries learnt" in done.out
+    expected = rl.NewtonXENDCG(prior=5).fit(data).predict(data)
+    done = run("score", model, folder / "data.txt", "-o", scores)
+    assert done.code == 0, done.err
+    assert np.array_equal(np.loadtxt(scores), data.in_row_order(expected))
+    by_model = run("evaluate", folder / "data.txt", "--model", model, "--json")
+    by_scores = run("evaluate", folder / "data.txt", "--scores", scores, "--json")
+    assert json.loads(by_model.out) == json.loads(by_scores.out)
+
+
+def test_train_goes_on_and_validates(files, run):
+    folder, data = files
+    first, second = folder / "first.rlm", folder / "second.rlm"
+    run("train", folder / "data.txt", "-l", "slam", "-o", first)
+    done = run(
+        "train", folder / "data.txt", "--from", first, "-o", second, "--json",
+        "--valid", folder / "data.txt", "-m", "AP",
+    )  # fmt: skip
+    told = json.loads(done.out)
+    model = rl.Slam().fit(data).partial_fit(data)
+    assert told["queries"] == 120
+    assert told["valid"][0]["mean"] == rl.evaluate(data, model.predict(data), "AP")["AP"]
+    assert np.array_equal(rl.load(second).weights_, model.weights_)
+
+
+def test_score_writes_runs(files, run):
+    folder, _ = files
+    run("train", folder / "data.txt", "-o", folder / "auto.rlm")
+    done = run("score", folder / "auto.rlm", folder / "data.txt", "--run", "-o", folder / "a.run")
+    assert done.code == 0, done.err
+    assert len(rl.read_run(folder / "a.run")) == 480
+
+
+def test_learners_lists_everything(run):
+    found = json.loads(run("learners", "--json").out)
+    assert [row["learner"] for row in found] == list(NAMES)
+    for row in found:
+        assert row["summary"].endswith(".")
+        assert "random_state" in row["parameters"]
+    assert "solar-ii" in run("learners").out
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        ("slm", "unknown learner 'slm'; known: slam"),
+        ("slam:pace=1", "slam has no parameter 'pace'"),
+        ("slam:rate", "cannot read 'rate'"),
+        ("slam:rate=-1", "rate must be a number above 0"),
+        ("slam:measure=P@3", "Slam learns nDCG"),
+    ],
+)
+def test_bad_learners(files, run, learner, message):
+    folder, _ = files
+    for command in (
+        ["stream", folder / "data.txt"],
+        ["train", folder / "data.txt", "-o", folder / "x"],
+    ):
+        done = run(*command, "-l", learner)
+        assert done.code == 1
+        assert message in done.err
+        assert len(done.err.splitlines()) == 1
+    assert not (folder / "x").exists()
+
+
+def test_a_bad_model_is_named(files, run):
+    folder, _ = files
+    (folder / "bad.rlm").write_text("not a model")
+    done = run("score", folder / "bad.rlm", folder / "data.txt")
+    assert done.code == 1
+    assert "bad.rlm: not a model file, or damaged" in done.err
+
+
+def test_a_stream_from_standard_input(files, run):
+    _, data = files
+    text = b"".join(letor_lines(data.select(slice(None))))
+    done = run("stream", "-", "-l", "slam", "-l", "newton", "-m", "AP", "--json", stdin=text)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert [row["learner"] for row in found] == ["slam", "newton"]
+    assert found[1]["mean"] > 0.8
+    assert "60 queries" in done.err
+
+
+def test_train_holds_less_strongly(files, run):
+    folder, data = files
+    run("train", folder / "data.txt", "-l", "newton", "-o", folder / "old.rlm")
+    command = ["train", folder / "data.txt", "--from", folder / "old.rlm", "-o", folder / "new.rlm"]
+    assert run(*command, "--hold", 0.5).code == 0
+    model = rl.NewtonXENDCG().fit(data).loosen(0.5).partial_fit(data)
+    assert np.array_equal(rl.load(folder / "new.rlm").weights_, model.weights_)
+    assert "hold must be above 0" in run(*command, "--hold", 2).err
