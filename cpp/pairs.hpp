@@ -75,9 +75,18 @@ __attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery&
     return any;
 }
 
+// s[r] -= sum over four rows of tau_l k_l[r], from `first` on.
+__attribute__((always_inline)) inline void subtract_rows(float* __restrict s, const float* __restrict k, const std::size_t* rows,
+                                                         const float* tau, std::size_t first, std::size_t n) {
+    const float *a = k + rows[0] * n, *b = k + rows[1] * n, *c = k + rows[2] * n, *e = k + rows[3] * n;
+    for (std::size_t r = first; r < n; ++r) s[r] -= tau[0] * a[r] + tau[1] * b[r] + tau[2] * c[r] + tau[3] * e[r];
+}
+
 // The same in the space of documents: with K = X X', a pair costs O(1), a violated one O(n) adds.
+// Four pairs go together: their margins are mended among themselves, then all scores at once.
 template <typename Rule>
 __attribute__((always_inline)) inline bool pairs_in_gram(OrderedQuery& query, const float* gram, Rule& rule, double* steps) {
+    constexpr std::size_t together = 4;
     const std::size_t n = query.n;
     float* const s = query.scores.data();
     bool any = false;
@@ -86,15 +95,24 @@ __attribute__((always_inline)) inline bool pairs_in_gram(OrderedQuery& query, co
         for (std::size_t p = query.levels.starts[level]; p < lower; ++p) {
             const float* const kp = gram + p * n;
             float moved = 0, sp = s[p];  // moved: how often x_p was added for this p
-            for (std::size_t q = lower; q < n; ++q) {
-                const float margin = sp - (s[q] + moved * kp[q]);
-                if (!rule.violated(margin, nullptr)) continue;
-                const float* const kq = gram + q * n;
-                const float tau = rule.step(margin, kp[p] + kq[q] - 2 * kp[q]);
-                moved += tau;
-                steps[q] -= tau;
-                sp += tau * (kp[p] - kp[q]);
-                for (std::size_t r = p + 1; r < n; ++r) s[r] -= tau * kq[r];
+            for (std::size_t first = lower; first < n; first += together) {
+                float tau[together] = {};
+                std::size_t rows[together] = {first, first, first, first};
+                bool violated = false;
+                for (std::size_t l = 0; l < together && first + l < n; ++l) {
+                    const std::size_t q = rows[l] = first + l;
+                    const float* const kq = gram + q * n;
+                    float sq = s[q];
+                    for (std::size_t e = 0; e < l; ++e) sq -= tau[e] * kq[first + e];
+                    const float margin = sp - (sq + moved * kp[q]);
+                    if (!rule.violated(margin, nullptr)) continue;
+                    violated = true;
+                    tau[l] = rule.step(margin, kp[p] + kq[q] - 2 * kp[q]);
+                    moved += tau[l];
+                    steps[q] -= tau[l];
+                    sp += tau[l] * (kp[p] - kp[q]);
+                }
+                if (violated) subtract_rows(s, gram, rows, tau, p + 1, n);
             }
             if (moved == 0) continue;
             any = true;

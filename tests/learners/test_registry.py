@@ -97,7 +97,7 @@ def test_a_ranking_cannot_be_changed():
 def test_ids_of_rankings():
     scores = np.array([1.0, 2.0, 0.5])
     one = make_ranking(scores, 3)
-    assert one.id == make_ranking(scores.copy(), 3).id == "%016x" % int(one.id, 16)
+    assert one.id == make_ranking(scores.copy(), 3).id == f"{int(one.id, 16):016x}"
     others = [
         make_ranking(scores, 4),
         make_ranking(scores + 1, 3),

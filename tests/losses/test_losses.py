@@ -207,12 +207,15 @@ def brute_force(measure, margin, s, grades):
     v = v / v.sum() if v.sum() > 0 else v
     value, gradient = 0.0, np.zeros(m)
     for i in range(m):
-        below = [(margin + s[j] - s[i], -j) for j in range(m) if grades[j] < grades[i]]
-        hinge, j = max(below, default=(0.0, 0))
+        below = [j for j in range(m) if grades[j] < grades[i]]
+        if not below:
+            continue
+        k = min(below, key=lambda j: (-s[j], j))
+        hinge = margin + s[k] - s[i]
         if hinge > 0:
             value += v[i] * hinge
             gradient[i] -= v[i]
-            gradient[-j] += v[i]
+            gradient[k] += v[i]
     return value, gradient
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -55,6 +55,9 @@ class OnlineRanker(Estimator, ABC):
     n_features_in_ : number of features
     queries_ : queries learnt from so far: the model's version
     """
+
+    scores_rows_alone: ClassVar[bool] = True
+    """Whether a row's score does not depend on the other rows of its query."""
 
     passes: int
     random_state: int | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -100,6 +100,8 @@ class Mapped(OnlineRanker):
     >>> ranker.learner_.n_features_in_
     40
     """
+
+    scores_rows_alone: ClassVar[bool] = False
 
     def __init__(
         self,

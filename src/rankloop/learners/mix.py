@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class Mix(OnlineRanker):
     ----------
     Freund and Schapire, A decision-theoretic generalization of on-line learning (1997).
     """
+
+    scores_rows_alone: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -70,18 +70,18 @@ def _draw(axes: Axes, tracked: Tracked) -> None:
     axes.set_xlabel("queries", color=_INK, size=9)
     axes.set_ylabel(f"sum of 1 - {tracked.measure}", color=_INK, size=9)
     queries = np.arange(1, len(tracked.losses) + 1)
-    dashed = "-" if tracked.holds else ":"
-    axes.plot(queries, tracked.bound, dashed, color=_BOUND, linewidth=1.6, label="bound")
-    axes.plot(queries, tracked.loss, color=_LOSS, linewidth=1.8, label="loss")
+    style = "-" if tracked.holds else ":"
+    axes.plot(queries, tracked.bound, style, color=_BOUND, linewidth=1.6)
+    axes.plot(queries, tracked.loss, color=_LOSS, linewidth=1.8)
     if len(queries) == 0:
         return
     if tracked.bound[-1] > _FAR * tracked.loss[-1] > 0:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    for curve, colour in ((tracked.bound, _BOUND), (tracked.loss, _LOSS)):
+    for name, curve, colour in (("bound", tracked.bound, _BOUND), ("loss", tracked.loss, _LOSS)):
         axes.annotate(
-            f"{curve[-1]:,.4g}",
+            f"{name} {_number(float(curve[-1]))}",
             (queries[-1], curve[-1]),
             xytext=(0, 4),
             textcoords="offset points",
@@ -90,4 +90,7 @@ def _draw(axes: Axes, tracked: Tracked) -> None:
             color=colour,
         )
     axes.margins(y=0.12)
-    axes.legend(frameon=False, fontsize=8, loc="center right")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

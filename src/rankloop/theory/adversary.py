@@ -159,7 +159,9 @@ def play(
         scores = player.predict(X) if player.is_learnt else np.zeros(n_documents)
         grades = adversary.judge(np.argsort(-scores, kind="stable"))
         player.learn(X, grades)
-        rows.append(X), judged.append(grades), scored.append(np.asarray(scores, np.float64))
+        rows.append(X)
+        judged.append(grades)
+        scored.append(np.asarray(scores, np.float64))
     data = equal_lists(np.concatenate(rows), np.concatenate(judged), n_documents)
     losses = measure_losses(data, np.concatenate(scored), wanted)
     weights = adversary.weights

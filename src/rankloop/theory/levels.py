@@ -45,6 +45,8 @@ class Levels:
         Returns its difference of scores (negative: in the wrong order), and its two rows: the
         lowest score of the level, and the highest of all lower grades.
         """
+        if len(self.rows) == 0:
+            return np.empty(0), self.rows, self.rows
         values = scores[self.rows]
         order = np.lexsort((values, self.level))
         lowest, highest = self.rows[order[self.starts]], self.rows[order[self.ends - 1]]

@@ -38,7 +38,7 @@ def margin(data: QueryDataset, weights: ArrayLike) -> float:
     >>> from rankloop.data.dataset import QueryDataset
     >>> data = QueryDataset.from_arrays([[3.0, 0], [1, 1], [0, 2]], [2, 1, 0], group=[3])
     >>> margin(data, [1, 0]), margin(data, [0, 5])
-    (1.0, -1.0)
+    (1.0, -2.0)
 
     References
     ----------

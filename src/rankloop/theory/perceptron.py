@@ -1,8 +1,8 @@
 """Loss bounds of the ranking perceptrons (Chaudhuri and Tewari), and one of our own.
 
-All have the form  F + b sqrt(F) + b^2,  where F is the surrogate loss of any comparison vector w and
-b^2 depends on its length; F = 0 for a separating one, which gives the corollaries. They follow from
-x <= F + b sqrt(x), where x is the learner's own surrogate loss or weight of mistakes.
+All have the form  F + b sqrt(F) + b^2,  where F is the surrogate loss of any comparison vector w
+and b grows with its length; F = 0 for a separating one, which gives the corollaries. They follow
+from x <= F + b sqrt(x), where x is the learner's own surrogate loss or weight of mistakes.
 
 F counts the rounds on which the learner made a mistake. Where it is not given (`surrogate`), the
 functions sum over all rounds and over the worst order inside grades, which is never less.
@@ -136,8 +136,8 @@ def slam_any_rate_bound(
     Proof. Let a_t be the sum of v_i over the hinges that are active on update t, A = sum_t a_t.
     Every document counted in 1 - measure is outscored by a lower grade, so its hinge is active:
     1 - measure <= a_t. With z_t = sum v_i (x_k - x_i) over active hinges: w.(-z_t) >= a_t - f_t(w),
-    so w.w_T >= rate (A - F). And |z_t|^2 <= 4 R_X^2 a_t, as a_t <= 1, and -z_t.w_t <= margin a_t, so
-    |w_T|^2 <= (2 rate margin + 4 rate^2 R_X^2) A. Cauchy-Schwarz: A <= F + b sqrt(A).
+    so w.w_T >= rate (A - F). And |z_t|^2 <= 4 R_X^2 a_t, as a_t <= 1, and -z_t.w_t <= margin a_t,
+    so |w_T|^2 <= (2 rate margin + 4 rate^2 R_X^2) A. Cauchy-Schwarz: A <= F + b sqrt(A).
 
     For large rates this is the minimax bound of Theorem 10. It needs no mistake with v_i > 0, so it
     covers nDCG@k with steps on every mistake, as :class:`Slam` takes them.
@@ -166,8 +166,9 @@ def minimax_bound(
     F + b sqrt(F) + b^2,   b = 2 |w| R_X,   F by eq. 27; 4 R_X^2 / margin^2 if separable
     (Corollary 11).
 
-    No rate has to be optimised: M mistakes give w.w_T >= rate (M - F) and |w_T|^2 <= 4 rate^2 R_X^2 M,
-    so the bound holds at every constant rate, and counts mistakes rather than their loss.
+    No rate has to be optimised: M mistakes give w.w_T >= rate (M - F) and
+    |w_T|^2 <= 4 rate^2 R_X^2 M, so the bound holds at every constant rate, and counts mistakes
+    rather than their loss.
     """
     w = as_weights(data, weights)
     f = max_pair_total(data, weights) if surrogate is None else surrogate
@@ -219,10 +220,10 @@ def _self_bounding(
 def best_rate(b: float, surrogate: float, steep: float) -> float:
     """Return the rate that minimises (F + |w|^2/(2 rate)) / (1 - rate B/2), b^2 = |w|^2 B.
 
-    1/B where F = 0; smaller with more loss.
+    1/B where F = 0; smaller with more loss, down to 0 against w = 0: never to learn.
     """
-    if b == 0 or steep == 0:
-        return 1.0
+    if b == 0:
+        return 0.0
     # b sqrt(b^2/4 + F) + b^2/2, in units of |w|^2, is the inverse
     return float(b**2 / (steep * (b * np.sqrt(b**2 / 4 + surrogate) + b**2 / 2)))
 

@@ -1,7 +1,7 @@
 """Loss bounds of SOLAR (Wang et al., 2015): Lemma 4.1 and Theorems 1 to 4, repaired where needed.
 
-A round t here is a pair delta = x_i - x_j with R_i > R_j, taken with the weights w_t of that moment;
-l_t(w) = max(0, 1 - w.delta). R is the largest |delta|, u any comparison vector.
+A round t here is a pair delta = x_i - x_j with R_i > R_j, taken with the weights w_t of that
+moment; l_t(w) = max(0, 1 - w.delta). R is the largest |delta|, u any comparison vector.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def ranking_constant(
     for T pairs and n documents that have a lower grade below them; slack is 1/(2C) for SOLAR-I and
     gamma for SOLAR-II.
 
-    Proof. A step after loss l_s moves the margin of another pair by at most rho l_s (for SOLAR-II by
-    Cauchy-Schwarz in S <= I). A pair p that the ranking has wrong starts at loss >= 1, so
+    Proof. A step after loss l_s moves the margin of another pair by at most rho l_s (for SOLAR-II
+    by Cauchy-Schwarz in S <= I). A pair p that the ranking has wrong starts at loss >= 1, so
     1 <= l_p + rho sum_{s < p} l_s. Squaring one of them gives the second form. Adding those of one
     pair for each wrong document, |P| <= n of them, and Cauchy-Schwarz give
     |P| <= (1 + 2 rho |P| + rho^2 |P| T) sum_t l_t^2, and 1 - measure <= kappa |P| the first.
@@ -139,7 +139,7 @@ def ranking_constant(
     kappa = pair_constant(y, wanted)
     if kappa == 0:
         return 0.0
-    values, counts = np.unique(y, return_counts=True)
+    counts = np.unique(y, return_counts=True)[1]
     lower = np.r_[0, np.cumsum(counts)[:-1]]
     pairs = int(counts @ lower)
     seen = seen_by(wanted, y)
@@ -165,12 +165,12 @@ def printed_theorem_3(
     (K + gamma)/(k + gamma) (a + sum_t l_t(u)) + (K + gamma)(log det S^-1 - a^2/(gamma^2 u'S^-1 u)),
     a = sqrt(gamma |u|^2 + u'X_A u) sqrt(log det(I + X_A/gamma) + U),
 
-    over the updates: `deltas`, their chi_t, K and k the largest and smallest chi_t, U = `aggressive`
-    the updates that were no mistakes. The text is garbled; a is that of AROW, whose
-    M + U <= a + sum l_t(u) is sound. Two steps of the proof are not: sum chi/(gamma (chi + gamma)) is at
-    most log det / gamma, without gamma only for gamma >= 1; and -(M + U - sum l_t(u))^2 is replaced
-    by -a^2, which is *smaller*. For one pair delta = 1, gamma = 0.1 and a short u the value is
-    negative. It is here so that the tests can show it.
+    over the updates: `deltas`, their chi_t, K and k the largest and smallest chi_t, U =
+    `aggressive` the updates that were no mistakes. The text is garbled; a is that of AROW, whose
+    M + U <= a + sum l_t(u) is sound. Two steps of the proof are not:
+    sum chi/(gamma (chi + gamma)) is at most log det / gamma, without gamma only for gamma >= 1; and
+    -(M + U - sum l_t(u))^2 is replaced by -a^2, which is *smaller*. For one pair delta = 1,
+    gamma = 0.1 and a short u the value is negative. It is here so that the tests can show it.
     """
     d, u = np.asarray(deltas, np.float64), np.asarray(weights, np.float64)
     x = np.asarray(chi, np.float64)
@@ -188,7 +188,8 @@ def update_bound(deltas: ArrayLike, weights: ArrayLike, gamma: float, aggressive
 
     a = sqrt(gamma |u|^2 + u'X_A u) sqrt(log det(I + X_A/gamma) + U), sums over the updates.
 
-    From N/gamma - sum l_t^2/(chi_t + gamma) = w_T'S^-1 w_T >= (N - sum l_t(u))^2 / (gamma^2 u'S^-1 u).
+    From N/gamma - sum l_t^2/(chi_t + gamma) = w_T'S^-1 w_T
+    >= (N - sum l_t(u))^2 / (gamma^2 u'S^-1 u), for N = M + U >= sum l_t(u).
     """
     d, u = np.asarray(deltas, np.float64), np.asarray(weights, np.float64)
     losses = float(np.maximum(0.0, 1.0 - d @ u).sum())

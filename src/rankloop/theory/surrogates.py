@@ -17,6 +17,9 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import MeasureError
+from rankloop.losses.base import rivals
+from rankloop.losses.maxpair import MaxPairLoss
+from rankloop.losses.slam import SlamLoss
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import Measure, parse
 
@@ -56,15 +59,8 @@ def slam_weights(grades: ArrayLike, measure: str | Measure, order: ArrayLike) ->
     [0.0, 0.5, 0.5]
     """
     wanted = check_measure(measure)
-    y = np.maximum(seen_by(wanted, grades), 0.0)
-    if wanted.name == "AP":
-        return y / max(y.sum(), 1.0)
-    ranked = np.lexsort((-np.asarray(order, np.float64), -y))
-    v = np.zeros(len(y))
-    v[ranked] = (np.exp2(y[ranked]) - 1.0) / np.log2(2.0 + np.arange(len(y)))
-    if wanted.cutoff is not None:
-        v[ranked[wanted.cutoff :]] = 0.0
-    return v / (v.sum() or 1.0)
+    y = np.maximum(seen_by(wanted, grades), 0.0)  # unjudged documents have no gain either
+    return SlamLoss(wanted).weights(np.asarray(order, np.float64), y)
 
 
 def weight_ratio(grades: ArrayLike, measure: str | Measure) -> float:
@@ -82,14 +78,11 @@ def excesses(scores: ArrayLike, grades: ArrayLike) -> Floats:
     """
     s, y = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
     result = np.full(len(y), -np.inf)
-    judged = np.flatnonzero(y >= 0)
-    if len(judged) == 0:
-        return result
-    levels, place = np.unique(y[judged], return_inverse=True)
-    highest = np.full(len(levels), -np.inf)
-    np.maximum.at(highest, place, s[judged])
-    below = np.r_[-np.inf, np.maximum.accumulate(highest)[:-1]]
-    result[judged] = below[place] - s[judged]
+    judged = y >= 0
+    if judged.any():
+        s = s[judged]
+        k = rivals(s, y[judged])
+        result[judged] = np.where(k >= 0, s[k] - s, -np.inf)
     return result
 
 
@@ -123,7 +116,7 @@ def worst_slam_surrogate(
 
 def max_pair_surrogate(scores: ArrayLike, grades: ArrayLike) -> float:
     """Return the largest max(0, 1 + s_j - s_i) over pairs R_i > R_j (eq. 27)."""
-    return float(np.maximum(0.0, 1.0 + excesses(scores, grades)).max(initial=0.0))
+    return MaxPairLoss().value(np.asarray(scores, np.float64), np.asarray(grades, np.float64))
 
 
 def measure_losses(data: QueryDataset, scores: ArrayLike, measure: str | Measure) -> Floats:

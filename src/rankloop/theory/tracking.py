@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Curve = Callable[[Floats], Floats]
 
-_LENGTHS = (0.0, *np.logspace(-4, 2, 13).tolist())  # of a comparison vector, in units of 1 / R_X
+# of a comparison vector, in units of 1 / R_X; 0 says no more than that a mistake costs at most 1
+_LENGTHS = (0.0, *np.logspace(-4, 2, 13).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +158,10 @@ def _choose(
         best = best_margin(seen)
     except DataError:  # no pairs: nothing to lose
         return zero, True
-    if best.separable:
-        direction, lengths = best.weights, [1 / best.margin]
+    if best.separable and not isinstance(player, SolarII):
+        return best.weights / best.margin, True
+    if best.separable:  # SOLAR-II's bound is about squares: losing no hinge is not best
+        direction, lengths = best.weights, [length / best.margin for length in _LENGTHS]
     else:
         learnt = np.asarray(getattr(player, "last_weights_", zero), np.float64)
         direction = learnt / (np.linalg.norm(learnt) or 1.0)
