@@ -22,7 +22,7 @@ public:
         rows_.assign(x, x + m * d), prior_.assign(state.w, state.w + d);
         for (int step = 0; step < steps_; ++step) {
             curvature(y, m, d, c, state.w);
-            newton_step(m, d, c, state.w);
+            newton_step(y, m, d, c, state.w);
         }
         curvature(y, m, d, c, state.w);
         for (std::size_t i = 0; i < d; ++i) std::copy_n(hessian_.data() + i * d, d, L_ + i * d);
@@ -34,7 +34,7 @@ private:
     double gamma_, power_;
     int steps_;
     double* L_;
-    std::vector<double> target_, rho_, rows_, centred_, hessian_, work_, prior_, mean_;
+    std::vector<double> target_, rho_, rows_, centred_, hessian_, work_, prior_, mean_, slope_, trial_, trial_scores_;
     std::vector<float> scores_;
 
     // hessian_ = L + c sum_i rho_i (x_i - mean)(x_i - mean)', at w.
@@ -58,8 +58,29 @@ private:
         add_outer_products(centred_.data(), work_.data(), m, d, hessian_.data());
     }
 
-    // w -= hessian^-1 (L (w - prior) + c X'(rho - target))
-    void newton_step(std::size_t m, std::size_t d, double c, double* w) {
+    // 1/2 (v - prior)' L (v - prior) + c times the cross entropy at v
+    double objective(const double* y, std::size_t m, std::size_t d, double c, const double* v) {
+        double held = 0, top = -std::numeric_limits<double>::infinity(), sum = 0, fit = 0;
+        for (std::size_t i = 0; i < d; ++i) {
+            double slope = 0;
+            for (std::size_t j = 0; j < d; ++j) slope += L_[i * d + j] * (v[j] - prior_[j]);
+            held += 0.5 * slope * (v[i] - prior_[i]);
+        }
+        trial_scores_.resize(m);
+        for (std::size_t p = 0; p < m; ++p) {
+            double s = 0;
+            for (std::size_t j = 0; j < d; ++j) s += rows_[p * d + j] * v[j];
+            trial_scores_[p] = s;
+            if (y[p] >= 0) top = std::max(top, s);
+        }
+        for (std::size_t p = 0; p < m; ++p) {
+            if (y[p] >= 0) sum += std::exp(trial_scores_[p] - top), fit -= target_[p] * (trial_scores_[p] - top);
+        }
+        return held + c * (fit + std::log(sum));
+    }
+
+    // w -= t hessian^-1 (L (w - prior) + c X'(rho - target)), t halved until the objective falls.
+    void newton_step(const double* y, std::size_t m, std::size_t d, double c, double* w) {
         work_.resize(d * (d + 1));
         for (std::size_t i = 0; i < d; ++i) {
             double slope = 0;
@@ -71,11 +92,22 @@ private:
             const double pull = c * (rho_[p] - target_[p]);
             for (std::size_t i = 0; i < d; ++i) work_[i * (d + 1) + d] += pull * rows_[p * d + i];
         }
+        slope_.resize(d);
+        for (std::size_t i = 0; i < d; ++i) slope_[i] = work_[i * (d + 1) + d];
         if (!cholesky_augmented(work_.data(), d, 1)) throw std::runtime_error("the precision matrix is not positive definite");
         mean_.resize(d);
         for (std::size_t i = 0; i < d; ++i) mean_[i] = work_[i * (d + 1) + d];
         solve_upper(work_.data(), d, d + 1, mean_.data());
-        for (std::size_t i = 0; i < d; ++i) w[i] -= mean_[i];
+        double fall = 0;
+        for (std::size_t i = 0; i < d; ++i) fall += slope_[i] * mean_[i];
+        const double now = objective(y, m, d, c, w);
+        trial_.resize(d);
+        double t = 1;
+        for (int halvings = 0; halvings < 30; ++halvings, t /= 2) {
+            for (std::size_t i = 0; i < d; ++i) trial_[i] = w[i] - t * mean_[i];
+            if (objective(y, m, d, c, trial_.data()) <= now - 1e-4 * t * fall) break;
+        }
+        if (fall > 0) std::copy(trial_.begin(), trial_.end(), w);
     }
 };
 

@@ -66,7 +66,7 @@ private:
         for (std::size_t level = 0; level + 1 < levels_.count(); ++level) {
             const std::size_t first = levels_.starts[level], end = levels_.starts[level + 1];
             if (weights_ == SlamWeights::ndcg && first >= cutoff_) break;
-            const double gain = weights_ == SlamWeights::ndcg ? std::exp2(levels_.grades[level]) - 1 : 1;
+            const double gain = weights_ == SlamWeights::ndcg ? scaled_gain(level) : 1;
             for (std::size_t k = first; k < end; ++k) {
                 const std::uint32_t i = levels_.documents[k];
                 if (!(margin_ + best_below_[level] - s[i] > 0)) continue;
@@ -102,13 +102,18 @@ private:
         return discount_sums_[n];
     }
 
+    // (2^grade - 1) / 2^top: only ratios count, and no grade overflows.
+    double scaled_gain(std::size_t level) const {
+        return std::exp2(levels_.grades[level] - levels_.grades[0]) - std::exp2(-levels_.grades[0]);
+    }
+
     // Z of eq. 11 and 24; the number of relevant documents for AP.
     double normaliser() {
         if (weights_ == SlamWeights::ap) return static_cast<double>(levels_.starts[1]);
         double ideal = 0;
         for (std::size_t level = 0; level < levels_.count(); ++level) {
             const std::size_t first = std::min(levels_.starts[level], cutoff_), end = std::min(levels_.starts[level + 1], cutoff_);
-            ideal += (std::exp2(levels_.grades[level]) - 1) * (discount_sum(end) - discount_sum(first));
+            ideal += scaled_gain(level) * (discount_sum(end) - discount_sum(first));
         }
         return ideal;
     }

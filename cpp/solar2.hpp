@@ -64,13 +64,8 @@ public:
     bool operator()(const float* x, const double* y, std::size_t m, const float* s, LinearState& state) {
         const std::size_t d = state.d;
         if (!query_.gather(x, y, m, d, s)) return false;
-        const std::size_t n = query_.n;
-        laplacian_.assign(n * n, 0.0), pull_.assign(n, 0.0);
-        const bool any = 5 * n <= 8 * d ? in_documents(d) : in_features(d);
-        if (any) {
-            add_information(d);
-            solve_weights();
-        }
+        const bool any = 5 * query_.n <= 8 * d ? in_documents(d) : in_features(d);
+        if (any) solve_weights();
         return any;
     }
 
@@ -100,6 +95,7 @@ private:
 
     bool in_documents(std::size_t d) {
         const std::size_t n = query_.n;
+        laplacian_.assign(n * n, 0.0), pull_.assign(n, 0.0);
         whiten(d);
         z_.resize(n * d), P_.resize(n * n), y_.resize(pairs_a_block * n), v_.resize(n);
         for (std::size_t i = 0; i < d; ++i) {
@@ -124,6 +120,7 @@ private:
                 taken = 0;
             }
         });
+        if (any) add_information(d);
         return any;
     }
 
@@ -142,7 +139,9 @@ private:
             if (!(margin < 1)) return;
             any = true;
             update_covariance(delta.data(), margin, d);
-            record(p, q);
+            const double weight = 1 / gamma_;
+            add_outer_products(delta.data(), &weight, 1, d, g_.precision);
+            for (std::size_t j = 0; j < d; ++j) g_.h[j] += weight * delta[j];
         });
         return any;
     }

@@ -57,7 +57,6 @@ def test_errors_of_make_learner(text, says):
         make_learner(text)
 
 
-@pytest.mark.xfail(reason="the last of two values wins in silence")
 def test_a_parameter_given_twice_is_an_error():
     with pytest.raises(DataError, match="twice"):
         make_learner("slam:rate=0.1,rate=0.2")

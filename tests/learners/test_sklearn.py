@@ -26,8 +26,6 @@ EXPECTED = {
     "check_fit2d_predict1d": "says what was found in words of its own",
     "check_requires_y_none": "says what was found in words of its own",
     "check_estimators_empty_data_messages": "a stream may begin with no rows at all",
-    "check_complex_data": "TO MEND: the imaginary part is dropped",
-    "check_estimator_sparse_tag": "TO MEND: sparse rows are taken, but the tag says they are not",
 }
 BY_QUERY = {
     "check_methods_subset_invariance": "scores are relative to the other documents of the query",
@@ -135,10 +133,6 @@ def test_cross_validation(data):
     assert scores.min() > 0.5
 
 
-ROUTING = "Estimator has neither get_metadata_routing nor set_fit_request"
-
-
-@pytest.mark.xfail(reason=ROUTING)
 @pytest.mark.parametrize("piped", [False, True])
 def test_routing(data, piped):
     """With metadata routing on, `qid` goes where it is asked for."""
@@ -152,7 +146,6 @@ def test_routing(data, piped):
     assert Spy.told == [20] * 6 + [30]
 
 
-@pytest.mark.xfail(reason=ROUTING)
 def test_requests_survive_clones():
     with sklearn.config_context(enable_metadata_routing=True):
         learner = clone(rankloop.Slam().set_fit_request(qid="queries"))

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from hashlib import sha256
 from typing import Any
 
@@ -68,7 +69,7 @@ def read_archive(path: str | os.PathLike[str]) -> Any:
             manifest = json.loads(archive.read("manifest.json"))
             if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
                 raise ModelError(f"{name}: not a file of ours: its manifest does not say so")
-            if manifest["version"] > VERSION:
+            if not isinstance(manifest["version"], int) or manifest["version"] > VERSION:
                 raise ModelError(
                     f"{name}: written in format {manifest['version']}, but this version reads up "
                     f"to {VERSION}; upgrade rankloop"
@@ -79,7 +80,16 @@ def read_archive(path: str | os.PathLike[str]) -> Any:
             ]
     except OSError as error:
         raise ModelError(f"{name}: cannot read it: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, UnicodeDecodeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        KeyError,
+        NotImplementedError,  # a damaged entry may name a method of compression that is none
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         if isinstance(error, ModelError):
             raise
         raise ModelError(
@@ -92,6 +102,8 @@ def read_archive(path: str | os.PathLike[str]) -> Any:
     def restored(node: Any) -> Any:
         if isinstance(node, dict):
             if list(node) == ["$array"]:
+                if node["$array"] not in range(len(arrays)):
+                    raise ModelError(f"{name}: damaged: it has no array {node['$array']!r}")
                 return arrays[node["$array"]]
             return {key: restored(value) for key, value in node.items()}
         return [restored(value) for value in node] if isinstance(node, list) else node

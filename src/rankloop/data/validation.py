@@ -36,6 +36,8 @@ def as_matrix(
     else:
         try:
             dense = np.asarray(X)
+            if np.iscomplexobj(dense):
+                raise DataError("features must be real numbers. Complex data not supported")
             if dense.dtype != np.float32:
                 if dense.ndim == 2:
                     check_fits(dense.shape[0], dense.shape[1], memory_limit)

@@ -64,6 +64,9 @@ class OnlineRanker(Estimator, ABC):
     n_features_in_: int
     queries_: int
 
+    def _check(self, y: Grades) -> None:
+        """Raise, before anything changes, where a parameter or a grade cannot be used."""
+
     @abstractmethod
     def _reset(self, n_features: int) -> None:
         """Forget everything."""
@@ -104,6 +107,7 @@ class OnlineRanker(Estimator, ABC):
         if self.passes < 1:
             raise DataError(f"passes must be at least 1; found {self.passes}")
         data = as_dataset(X, y, qid, group)
+        self._check(data.y)
         self._reset(data.n_features)
         rng = None if self.random_state is None else np.random.default_rng(self.random_state)
         for _ in range(self.passes):
@@ -207,6 +211,7 @@ class OnlineRanker(Estimator, ABC):
         return hasattr(self, "n_features_in_")
 
     def _go_on(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None = None) -> None:
+        self._check(y)
         if not self.is_learnt:
             self._reset(X.shape[1])
         self._check_width(X)

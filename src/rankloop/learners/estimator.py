@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any, Self
 
@@ -46,9 +47,40 @@ class Estimator:
         changed = [
             f"{name}={getattr(self, name)!r}"
             for name, default in self.parameters().items()
-            if getattr(self, name) is not default and getattr(self, name) != default
+            if not _same(getattr(self, name), default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def get_metadata_routing(self) -> Any:
+        """Tell scikit-learn which arguments to route: `qid`, and `group` where it is asked for."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = getattr(self, "_metadata_request", None)  # clone() copies this name
+        if request is None:
+            request = MetadataRequest(owner=self)
+            for method in ("fit", "partial_fit", "predict"):
+                getattr(request, method).add_request(param="qid", alias=True)
+                getattr(request, method).add_request(param="group", alias=None)
+        return copy.deepcopy(request)
+
+    def set_fit_request(self, **wanted: Any) -> Self:
+        """Choose what scikit-learn routes to `fit`, as `qid=True`."""
+        return self._set_request("fit", wanted)
+
+    def set_partial_fit_request(self, **wanted: Any) -> Self:
+        """Choose what scikit-learn routes to `partial_fit`."""
+        return self._set_request("partial_fit", wanted)
+
+    def set_predict_request(self, **wanted: Any) -> Self:
+        """Choose what scikit-learn routes to `predict`."""
+        return self._set_request("predict", wanted)
+
+    def _set_request(self, method: str, wanted: dict[str, Any]) -> Self:
+        request = self.get_metadata_routing()
+        for name, alias in wanted.items():
+            getattr(request, method).add_request(param=name, alias=alias)
+        self._metadata_request = request
+        return self
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn, if it asks, that this is a ranker of dense numbers."""
@@ -57,6 +89,13 @@ class Estimator:
         return Tags(
             estimator_type=None,
             target_tags=TargetTags(required=True),
-            input_tags=InputTags(),
+            input_tags=InputTags(sparse=True),
             requires_fit=True,
         )
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default; a list that was a tuple before it was saved has."""
+    if isinstance(value, list | tuple) and isinstance(default, list | tuple):
+        return list(value) == list(default)
+    return bool(value is default or value == default)

@@ -37,7 +37,7 @@ class LinearRanker(OnlineRanker):
     Attributes
     ----------
     weights_ : (d,) the weights that rank
-    updates_ : how many of the queries learnt from changed the weights
+    updates_ : on how many of the queries learnt from it took a step
     """
 
     average: bool
@@ -62,7 +62,7 @@ class LinearRanker(OnlineRanker):
         """The weights that rank: the last ones, or their mean."""
         self._check_learnt()
         if self.sum_ is None or self.queries_ == 0:
-            return self.last_weights_
+            return self.last_weights_.copy()
         return self.sum_ / self.queries_
 
     def learnt(self) -> dict[str, Any]:

@@ -124,6 +124,11 @@ class Mapped(OnlineRanker):
         names = ("n_features_in_", "queries_", "learner_")
         return {name: getattr(self, name) for name in names}
 
+    def _check(self, y: Grades) -> None:
+        learner = self.learner_ if self.is_learnt else self.learner
+        if learner is not None:
+            learner._check(y)
+
     def _reset(self, n_features: int) -> None:
         from rankloop.learners.online.newton import NewtonXENDCG
 

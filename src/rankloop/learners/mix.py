@@ -95,14 +95,19 @@ class Mix(OnlineRanker):
         names = ("n_features_in_", "queries_", "learners_", "losses_")
         return {name: getattr(self, name) for name in names}
 
-    def _reset(self, n_features: int) -> None:
+    def _check(self, y: Grades) -> None:
+        parse(self.measure)
         if self.weighting not in ("exponential", "uniform"):
             raise DataError(f"weighting must be exponential or uniform; found {self.weighting!r}")
+        if self.learners is not None and len(self.learners) == 0:
+            raise DataError("a mix needs at least one learner")
+        for learner in self.learners_ if self.is_learnt else self.learners or ():
+            learner._check(y)
+
+    def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
         self.queries_ = 0
         self.learners_ = self.members()
-        if not self.learners_:
-            raise DataError("a mix needs at least one learner")
         self.losses_ = np.zeros(len(self.learners_))
 
     def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
@@ -111,14 +116,12 @@ class Mix(OnlineRanker):
         measure = parse(self.measure)
         values = np.stack([evaluate(data, s, measure).results[0].values for s in before])
         losses = np.where(np.isnan(values), 0.0, 1.0 - values).T  # (queries, members)
-        so_far = self.losses_ + np.cumsum(losses, axis=0)
+        so_far = np.cumsum(np.vstack([self.losses_, losses]), axis=0)
         if scores is not None:
-            earlier = np.vstack([self.losses_, so_far[:-1]])
-            weights = self._weights(earlier, self.queries_ + np.arange(len(data)))
+            weights = self._weights(so_far[:-1], self.queries_ + np.arange(len(data)))
             each = np.repeat(weights, data.sizes, axis=0).T
             scores[:] = (each * np.stack([standardised(s, offsets) for s in before])).sum(axis=0)
-        if len(so_far):
-            self.losses_ = so_far[-1]
+        self.losses_ = so_far[-1]
 
     def _loosen(self, hold: float) -> None:
         self.losses_ *= hold

@@ -64,6 +64,8 @@ def make_learner(text: str) -> OnlineRanker:
         if key.strip() not in cls.parameters():
             known = ", ".join(cls.parameters())
             raise DataError(f"{name} has no parameter {key.strip()!r}; it has: {known}")
+        if key.strip() in params:
+            raise DataError(f"{key.strip()} stands twice in {text!r}")
         params[key.strip()] = _value(value.strip())
     return cls(**params)
 

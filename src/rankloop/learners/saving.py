@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankloop.data.archive import read_archive, write_archive
 from rankloop.exceptions import ModelError
 from rankloop.learners.estimator import Estimator
@@ -35,10 +37,11 @@ def save(learner: OnlineRanker, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> OnlineRanker:
     """Read a learner; it ranks, and goes on learning, exactly as the one that was saved."""
+    tree = read_archive(path)
     try:
-        return from_tree(read_archive(path))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path}: its manifest is not that of a learner ({error!r})") from None
+        return from_tree(tree)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: its manifest is not that of a learner: {error}") from None
 
 
 def to_tree(learner: OnlineRanker) -> dict[str, Any]:
@@ -56,9 +59,33 @@ def from_tree(tree: dict[str, Any]) -> OnlineRanker:
     if name not in CLASSES:
         raise ModelError(f"the file holds a {name!r}, which this version does not know")
     learner = learner_class(name)(**{key: _restored(v) for key, v in tree["params"].items()})
-    for attribute, value in tree["learnt"].items():
-        setattr(learner, attribute, _restored(value))
+    learnt = {key: _restored(v) for key, v in tree["learnt"].items()}
+    if learnt:
+        _check_learnt(learner, learnt)
+        for attribute, value in learnt.items():
+            setattr(learner, attribute, value)
     return learner
+
+
+def _check_learnt(learner: OnlineRanker, learnt: dict[str, Any]) -> None:
+    """Raise unless what was learnt has the names and shapes that such a learner starts with."""
+    n_features = learnt.get("n_features_in_")
+    if not isinstance(n_features, int) or not 0 <= n_features < 2**24:
+        raise ModelError(f"the file says that there are {n_features!r} features")
+    learner._reset(n_features)
+    for name, start in learner.learnt().items():
+        if name not in learnt or _shape(learnt[name]) != _shape(start):
+            raise ModelError(f"{name} of the {type(learner).__name__} is missing or misshapen")
+    unknown = set(learnt) - set(learner.learnt())
+    if unknown:
+        raise ModelError(f"a {type(learner).__name__} does not learn {sorted(unknown)[0]!r}")
+
+
+def _shape(value: Any) -> Any:
+    """Tell what an array, a list or anything else looks like from outside."""
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape
+    return [_shape(item) for item in value] if isinstance(value, list) else type(value)
 
 
 def _plain(value: Any) -> Any:

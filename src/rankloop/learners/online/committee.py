@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.exceptions import DataError
 from rankloop.learners.linear import LinearRanker
+from rankloop.learners.parameters import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
 
 
@@ -23,7 +24,10 @@ class CommitteePerceptron(LinearRanker):
     its say. The `size` hypotheses with the most say form the committee, and documents are ranked by
     the mean of their weights, each counted by its say.
 
-    Where we depart: the hypothesis being learnt takes part too, by its say so far.
+    The first of the weakest members gives way to a hypothesis with more say.
+
+    Where we depart: the hypothesis being learnt takes part too, by its say so far, and ranks alone
+    while nobody has any.
 
     Parameters
     ----------
@@ -66,12 +70,13 @@ class CommitteePerceptron(LinearRanker):
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        if self.size < 1:
-            raise DataError(f"size must be at least 1; found {self.size}")
         self.current_ = np.zeros(n_features)
         self.members_ = np.zeros((self.size, n_features))
         self.lasted_ = np.zeros(self.size)
         self.streak_ = np.zeros(1, np.int64)
+
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
+        check_whole("size", self.size)
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)

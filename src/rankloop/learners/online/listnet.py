@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from rankloop import _core
 from rankloop.learners.linear import LinearRanker
-from rankloop.learners.online.rates import check_rate
+from rankloop.learners.parameters import check_rate
 
 if TYPE_CHECKING:
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
 
 
@@ -49,6 +50,8 @@ class OnlineListNet(LinearRanker):
         self.passes = passes
         self.random_state = random_state
 
-    def _learn(self, call: Call) -> int:
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
         check_rate(self.rate, self.decay)
+
+    def _learn(self, call: Call) -> int:
         return _core.learn_softmax(*call, False, 0.0, self.rate, self.decay)

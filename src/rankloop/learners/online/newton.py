@@ -9,12 +9,15 @@ import numpy as np
 from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.linear import LinearRanker
-from rankloop.learners.online.xendcg import check_gamma
+from rankloop.learners.parameters import check_number, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
+
+_LARGEST_GRADE = 100.0
 
 
 class NewtonXENDCG(LinearRanker):
@@ -26,7 +29,9 @@ class NewtonXENDCG(LinearRanker):
 
     found by `steps` Newton steps, and adds the curvature of c loss there to L. The loss is that of
     :class:`OnlineXENDCG`. Ours: the paper has neither an online nor a second-order form. The weight
-    c lets queries with much to say count more than those with little.
+    c lets queries with much to say count more than those with little; its gains are 2^R - 1,
+    whatever gamma is. A step is halved until the objective falls. Queries of one grade are passed
+    over.
 
     Parameters
     ----------
@@ -73,15 +78,21 @@ class NewtonXENDCG(LinearRanker):
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        if not 0 < self.prior < float("inf"):
-            raise DataError(f"prior must be a number above 0; found {self.prior}")
         self.precision_ = self.prior * np.eye(n_features)
 
     def _loosen(self, hold: float) -> None:
         self.precision_ *= hold
 
+    def _check(self, y: Grades) -> None:
+        check_number("prior", self.prior, above=True)
+        check_whole("steps", self.steps)
+        check_number("power", self.power, 0, 2)
+        check_number("gamma", self.gamma, 0, 1)
+        if y.max(initial=0.0) > _LARGEST_GRADE:
+            raise DataError(
+                f"the grade {y.max():g} has a gain of 2^{y.max():g}, too much for NewtonXENDCG; "
+                f"bring grades below {_LARGEST_GRADE:g}"
+            )
+
     def _learn(self, call: Call) -> int:
-        check_gamma(self.gamma)
-        if self.steps < 1:
-            raise DataError(f"steps must be at least 1; found {self.steps}")
         return _core.learn_newton(*call, True, self.gamma, self.power, self.steps, self.precision_)

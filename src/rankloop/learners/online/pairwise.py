@@ -23,8 +23,8 @@ class PairwisePerceptron(LinearRanker):
 
     Notes
     -----
-    Cost: O(d) a pair, or O(m^2 d) a query and O(m) a mistake for lists of 32 documents and more;
-    O(d + m^2) memory.
+    Cost: O(d) a pair; for lists of 32 to 4 d documents O(m^2 d) a query and O(m) a mistake.
+    Memory O(d + m^2).
 
     References
     ----------

@@ -13,6 +13,7 @@ from rankloop.learners.linear import LinearRanker
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
 
 _MOST_GRADES = 64
@@ -25,7 +26,10 @@ class PRank(LinearRanker):
     wrong, every threshold on the wrong side moves by 1 and w by the sum of those moves times x.
     Documents are taken one by one, in row order; a ranking sorts by w.x.
 
-    Where we depart: the number of grades is not given but grows as better ones are met.
+    Thresholds that a score ties with move too.
+
+    Where we depart: the number of grades is not given but grows as better ones are met; a new
+    threshold starts where the last one is.
 
     Parameters
     ----------
@@ -72,12 +76,13 @@ class PRank(LinearRanker):
         super()._loosen(hold)
         self.room_ *= hold
 
-    def _learn(self, call: Call) -> int:
-        grades = call[1]
-        wrong = grades[(grades > _MOST_GRADES) | ((grades > 0) & (grades != np.floor(grades)))]
+    def _check(self, y: Grades) -> None:
+        wrong = y[(y > _MOST_GRADES) | ((y > 0) & (y != np.floor(y)))]
         if len(wrong):
             raise DataError(
                 f"PRank needs whole grades from 0 to {_MOST_GRADES}; found {wrong[0]:g}: round "
                 "them, or choose another learner"
             )
+
+    def _learn(self, call: Call) -> int:
         return _core.learn_prank(*call, self.room_, self.count_)

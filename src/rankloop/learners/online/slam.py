@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop import _core
-from rankloop.exceptions import DataError, MeasureError
+from rankloop.exceptions import MeasureError
 from rankloop.learners.linear import LinearRanker
-from rankloop.learners.online.rates import check_rate
+from rankloop.learners.parameters import check_number, check_rate
 from rankloop.metrics.measures import AP, Measure, parse
 
 if TYPE_CHECKING:
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
 
 
@@ -33,7 +34,7 @@ class Slam(LinearRanker):
     measure : `nDCG`, `nDCG@k` or `AP`
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay; 0 keeps it constant, 0.5 is usual
-    margin : at least 0
+    margin : above 0
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
@@ -74,13 +75,14 @@ class Slam(LinearRanker):
         self.passes = passes
         self.random_state = random_state
 
-    def _learn(self, call: Call) -> int:
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
         measure = parse(self.measure)
-        ap = measure == AP
-        if not ap and (measure.name != "nDCG" or measure.parameters):
+        if measure != AP and (measure.name != "nDCG" or measure.parameters):
             raise MeasureError(f"Slam learns nDCG, nDCG@k or AP; found {measure}")
         check_rate(self.rate, self.decay)
-        if not 0 <= self.margin < float("inf"):
-            raise DataError(f"margin must be a number from 0; found {self.margin}")
+        check_number("margin", self.margin, above=True)
+
+    def _learn(self, call: Call) -> int:
+        measure = parse(self.measure)
         cutoff = measure.cutoff or 0
-        return _core.learn_slam(*call, ap, cutoff, self.margin, self.rate, self.decay)
+        return _core.learn_slam(*call, measure == AP, cutoff, self.margin, self.rate, self.decay)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop import _core
-from rankloop.exceptions import DataError
 from rankloop.learners.linear import LinearRanker
+from rankloop.learners.parameters import check_number
 
 if TYPE_CHECKING:
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
 
 
@@ -28,8 +29,8 @@ class SolarI(LinearRanker):
 
     Notes
     -----
-    Cost: O(d) a pair for short lists; for 32 documents and more O(m^2 d) a query and O(m) a
-    violated pair, in the space of documents. Memory O(d + m^2).
+    Cost: O(d) a pair; for lists of 32 to 4 d documents O(m^2 d) a query and O(m) a violated pair,
+    in the space of documents. Memory O(d + m^2).
 
     References
     ----------
@@ -48,7 +49,8 @@ class SolarI(LinearRanker):
         self.passes = passes
         self.random_state = random_state
 
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
+        check_number("C", self.C, above=True)
+
     def _learn(self, call: Call) -> int:
-        if not 0 < self.C < float("inf"):
-            raise DataError(f"C must be a number above 0; found {self.C}")
         return _core.learn_solar(*call, 1 / (2 * self.C))

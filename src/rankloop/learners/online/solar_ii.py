@@ -9,10 +9,12 @@ import numpy as np
 from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.linear import LinearRanker
+from rankloop.learners.parameters import check_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
 
 
@@ -67,8 +69,6 @@ class SolarII(LinearRanker):
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        if self.covariance not in ("full", "diagonal"):
-            raise DataError(f"covariance must be full or diagonal; found {self.covariance!r}")
         full = self.covariance == "full"
         self.precision_ = np.eye(n_features) if full else np.ones(n_features)
         self.h_ = np.zeros(n_features if full else 0)
@@ -80,9 +80,14 @@ class SolarII(LinearRanker):
             self.precision_ *= hold
             self.h_ *= hold
 
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
+        check_number("gamma", self.gamma, above=True)
+        if self.covariance not in ("full", "diagonal"):
+            raise DataError(f"covariance must be full or diagonal; found {self.covariance!r}")
+
     def _learn(self, call: Call) -> int:
-        if not 0 < self.gamma < float("inf"):
-            raise DataError(f"gamma must be a number above 0; found {self.gamma}")
+        if self.precision_.ndim != (2 if self.covariance == "full" else 1):
+            raise DataError("covariance was changed after learning; fit again, or change it back")
         if self.covariance == "diagonal":
             return _core.learn_solar_diagonal(*call, self.gamma, self.precision_)
         return _core.learn_solar_full(*call, self.gamma, self.precision_, self.h_)

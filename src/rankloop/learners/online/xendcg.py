@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop import _core
-from rankloop.exceptions import DataError
 from rankloop.learners.linear import LinearRanker
-from rankloop.learners.online.rates import check_rate
+from rankloop.learners.parameters import check_number, check_rate
 
 if TYPE_CHECKING:
+    from rankloop.learners.base import Grades
     from rankloop.learners.linear import Call
 
 
@@ -17,6 +17,8 @@ class OnlineXENDCG(LinearRanker):
     """Gradient descent on XE_NDCG, one step a query.
 
     loss = -sum_i phi_i log softmax(s)_i with phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
+
+    Queries whose judged documents share one grade teach nothing and are passed over.
 
     Parameters
     ----------
@@ -51,13 +53,9 @@ class OnlineXENDCG(LinearRanker):
         self.passes = passes
         self.random_state = random_state
 
-    def _learn(self, call: Call) -> int:
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
         check_rate(self.rate, self.decay)
-        check_gamma(self.gamma)
+        check_number("gamma", self.gamma, 0, 1)
+
+    def _learn(self, call: Call) -> int:
         return _core.learn_softmax(*call, True, self.gamma, self.rate, self.decay)
-
-
-def check_gamma(gamma: float) -> None:
-    """Raise unless gamma is a number from 0 to 1."""
-    if not 0 <= gamma <= 1:
-        raise DataError(f"gamma must lie between 0 and 1; found {gamma}")
