@@ -1,4 +1,4 @@
-"""Online learning: one pass over 720,000 documents beside one `X @ w`, and pairs a second beside peers."""
+"""Online learning: one pass beside one `X @ w`, and pairs a second beside peers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def run(settings: Settings) -> Report:
 
 
 def differences(data: QueryDataset) -> list[NDArray[np.float32]]:
-    """The pair differences of each query, better less worse."""
+    """Return the pair differences of each query, better less worse."""
     found = []
     for query in data:
         i, j = np.nonzero(query.y[:, None] > query.y[None, :])
@@ -93,7 +93,7 @@ def plain_solar_ii(data: QueryDataset, gamma: float = 1e4) -> NDArray[np.float64
 
 
 def peers(data: QueryDataset, report: Report) -> list[Contender]:
-    """The same pairs, as each peer takes them."""
+    """Give the same pairs as each peer takes them."""
     pairs = differences(data)
     n = sum(map(len, pairs))
     report.notes.append(f"{n:,} pairs of 40 queries, 136 features; peers learn from a part of them")

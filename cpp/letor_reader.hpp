@@ -129,7 +129,8 @@ private:
     Source source_;
     Options options_;
     int base_;
-    std::size_t largest_block_, block_bytes_;
+    std::size_t largest_block_;
+    std::atomic<std::size_t> block_bytes_;  // joining sets it, reading uses it
     std::size_t width_ = 0;
     std::int64_t largest_index_ = -1, largest_line_ = 0;
     std::string carry_;  // the unfinished line at the end of the last block
@@ -188,7 +189,7 @@ private:
 
     // Fills `text` with whole lines and padding; returns how many bytes of lines, 0 at the end.
     std::size_t take_block(std::vector<char>& text) {
-        std::size_t size = carry_.size(), room = std::max(block_bytes_, size + 1);
+        std::size_t size = carry_.size(), room = std::max<std::size_t>(block_bytes_, size + 1);
         text.resize(room + 1 + padding);
         std::copy(carry_.begin(), carry_.end(), text.begin());
         carry_.clear();

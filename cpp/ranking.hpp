@@ -35,13 +35,46 @@ RANKLOOP_CLONES inline void count_ranks(const double* s, std::size_t m, std::int
     }
 }
 
+// found[i] = how many scores are larger than score i, four at a time; `padded` is a multiple of 8, and
+// what pads the scores is minus infinity. Fills found up to the next multiple of 4 past m.
+RANKLOOP_CLONES inline void count_larger(const float* s, std::size_t m, std::size_t padded, std::int32_t* found) {
+    for (std::size_t i = 0; i < m; i += 4) {
+        const float a = s[i], b = s[i + 1], c = s[i + 2], d = s[i + 3];
+        std::int32_t na = 0, nb = 0, nc = 0, nd = 0;
+        for (std::size_t j = 0; j < padded; ++j) {
+            na += s[j] > a;
+            nb += s[j] > b;
+            nc += s[j] > c;
+            nd += s[j] > d;
+        }
+        found[i] = na, found[i + 1] = nb, found[i + 2] = nc, found[i + 3] = nd;
+    }
+}
+
+// count_ranks for m <= count_up_to, faster where no scores are tied: a tied pair takes one off the sum.
+inline void quick_ranks(const float* s, std::size_t m, std::int32_t* ranks) {
+    float row[count_up_to] = {};
+    std::int32_t found[count_up_to];
+    const std::size_t padded = (m + 7) / 8 * 8;
+    std::copy_n(s, m, row);
+    std::fill(row + m, row + padded, -std::numeric_limits<float>::infinity());
+    count_larger(row, m, padded, found);
+    if (std::accumulate(found, found + m, std::size_t{0}) == m * (m - 1) / 2) {
+        std::copy_n(found, m, ranks);
+    } else {
+        count_ranks(s, m, ranks);
+    }
+}
+
+inline void quick_ranks(const double* s, std::size_t m, std::int32_t* ranks) { count_ranks(s, m, ranks); }
+
 // Fills order with the documents of one query, best first; returns how many were retrieved.
 // `scratch` has room for m numbers. Scores must not be NaN.
 template <typename Score>
 std::size_t rank_query(const Score* s, const std::int64_t* keys, std::size_t m, std::int32_t* order,
                        std::int32_t* scratch) {
     if (!keys && m <= count_up_to) {
-        count_ranks(s, m, scratch);
+        quick_ranks(s, m, scratch);
         for (std::size_t i = 0; i < m; ++i) order[scratch[i]] = static_cast<std::int32_t>(i);
     } else {
         std::iota(order, order + m, 0);

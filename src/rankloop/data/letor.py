@@ -156,7 +156,7 @@ def iter_letor(
     ids_seen = False
     with open_input(path) as stream, _reader(name, stream, chosen, limit, block) as reader:
         while not reader.finished:
-            rows = _take(name, reader, limit // 4, chosen, ids_seen)
+            rows = _take(name, reader, limit // 6, chosen, ids_seen)
             ids_seen = ids_seen or None not in (rows.run_ids or [None])
             reader.fix_width()
             if progress is not None:

@@ -174,6 +174,13 @@ def _gains(
 ) -> NDArray[np.float64]:
     if not any(m.name in ("DCG", "nDCG") for m in measures):
         return np.maximum(grades, 0.0)
+    if len(grades) and grades.min() >= -1 and grades.max() <= 100:
+        levels = grades.astype(np.int8)
+        if (levels == grades).all():  # few whole grades: a table instead of a power a document
+            with np.errstate(over="ignore"):
+                table = np.asarray(rules.gain(np.arange(levels.max(initial=0) + 1.0)), np.float64)
+            if np.isfinite(table.max() * len(grades)) and (table >= 0).all():
+                return table.take(levels, mode="clip")
     with np.errstate(over="ignore"):
         gains = np.ascontiguousarray(rules.gain(np.maximum(grades, 0.0)), np.float64)
     with np.errstate(over="ignore"):
