@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import rankloop as rl
+from rankloop.learners.registry import NAMES
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -56,3 +57,11 @@ def test_first_look_shows_the_same_every_time(first_look, tmp_path):
     assert run("first_look.py", tmp_path) == shown
     for name in ("first_look.png", "data.txt"):
         assert (tmp_path / "out" / name).read_bytes() == (folder / "out" / name).read_bytes()
+
+
+def test_stream(tmp_path):
+    shown = run("stream.py", tmp_path)
+    assert (tmp_path / "out" / "stream.png").read_bytes().startswith(b"\x89PNG")
+    ranked = [line.split()[0] for line in shown.splitlines() if line.startswith("  ")][1:]
+    assert set(ranked) == set(NAMES) - {"mapped", "mix"}
+    assert ranked[0] in ("auto", "newton", "solar-i", "solar-ii")

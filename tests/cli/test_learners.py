@@ -136,3 +136,13 @@ def test_train_holds_less_strongly(files, run):
     model = rl.NewtonXENDCG().fit(data).loosen(0.5).partial_fit(data)
     assert np.array_equal(rl.load(folder / "new.rlm").weights_, model.weights_)
     assert "hold must be above 0" in run(*command, "--hold", 2).err
+
+
+def test_bounds_are_drawn(files, run):
+    folder, _ = files
+    command = ["stream", folder / "data.txt", "--bounds", folder / "bounds.png"]
+    assert run(*command, "-l", "minimax", "-l", "newton").code == 0
+    assert (folder / "bounds.png").read_bytes().startswith(b"\x89PNG")
+    done = run(*command, "-l", "newton")
+    assert done.code == 2
+    assert "--bounds needs slam" in done.complaint

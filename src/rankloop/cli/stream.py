@@ -11,6 +11,7 @@ from rankloop.cli import options as o
 from rankloop.cli.output import leaderboard, print_json, print_table
 
 if TYPE_CHECKING:
+    from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.progressive import Stream
     from rankloop.learners.base import OnlineRanker
 
@@ -29,6 +30,13 @@ def stream(
         int | None, typer.Option("--window", help="Plot the mean of this many last queries.", min=1)
     ] = None,
     plot: o.Plot = None,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(
+            "--bounds",
+            help="Draw the loss of slam, minimax, solar-i and solar-ii beside its bound.",
+        ),
+    ] = None,
     format: o.Format = None,
     skip_bad_rows: o.SkipBadRows = False,
     json: o.Json = False,
@@ -57,10 +65,28 @@ def stream(
         from rankloop.plotting.streams import plot_streams
 
         save_figure(plot_streams(streams, window), plot)
+    if bounds is not None:
+        _draw_bounds(learners, queries, bounds, seed)
     if json:
         print_json([found.to_dict() for found in streams])
     else:
         _print(streams)
+
+
+def _draw_bounds(
+    learners: dict[str, OnlineRanker], queries: QueryDataset, path: Path, seed: int
+) -> None:
+    """Follow those learners that have a bound over the first permutation."""
+    from rankloop.experiments.progressive import permuted
+    from rankloop.plotting.bounds import plot_bounds
+    from rankloop.plotting.save import save_figure
+    from rankloop.theory.tracking import HAVE_BOUNDS, track
+
+    data = permuted(queries, seed, 0)
+    tracked = [track(it, data) for it in learners.values() if isinstance(it, HAVE_BOUNDS)]
+    if not tracked:
+        raise typer.BadParameter("--bounds needs slam, minimax, solar-i or solar-ii among -l")
+    save_figure(plot_bounds(tracked), path)
 
 
 def _live(

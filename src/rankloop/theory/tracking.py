@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Curve = Callable[[Floats], Floats]
 
+HAVE_BOUNDS = (Slam, MinimaxPerceptron, SolarI, SolarII)
+"""The learners that a bound of the papers covers."""
+
 # of a comparison vector, in units of 1 / R_X; 0 says no more than that a mistake costs at most 1
 _LENGTHS = (0.0, *np.logspace(-4, 2, 13).tolist())
 
