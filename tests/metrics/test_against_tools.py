@@ -318,7 +318,7 @@ def test_query_weights(made_up, tool, rng):
 # -- ranx
 
 
-@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")
+@pytest.mark.filterwarnings("ignore:unsafe cast from")
 def test_ranx(real, rng):
     """Without ties, which it breaks as its sort happens to. Its RBP weighs grades: binary here."""
     ranx = pytest.importorskip("ranx")
