@@ -101,8 +101,11 @@ USAGE = {
     "no data": (["inspect"], "Missing argument 'DATA"),
     "no target": (["convert", "a.txt"], "Missing argument"),
     "no output": (["simulate", "separable"], "Missing option '--output'"),
-    "no ranking": (["evaluate", "good.txt"], "either --scores FILE or --run FILE"),
-    "two rankings": (["evaluate", "good.txt", "--scores", "a", "--run", "b"], "either --scores"),
+    "no ranking": (["evaluate", "good.txt"], "give one ranking: --scores FILE"),
+    "two rankings": (
+        ["evaluate", "good.txt", "--scores", "a", "--run", "b"],
+        "give one ranking: --scores",
+    ),
     "not a number": (["inspect", "good.txt", "--null", "x"], "--null"),
     "unknown simulator": (["simulate", "x", "-o", "a.txt"], "unknown simulator 'x'; known:"),
 }
