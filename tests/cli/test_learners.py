@@ -146,3 +146,11 @@ def test_bounds_are_drawn(files, run):
     done = run(*command, "-l", "newton")
     assert done.code == 2
     assert "--bounds needs slam" in done.complaint
+
+
+def test_train_stores_the_scaler(files, run):
+    folder, data = files
+    done = run("train", folder / "data.txt", "-l", "slam", "--scale", "log", "-o", folder / "s.rlm")
+    assert done.code == 0, done.err
+    expected = rl.Mapped(rl.Slam(), ["raw"], scale="log").fit(data)
+    assert np.array_equal(rl.load(folder / "s.rlm").predict(data), expected.predict(data))

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import rankdata
 
 import rankloop as rl
+from rankloop.data.scaling import scaler_from_name
 from rankloop.data.simulate import mslr_like, separable
 from rankloop.exceptions import DataError
 from rankloop.learners.maps import map_rows
@@ -112,3 +113,21 @@ def test_errors(data):
         rl.Mix([]).fit(data)
     with pytest.raises(DataError, match="weighting must be"):
         rl.Mix(weighting="best").fit(data)
+
+
+@pytest.mark.parametrize("scale", ["standard", "log", "query-minmax"])
+def test_a_scaler_is_fitted_once_stored_and_applied(data, scale, tmp_path):
+    train, more = data.select(slice(0, 50)), data.select(slice(50, 80))
+    ranker = rl.Mapped(rl.SolarII(), ["raw"], scale=scale).fit(train)
+    by_hand = scaler_from_name(scale).fit(train)
+    alone = rl.SolarII().fit(by_hand.transform(train))
+    assert np.array_equal(ranker.predict(more), alone.predict(by_hand.transform(more)))
+    ranker.save(tmp_path / "model.rlm")
+    again = rl.load(tmp_path / "model.rlm").partial_fit(more)  # the old scaler, not one of `more`
+    alone.partial_fit(by_hand.transform(more))
+    assert np.array_equal(again.predict(train), alone.predict(by_hand.transform(train)))
+
+
+def test_an_unknown_scaler_is_refused_before_anything_is_forgotten(data):
+    with pytest.raises(DataError, match="cube"):
+        rl.Mapped(rl.SolarII(), scale="cube").fit(data)

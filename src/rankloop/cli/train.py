@@ -17,6 +17,7 @@ def train(
     learner: Annotated[
         str, typer.Option("--learner", "-l", help="As auto or solar-ii:gamma=1000.")
     ] = "auto",
+    scale: o.Scale = None,
     resume: Annotated[
         Path | None, typer.Option("--from", help="Go on learning from this model instead.")
     ] = None,
@@ -36,6 +37,7 @@ def train(
 ) -> None:
     """Train a learner and write it to one file."""
     from rankloop.data.formats import read
+    from rankloop.learners.maps import Mapped
     from rankloop.learners.registry import make_learner
     from rankloop.learners.saving import load
     from rankloop.metrics.evaluation import evaluate
@@ -43,7 +45,8 @@ def train(
     options = o.letor_options(skip_bad_rows, n_features)
     queries = read(*data, format=format, **options)
     if resume is None:
-        model = make_learner(learner).fit(queries)
+        chosen = make_learner(learner)
+        model = (chosen if scale is None else Mapped(chosen, ["raw"], scale)).fit(queries)
     else:
         model = load(resume).loosen(hold).partial_fit(queries)
     results = []

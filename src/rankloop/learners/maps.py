@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.scaling import QueryMinMax
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
 from rankloop.learners.base import OnlineRanker
 
@@ -78,12 +79,14 @@ def map_rows(names: Sequence[str], X: Rows, offsets: Offsets) -> Rows:
 
 
 class Mapped(OnlineRanker):
-    """A learner that sees mapped features.
+    """A learner that sees mapped, and perhaps scaled, features.
 
     Parameters
     ----------
     learner : any online learner
     maps : names of :data:`MAPS`, or products such as `0*1`; their results stand side by side
+    scale : `standard` or `log`, or another of :data:`rankloop.data.scaling.SCALERS`: scale features
+        first. Fitted once, on the first data given, and kept: give it more than a query (`fit`).
     passes, random_state : see :class:`OnlineRanker`
 
     Notes
@@ -107,24 +110,29 @@ class Mapped(OnlineRanker):
         self,
         learner: OnlineRanker | None = None,
         maps: Sequence[str] = ("raw", "rank"),
+        scale: str | None = None,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.learner = learner
         self.maps = maps
+        self.scale = scale
         self.passes = passes
         self.random_state = random_state
 
     learner_: OnlineRanker
+    scaler_: dict[str, Any]
 
     def learnt(self) -> dict[str, Any]:
         """Return everything that was learnt, by attribute; nothing before the first query."""
         if not self.is_learnt:
             return {}
-        names = ("n_features_in_", "queries_", "learner_")
+        names = ("n_features_in_", "queries_", "learner_", "scaler_")
         return {name: getattr(self, name) for name in names}
 
     def _check(self, y: Grades) -> None:
+        if self.scale is not None:
+            scaler_from_name(self.scale)
         learner = self.learner_ if self.is_learnt else self.learner
         if learner is not None:
             learner._check(y)
@@ -134,13 +142,22 @@ class Mapped(OnlineRanker):
 
         self.n_features_in_ = n_features
         self.queries_ = 0
+        self.scaler_ = {}
         self.learner_ = NewtonXENDCG() if self.learner is None else copy.deepcopy(self.learner)
 
     def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
-        self.learner_._go_on(map_rows(self.maps, X, offsets), y, offsets, scores)
+        if self.scale is not None and not self.scaler_:
+            data = QueryDataset(X, y, offsets, np.arange(len(offsets) - 1))
+            self.scaler_ = scaler_from_name(self.scale).fit(data).to_dict()
+        self.learner_._go_on(self._mapped(X, offsets), y, offsets, scores)
 
     def _loosen(self, hold: float) -> None:
         self.learner_._loosen(hold)
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
-        return self.learner_._score_rows(map_rows(self.maps, X, offsets), offsets)
+        return self.learner_._score_rows(self._mapped(X, offsets), offsets)
+
+    def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
+        if self.scaler_:
+            X = scaler_from_dict(self.scaler_).transform_rows(X, offsets)
+        return map_rows(self.maps, X, offsets)
