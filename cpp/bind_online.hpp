@@ -10,6 +10,7 @@
 
 #include "committee.hpp"
 #include "newton.hpp"
+#include "perceptron.hpp"
 #include "prank.hpp"
 #include "query_ranks.hpp"
 #include "solar2.hpp"
@@ -67,6 +68,10 @@ inline void bind_online(nb::module_& m) {
 
     m.def("learn_minimax", [](RANKLOOP_CALL, double rate, double decay) {
         return Call(x, y, offsets, w, sum, queries, out).run(MinimaxStep({rate, decay}));
+    }, RANKLOOP_ARGUMENTS, "rate"_a, "decay"_a);
+
+    m.def("learn_perceptron", [](RANKLOOP_CALL, double rate, double decay) {
+        return Call(x, y, offsets, w, sum, queries, out).run(PerceptronStep({rate, decay}));
     }, RANKLOOP_ARGUMENTS, "rate"_a, "decay"_a);
 
     m.def("learn_softmax", [](RANKLOOP_CALL, bool gains, double gamma, double rate, double decay) {

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rankloop.learners.online.minimax import MinimaxPerceptron as MinimaxPerceptron
     from rankloop.learners.online.newton import NewtonXENDCG as NewtonXENDCG
     from rankloop.learners.online.pairwise import PairwisePerceptron as PairwisePerceptron
+    from rankloop.learners.online.perceptron import Perceptron as Perceptron
     from rankloop.learners.online.prank import PRank as PRank
     from rankloop.learners.online.slam import Slam as Slam
     from rankloop.learners.online.solar_i import SolarI as SolarI
@@ -117,6 +118,7 @@ _HOME = {
     "rankloop.learners.online.minimax": ("MinimaxPerceptron",),
     "rankloop.learners.online.newton": ("NewtonXENDCG",),
     "rankloop.learners.online.pairwise": ("PairwisePerceptron",),
+    "rankloop.learners.online.perceptron": ("Perceptron",),
     "rankloop.learners.online.prank": ("PRank",),
     "rankloop.learners.online.slam": ("Slam",),
     "rankloop.learners.online.solar_i": ("SolarI",),

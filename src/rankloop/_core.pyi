@@ -97,6 +97,17 @@ def learn_minimax(
     rate: float,
     decay: float,
 ) -> int: ...
+def learn_perceptron(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    w: NDArray[np.float64],
+    sum: NDArray[np.float64] | None,  # noqa: A002
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    rate: float,
+    decay: float,
+) -> int: ...
 def learn_softmax(
     x: NDArray[np.float32],
     y: NDArray[np.float64],

@@ -45,7 +45,7 @@ def test_values():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("slamm", "unknown learner 'slamm'; known: slam, minimax, .*solar-ii"),
+        ("slamm", "unknown learner 'slamm'; known: slam, perceptron, .*solar-ii"),
         ("", "unknown learner ''"),
         ("slam:speed=1", "slam has no parameter 'speed'; it has: measure, rate, "),
         ("slam:rate", "cannot read 'rate' in 'slam:rate'; write parameters as rate=0.1"),

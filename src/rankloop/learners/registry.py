@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "slam": "online.slam.Slam",
+    "perceptron": "online.perceptron.Perceptron",
     "minimax": "online.minimax.MinimaxPerceptron",
     "listnet": "online.listnet.OnlineListNet",
     "xendcg": "online.xendcg.OnlineXENDCG",

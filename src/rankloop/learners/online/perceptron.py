@@ -1,0 +1,59 @@
+"""The classification perceptron: where it all began."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankloop import _core
+from rankloop.learners.linear import LinearRanker
+from rankloop.learners.parameters import check_rate
+
+if TYPE_CHECKING:
+    from rankloop.learners.base import Grades
+    from rankloop.learners.linear import Call
+
+
+class Perceptron(LinearRanker):
+    """Tell relevant documents (grades above 0) from others, and rank by how surely.
+
+    Documents come one by one, in row order: where y w.x <= 0, w += rate y x, with y = 1 for a
+    relevant document and -1 for another. It sees neither queries nor grades.
+
+    Where we depart: a score of 0 is a mistake, so that it starts to learn from w = 0. There is no
+    threshold; add a constant feature to have one.
+
+    Parameters
+    ----------
+    rate : step size, above 0; a constant one does not change the rankings
+    decay : query t uses rate / (1 + t)^decay
+    average, passes, random_state : see :class:`LinearRanker`
+
+    Notes
+    -----
+    Cost: O(m d) a query and O(d) memory.
+
+    References
+    ----------
+    Rosenblatt (1958); Chaudhuri and Tewari, Perceptron-like algorithms for online learning to rank:
+    Algorithm 1.
+    """
+
+    def __init__(
+        self,
+        rate: float = 1.0,
+        decay: float = 0.0,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.rate = rate
+        self.decay = decay
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
+        check_rate(self.rate, self.decay)
+
+    def _learn(self, call: Call) -> int:
+        return _core.learn_perceptron(*call, self.rate, self.decay)
