@@ -200,7 +200,7 @@ def test_a_file_as_standard_input(tmp_path):
 
 def test_an_error_in_standard_input_names_it():
     code = (
-        "from rankloop.data.letor import *\n"
+        "from rankloop import ParseError, read_letor\n"
         "try: read_letor('-')\n"
         "except ParseError as e: print(e.path, e.line)"
     )

@@ -15,7 +15,7 @@ from rankloop import _core
 from rankloop.data import letor
 from rankloop.data.dataset import QueryDataset, concat
 from rankloop.data.letor import iter_letor, read_letor, write_letor
-from rankloop.exceptions import DataError, MemoryLimitError, ParseError
+from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
 
 from .letor_twin import assert_same, decimals, feature, letor_files, naive_read, same_bits
 
@@ -129,7 +129,7 @@ def test_long_fractions_underflow_to_zero(path):
 
 
 def test_a_skipped_row_leaves_no_trace(path):
-    with pytest.warns(letor.BadRowsWarning):
+    with pytest.warns(BadRowsWarning):
         data = read(path, b"1 qid:1 1:5 2:6\n1 qid:1 0:nan\n", skip_bad_rows=True)
     assert data.X.tolist() == [[5, 6]]
 

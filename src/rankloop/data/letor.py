@@ -8,13 +8,8 @@ take their query sizes from a side file, as LightGBM (`.query`) and XGBoost (`.g
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
-import warnings
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,56 +17,22 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.dataset import QueryDataset, concat
 from rankloop.data.files import open_input, open_output
-from rankloop.data.grouping import TEXT, Grouping, group_by_size, group_runs, ids_from_text
+from rankloop.data.letor_rows import (
+    LetorOptions,
+    PathLike,
+    Rows,
+    check_rows,
+    open_reader,
+    position,
+    take_rows,
+)
 from rankloop.data.memory import available_memory, parse_size, show_size
-from rankloop.data.words import count
-from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
+from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import BinaryIO
 
-    from numpy.typing import NDArray
-
-PathLike = str | os.PathLike[str]
 _BLOCK = 1 << 18  # bytes of text that one thread parses at a time
-
-
-@dataclass(frozen=True)
-class LetorOptions:
-    """How to read LETOR text.
-
-    Parameters
-    ----------
-    n_features : number of columns; None: as many as the largest index asks for
-    zero_based : whether indices start at 0; None: from 1, unless an index 0 turns up
-    null : value that stands for `NULL`; NaN keeps missing values missing
-    max_index : a larger feature index is an error rather than a huge matrix
-    skip_bad_rows : leave bad rows out, with a BadRowsWarning that counts them
-    doc_ids : keep the ids of `#docid = ...` comments
-    threads : how many parse; None: one a processor, at most 8. The result is the same for any.
-    """
-
-    n_features: int | None = None
-    zero_based: bool | None = None
-    null: float = 0.0
-    max_index: int = 100_000
-    skip_bad_rows: bool = False
-    doc_ids: bool = True
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("n_features", "max_index", "threads"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise DataError(f"{name} must be at least 1; found {value}")
-        if self.max_index > 10_000_000:
-            raise DataError(f"max_index must be at most 10,000,000; found {self.max_index:,}")
-
-    @property
-    def n_threads(self) -> int:
-        """Threads to use."""
-        return self.threads or min(os.cpu_count() or 1, 8)
 
 
 def read_letor(
@@ -102,6 +63,7 @@ def read_letor(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "train.txt")
@@ -152,15 +114,15 @@ def iter_letor(
     limit = parse_size(memory_limit)
     name = os.fspath(path)
     block = max(min(_BLOCK, limit // (16 * chosen.n_threads)), 1 << 14)
-    held: _Rows | None = None
+    held: Rows | None = None
     ids_seen = False
-    with open_input(path) as stream, _reader(name, stream, chosen, limit, block) as reader:
+    with open_input(path) as stream, open_reader(name, stream, chosen, limit, block) as reader:
         while not reader.finished:
-            rows = _take(name, reader, limit // 6, chosen, ids_seen)
+            rows = take_rows(name, reader, limit // 6, chosen, ids_seen)
             ids_seen = ids_seen or None not in (rows.run_ids or [None])
             reader.fix_width()
             if progress is not None:
-                progress(_position(stream))
+                progress(position(stream))
             if held is not None:
                 rows = held.followed_by(rows)
             batch, held = (rows, None) if reader.finished else rows.before_last_query()
@@ -171,7 +133,7 @@ def iter_letor(
                 )
             if len(batch.y):
                 yield batch.dataset(name)
-        _check_rows(name, reader, ids_seen)
+        check_rows(name, reader, ids_seen)
 
 
 def write_letor(
@@ -222,200 +184,13 @@ def letor_lines(
         )
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows in file order, with the runs of rows that share a query id."""
-
-    X: NDArray[np.float32]
-    y: NDArray[np.float64]
-    run_ids: list[str | None]
-    run_starts: NDArray[np.int64]
-    doc_ids: NDArray[Any] | None
-
-    def dataset(self, name: str, query_file: PathLike | None = None) -> QueryDataset:
-        if self.run_ids[0] is None:
-            grouping = _side_grouping(name, query_file, len(self.y))
-        else:
-            ids = ids_from_text([i for i in self.run_ids if i is not None])
-            grouping = group_runs(ids, self.run_starts, len(self.y))
-        return QueryDataset.from_grouping(self.X, self.y, grouping, doc_ids=self.doc_ids)
-
-    def before_last_query(self) -> tuple[_Rows, _Rows]:
-        cut = int(self.run_starts[-1]) if len(self.run_starts) else 0
-        doc_ids = self.doc_ids
-        done = _Rows(
-            self.X[:cut],
-            self.y[:cut],
-            self.run_ids[:-1],
-            self.run_starts[:-1],
-            None if doc_ids is None else doc_ids[:cut],
-        )
-        last = _Rows(
-            self.X[cut:].copy(),
-            self.y[cut:].copy(),
-            self.run_ids[-1:],
-            self.run_starts[-1:] - cut,
-            None if doc_ids is None else doc_ids[cut:].copy(),
-        )
-        return done, last
-
-    def followed_by(self, more: _Rows) -> _Rows:
-        if not len(self.y):
-            return more
-        joins = int(self.run_ids[-1:] == more.run_ids[:1])
-        doc_ids = None
-        if self.doc_ids is not None or more.doc_ids is not None:
-            parts = [(self.doc_ids, len(self.y)), (more.doc_ids, len(more.y))]
-            doc_ids = np.concatenate([np.full(n, "", TEXT) if d is None else d for d, n in parts])
-        return _Rows(
-            np.concatenate([self.X, more.X]),
-            np.concatenate([self.y, more.y]),
-            self.run_ids + more.run_ids[joins:],
-            np.r_[self.run_starts, more.run_starts[joins:] + len(self.y)],
-            doc_ids,
-        )
-
-    def only(self, keep: NDArray[np.bool_], runs: NDArray[np.bool_]) -> _Rows:
-        lengths = np.diff(np.r_[self.run_starts, len(self.y)])[runs]
-        return _Rows(
-            self.X[keep],
-            self.y[keep],
-            [i for i, kept in zip(self.run_ids, runs, strict=True) if kept],
-            np.r_[0, np.cumsum(lengths)][:-1],
-            None if self.doc_ids is None else self.doc_ids[keep],
-        )
-
-
 def _read_one(
     path: PathLike, query_file: PathLike | None, limit: int, options: LetorOptions
 ) -> tuple[QueryDataset, int]:
     """Read one file; also tell the index of its first feature."""
     name = os.fspath(path)
-    with open_input(path) as stream, _reader(name, stream, options, limit, _BLOCK) as reader:
-        rows = _take(name, reader, sys.maxsize, options)
+    with open_input(path) as stream, open_reader(name, stream, options, limit, _BLOCK) as reader:
+        rows = take_rows(name, reader, sys.maxsize, options)
         base = reader.base
-        _check_rows(name, reader, len(rows.y) > 0)
+        check_rows(name, reader, len(rows.y) > 0)
     return rows.dataset(name, query_file), base
-
-
-def _check_rows(name: str, reader: _core.LetorReader, any_rows: bool) -> None:
-    if not any_rows:
-        lines = reader.lines
-        found = (
-            "the file is empty" if lines == 0 else f"none of its {lines:,} lines is a usable row"
-        )
-        raise ParseError(name, None, f"{found}; expected rows such as '2 qid:10 1:0.5 2:0.25'")
-
-
-@contextmanager
-def _reader(
-    name: str, stream: BinaryIO, options: LetorOptions, limit: int, block: int
-) -> Iterator[_core.LetorReader]:
-    reader = _core.LetorReader(
-        _source(stream),
-        n_features=options.n_features or 0,
-        base=-1 if options.zero_based is None else int(not options.zero_based),
-        null_value=options.null,
-        max_index=options.max_index,
-        max_bytes=limit,
-        skip_bad=options.skip_bad_rows,
-        doc_ids=options.doc_ids,
-        block_bytes=block,
-    )
-    try:
-        yield reader
-    except MemoryError:
-        raise MemoryLimitError(
-            f"{name}: its rows need more than the limit of {show_size(limit)} after "
-            f"{reader.lines:,} lines; read it in parts (iter_letor), or raise memory_limit"
-        ) from None
-    except gzip.BadGzipFile:
-        raise
-    except OSError as error:
-        raise ParseError(name, None, f"cannot read it: {error.strerror or error}") from None
-
-
-def _source(stream: BinaryIO) -> Any:
-    """Give the core a file descriptor where it can read by itself, else a `readinto`."""
-    try:
-        plain = type(stream).__name__ == "BufferedReader" and stream.seekable()
-        if plain and not hasattr(getattr(stream, "raw", None), "_frame"):
-            os.lseek(stream.fileno(), stream.tell(), os.SEEK_SET)
-            return stream.fileno()
-    except OSError:
-        pass
-    return getattr(stream, "readinto1" if stream is sys.stdin.buffer else "readinto")
-
-
-def _position(stream: BinaryIO) -> float:
-    try:
-        descriptor = stream.fileno()
-        return os.lseek(descriptor, 0, os.SEEK_CUR) / max(os.fstat(descriptor).st_size, 1)
-    except OSError:
-        return 0.0
-
-
-def _take(
-    name: str,
-    reader: _core.LetorReader,
-    enough: int,
-    options: LetorOptions,
-    ids_seen: bool = False,
-) -> _Rows:
-    """Read the next rows; `ids_seen` says that earlier rows had query ids, so these must too."""
-    try:
-        table = reader.read(enough, options.n_threads)
-    except ValueError as error:  # a line without end
-        raise ParseError(name, reader.lines + 1, f"{error}; is this LETOR text?") from None
-    rows = _Rows(
-        table["X"],
-        table["y"],
-        table["run_ids"],
-        table["run_starts"],
-        None if table["doc_ids"] is None else np.array(table["doc_ids"], dtype=TEXT),
-    )
-    n_bad, bad = table["n_bad"], table["bad"]
-    anonymous = np.array([i is None for i in rows.run_ids], bool)
-    some_lack_ids = bool(anonymous.any()) and (ids_seen or not anonymous.all())
-    if some_lack_ids:
-        line = int(table["run_lines"][anonymous.argmax()])
-        message = "the row has no query id, while others have; expected for example 'qid:10'"
-    if table["error"] is not None and not (some_lack_ids and line < table["error"][0]):
-        raise ParseError(name, *table["error"])
-    if some_lack_ids:
-        if not options.skip_bad_rows:
-            raise ParseError(name, line, message)
-        lengths = np.diff(np.r_[rows.run_starts, len(rows.y)])
-        rows = rows.only(np.repeat(~anonymous, lengths), ~anonymous)
-        n_bad += int(lengths[anonymous].sum())
-        bad = sorted([*bad, (line, message)])
-    if n_bad:
-        first = "; ".join(f"line {line}: {message}" for line, message in bad[:3])
-        warnings.warn(
-            f"{name}: {count(n_bad, 'bad row', 'bad rows')} left out of {n_bad + len(rows.y):,}; "
-            f"{first}",
-            BadRowsWarning,
-            stacklevel=4,
-        )
-    return rows
-
-
-def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Grouping:
-    """Group rows by the sizes in a side file: one whole number a line."""
-    beside = [f"{name}.query", f"{name}.group"]
-    found = query_file or next((p for p in beside if Path(p).is_file()), None)
-    if found is None:
-        raise ParseError(
-            name,
-            None,
-            "no row has a query id (qid:...), and there is no side file with query sizes; "
-            f"looked for {beside[0]} and {beside[1]}",
-        )
-    with open_input(found) as stream:
-        words = stream.read().split()
-    try:
-        return group_by_size(np.array([int(word) for word in words], np.int64), n_rows)
-    except (ValueError, OverflowError) as error:
-        raise ParseError(
-            os.fspath(found), None, f"expected one query size a line: {error}"
-        ) from None
