@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankloop.learners.registry import NAMES, make_learner
+from rankloop.learners.registry import ONLINE_NAMES, make_learner
 
 from .streams import LINEAR, stream
 
@@ -44,6 +44,7 @@ def run(n):
 
 learner = make_learner(name)
 run(queries // 4)
+open("/proc/self/clear_refs", "w").write("5")  # from here on; imports held more for a while
 before = peak()
 run(queries)
 print(peak() - before)
@@ -77,7 +78,7 @@ def test_a_learner_that_keeps_its_queries_would_be_found(queries, limit):
     assert growth("pairwise", queries, leak=True) > limit
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ONLINE_NAMES)
 def test_what_is_learnt_has_one_size(name):
     def size(value):
         if hasattr(value, "learnt"):

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import rankloop
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, MeasureError, NotFittedError
-from rankloop.learners.registry import NAMES, make_learner
+from rankloop.learners.registry import ONLINE_NAMES, make_learner
 
 from .streams import LINEAR, stream
 
 # PRank wants whole grades, which all streams here have
 AVERAGED = [f"{name}:average=True" for name in LINEAR]
-EVERY = [*NAMES, *AVERAGED, "solar-ii:covariance=diagonal", "slam:decay=0.5"]
+EVERY = [*ONLINE_NAMES, *AVERAGED, "solar-ii:covariance=diagonal", "slam:decay=0.5"]
 
 
 def same(one, other):
@@ -92,7 +92,7 @@ def test_arguments_are_left_alone(name):
     assert np.array_equal(y, data.y)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ONLINE_NAMES)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 def test_permuting_documents_permutes_scores(name, seed):
@@ -104,7 +104,9 @@ def test_permuting_documents_permutes_scores(name, seed):
     assert np.allclose(learner.predict(X[order]), scores[order], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["slam", "minimax", "listnet", "xendcg", "newton", "mix", "auto"])
+@pytest.mark.parametrize(
+    "name", ["slam", "minimax", "online-listnet", "online-xendcg", "newton", "mix", "auto"]
+)
 def test_listwise_learners_do_not_see_the_order_of_rows(name):
     """Away from ties; learners that go from pair to pair or from row to row do depend on it."""
     data = stream("forty", seed=6, unjudged=0)
@@ -217,10 +219,10 @@ def test_weights_are_scores(name):
 BAD = [
     ("slam:rate=0", DataError, "rate must be a number above 0; found 0"),
     ("slam:rate=1e999", DataError, "rate must be a number above 0; found inf"),
-    ("listnet:decay=2", DataError, "decay must be a number from 0 to 1; found 2"),
+    ("online-listnet:decay=2", DataError, "decay must be a number from 0 to 1; found 2"),
     ("slam:margin=-1", DataError, "margin must be a number above 0; found -1"),
     ("slam:measure=P@5", MeasureError, "Slam learns nDCG, nDCG@k or AP; found P@5"),
-    ("xendcg:gamma=2", DataError, "gamma must be a number from 0 to 1; found 2"),
+    ("online-xendcg:gamma=2", DataError, "gamma must be a number from 0 to 1; found 2"),
     ("newton:prior=0", DataError, "prior must be a number above 0; found 0"),
     ("newton:steps=0", DataError, "steps must be a whole number of at least 1; found 0"),
     ("committee:size=0", DataError, "size must be a whole number of at least 1; found 0"),
@@ -255,7 +257,7 @@ def test_parameters_of_another_type_are_data_errors(text):
         make_learner(text).fit(stream())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ONLINE_NAMES)
 def test_bad_input(name):
     data = stream("short", seed=1)
     learner = make_learner(name)

@@ -38,10 +38,10 @@ TWINS = {
     "slam:margin=0.25,rate=2": (SlamTwin, {"margin": 0.25, "rate": 2.0}, 1e-9),
     "minimax": (MinimaxTwin, {}, 1e-12),
     "minimax:rate=0.3,decay=1": (MinimaxTwin, {"rate": 0.3, "decay": 1.0}, 1e-12),
-    "listnet": (ListNetTwin, {}, 1e-4),
-    "listnet:rate=0.1,decay=0.5": (ListNetTwin, {"rate": 0.1, "decay": 0.5}, 1e-4),
-    "xendcg": (XENDCGTwin, {}, 1e-4),
-    "xendcg:rate=0.1,decay=0.5,gamma=0.5": (
+    "online-listnet": (ListNetTwin, {}, 1e-4),
+    "online-listnet:rate=0.1,decay=0.5": (ListNetTwin, {"rate": 0.1, "decay": 0.5}, 1e-4),
+    "online-xendcg": (XENDCGTwin, {}, 1e-4),
+    "online-xendcg:rate=0.1,decay=0.5,gamma=0.5": (
         XENDCGTwin,
         {"rate": 0.1, "decay": 0.5, "gamma": 0.5},
         1e-4,

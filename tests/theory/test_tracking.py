@@ -101,7 +101,7 @@ def test_a_learner_that_knows_something_starts_elsewhere():
 
 def test_other_learners_have_no_bound():
     with pytest.raises(DataError, match="no loss bound is known for OnlineListNet"):
-        track(make_learner("listnet"), simulated(0, n=5))
+        track(make_learner("online-listnet"), simulated(0, n=5))
 
 
 def test_queries_without_pairs_cost_nothing():

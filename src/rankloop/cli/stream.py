@@ -13,7 +13,7 @@ from rankloop.cli.output import leaderboard, print_json, print_table
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.progressive import Stream
-    from rankloop.learners.base import OnlineRanker
+    from rankloop.learners.online.base import OnlineRanker
 
 
 def stream(
@@ -43,9 +43,9 @@ def stream(
 ) -> None:
     """Run learners over a stream, measuring each query before learning from it."""
     from rankloop.experiments.progressive import progressive
-    from rankloop.learners.registry import make_learner
+    from rankloop.learners.registry import make_online_learner
 
-    learners = {text: make_learner(text) for text in learner}
+    learners = {text: make_online_learner(text) for text in learner}
     if data == [Path("-")]:
         _live(learners, metric, convention, seed, skip_bad_rows, json)
         return

@@ -37,7 +37,9 @@ def train(
 ) -> None:
     """Train a learner and write it to one file."""
     from rankloop.data.formats import read
+    from rankloop.exceptions import DataError
     from rankloop.learners.maps import Mapped
+    from rankloop.learners.online.base import OnlineRanker
     from rankloop.learners.registry import make_learner
     from rankloop.learners.saving import load
     from rankloop.metrics.evaluation import evaluate
@@ -46,9 +48,17 @@ def train(
     queries = read(*data, format=format, **options)
     if resume is None:
         chosen = make_learner(learner)
-        model = (chosen if scale is None else Mapped(chosen, ["raw"], scale)).fit(queries)
+        if scale is not None and isinstance(chosen, OnlineRanker):
+            chosen = Mapped(chosen, ["raw"], scale)
+        model = chosen.fit(queries)
     else:
-        model = load(resume).loosen(hold).partial_fit(queries)
+        model = load(resume)
+        if isinstance(model, OnlineRanker):
+            model.loosen(hold).partial_fit(queries)
+        else:
+            raise DataError(
+                f"a {type(model).__name__} learns from whole data sets; train a new one"
+            )
     results = []
     if valid is not None:
         judged = read(valid, format=format, **{**options, "n_features": queries.n_features})

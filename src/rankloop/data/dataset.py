@@ -260,6 +260,14 @@ class QueryDataset:
             rows = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], sizes)
         return self._take(rows, offsets, chosen)
 
+    def keep(self, documents: NDArray[np.bool_]) -> QueryDataset:
+        """Keep some documents, by a mask, and the queries that have any left."""
+        check_length("documents", documents, self.n_documents)
+        sizes = np.add.reduceat(np.r_[documents, False].astype(np.int64), self.offsets[:-1])
+        sizes = np.where(self.sizes > 0, sizes, 0)
+        left = sizes > 0
+        return self._take(documents, np.r_[0, np.cumsum(sizes[left])].astype(np.int64), left)
+
     def shuffled(self, rng: np.random.Generator) -> QueryDataset:
         """Shuffle the documents inside each query, so that file order tells a ranker nothing.
 

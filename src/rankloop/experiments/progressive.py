@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import OnlineRanker
+    from rankloop.learners.online.base import OnlineRanker
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from rankloop.learners.mix import Mix
 from rankloop.learners.online.newton import NewtonXENDCG
 
 if TYPE_CHECKING:
-    from rankloop.learners.base import OnlineRanker
+    from rankloop.learners.online.base import OnlineRanker
 
 
 class Auto(Mix):

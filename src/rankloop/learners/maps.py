@@ -13,7 +13,7 @@ from rankloop import _core
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
-from rankloop.learners.base import OnlineRanker
+from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.learners.base import OnlineRanker
+from rankloop.learners.online.base import OnlineRanker
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import parse
 

@@ -12,14 +12,15 @@ from rankloop.exceptions import DataError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.learners.base import OnlineRanker
+    from rankloop.learners.base import Ranker
+    from rankloop.learners.online.base import OnlineRanker
 
 _HOME = {
     "slam": "online.slam.Slam",
     "perceptron": "online.perceptron.Perceptron",
     "minimax": "online.minimax.MinimaxPerceptron",
-    "listnet": "online.listnet.OnlineListNet",
-    "xendcg": "online.xendcg.OnlineXENDCG",
+    "online-listnet": "online.listnet.OnlineListNet",
+    "online-xendcg": "online.xendcg.OnlineXENDCG",
     "newton": "online.newton.NewtonXENDCG",
     "prank": "online.prank.PRank",
     "pairwise": "online.pairwise.PairwisePerceptron",
@@ -33,23 +34,28 @@ _HOME = {
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
 
+ONLINE_NAMES: tuple[str, ...] = tuple(
+    name for name, place in _HOME.items() if not place.startswith("batch.")
+)
+"""The short names of those that can stream."""
+
 CLASSES: Mapping[str, str] = MappingProxyType(
     {place.rpartition(".")[2]: place for place in _HOME.values()}
 )
 """Where each class lives, by its name: the only classes that a model file may name."""
 
 
-def learner_class(name: str) -> type[OnlineRanker]:
+def learner_class(name: str) -> type[Ranker]:
     """Find a learner's class by its short name (`solar-ii`) or its own (`SolarII`)."""
     place = _HOME.get(name) or CLASSES.get(name)
     if place is None:
         raise DataError(f"unknown learner {name!r}; known: {', '.join(NAMES)}")
     module, _, cls = place.rpartition(".")
-    found: type[OnlineRanker] = getattr(import_module(f"rankloop.learners.{module}"), cls)
+    found: type[Ranker] = getattr(import_module(f"rankloop.learners.{module}"), cls)
     return found
 
 
-def make_learner(text: str) -> OnlineRanker:
+def make_learner(text: str) -> Ranker:
     """Make a learner from `name` or `name:parameter=value,...`.
 
     >>> make_learner("solar-ii:gamma=1000,covariance=diagonal")
@@ -69,6 +75,24 @@ def make_learner(text: str) -> OnlineRanker:
             raise DataError(f"{key.strip()} stands twice in {text!r}")
         params[key.strip()] = _value(value.strip())
     return cls(**params)
+
+
+def make_online_learner(text: str) -> OnlineRanker:
+    """Make a learner that can stream; a name that two kinds share means the online one.
+
+    >>> make_online_learner("xendcg:rate=0.1")
+    OnlineXENDCG(rate=0.1)
+    """
+    from rankloop.learners.online.base import OnlineRanker
+
+    name = text.partition(":")[0].strip()
+    learner = make_learner(f"online-{text.strip()}" if f"online-{name}" in _HOME else text)
+    if not isinstance(learner, OnlineRanker):
+        raise DataError(
+            f"{name} learns from whole data sets, with train and compare; these learn online: "
+            + ", ".join(ONLINE_NAMES)
+        )
+    return learner
 
 
 def _value(text: str) -> Any:

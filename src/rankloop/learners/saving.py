@@ -15,10 +15,10 @@ from rankloop.metrics.measures import Measure
 if TYPE_CHECKING:
     import os
 
-    from rankloop.learners.base import OnlineRanker
+    from rankloop.learners.base import Ranker
 
 
-def save(learner: OnlineRanker, path: str | os.PathLike[str]) -> None:
+def save(learner: Ranker, path: str | os.PathLike[str]) -> None:
     """Write a learner to one file, whole or not at all; :func:`load` gives the same learner back.
 
     >>> import numpy as np, tempfile, pathlib
@@ -35,7 +35,7 @@ def save(learner: OnlineRanker, path: str | os.PathLike[str]) -> None:
     write_archive(path, to_tree(learner))
 
 
-def load(path: str | os.PathLike[str]) -> OnlineRanker:
+def load(path: str | os.PathLike[str]) -> Ranker:
     """Read a learner; it ranks, and goes on learning, exactly as the one that was saved."""
     tree = read_archive(path)
     try:
@@ -44,7 +44,7 @@ def load(path: str | os.PathLike[str]) -> OnlineRanker:
         raise ModelError(f"{path}: its manifest is not that of a learner: {error}") from None
 
 
-def to_tree(learner: OnlineRanker) -> dict[str, Any]:
+def to_tree(learner: Ranker) -> dict[str, Any]:
     """Return a learner as plain values and arrays."""
     return {
         "learner": type(learner).__name__,
@@ -53,7 +53,7 @@ def to_tree(learner: OnlineRanker) -> dict[str, Any]:
     }
 
 
-def from_tree(tree: dict[str, Any]) -> OnlineRanker:
+def from_tree(tree: dict[str, Any]) -> Ranker:
     """Return the learner that :func:`to_tree` told of."""
     name = tree["learner"]
     if name not in CLASSES:
@@ -67,25 +67,28 @@ def from_tree(tree: dict[str, Any]) -> OnlineRanker:
     return learner
 
 
-def _check_learnt(learner: OnlineRanker, learnt: dict[str, Any]) -> None:
+def _check_learnt(learner: Ranker, learnt: dict[str, Any]) -> None:
     """Raise unless what was learnt has the names and shapes that such a learner starts with."""
     n_features = learnt.get("n_features_in_")
     if not isinstance(n_features, int) or not 0 <= n_features < 2**24:
         raise ModelError(f"the file says that there are {n_features!r} features")
     learner._reset(n_features)
     for name, start in learner.learnt().items():
-        if name not in learnt or _shape(learnt[name]) != _shape(start):
+        grows = name in learner.growing
+        if name not in learnt or _shape(learnt[name], grows) != _shape(start, grows):
             raise ModelError(f"{name} of the {type(learner).__name__} is missing or misshapen")
     unknown = set(learnt) - set(learner.learnt())
     if unknown:
         raise ModelError(f"a {type(learner).__name__} does not learn {sorted(unknown)[0]!r}")
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: Any, grows: bool = False) -> Any:
     """Tell what an array, a list or anything else looks like from outside."""
     if isinstance(value, np.ndarray):
-        return value.dtype, value.shape
-    return [_shape(item) for item in value] if isinstance(value, list) else type(value)
+        return value.dtype, value.shape[1:] if grows else value.shape
+    if isinstance(value, list | tuple):
+        return list if grows else [_shape(item) for item in value]
+    return type(value)
 
 
 def _plain(value: Any) -> Any:

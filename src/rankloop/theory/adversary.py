@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import OnlineRanker
+    from rankloop.learners.online.base import OnlineRanker
     from rankloop.metrics.measures import Measure
 
     Floats = NDArray[np.float64]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import OnlineRanker
+    from rankloop.learners.online.base import OnlineRanker
 
     Floats = NDArray[np.float64]
     Curve = Callable[[Floats], Floats]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.learners.linear import LinearRanker
+from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
-    from rankloop.learners.linear import Call
+    from rankloop.learners.online.linear import Call
 
 
 class CommitteePerceptron(LinearRanker):

@@ -8,14 +8,14 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError
-from rankloop.learners.linear import LinearRanker
+from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
-    from rankloop.learners.linear import Call
+    from rankloop.learners.online.linear import Call
 
 _LARGEST_GRADE = 100.0
 

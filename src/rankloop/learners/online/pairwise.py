@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop import _core
-from rankloop.learners.linear import LinearRanker
+from rankloop.learners.online.linear import LinearRanker
 
 if TYPE_CHECKING:
-    from rankloop.learners.linear import Call
+    from rankloop.learners.online.linear import Call
 
 
 class PairwisePerceptron(LinearRanker):

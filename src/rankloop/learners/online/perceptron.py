@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop import _core
-from rankloop.learners.linear import LinearRanker
+from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_rate
 
 if TYPE_CHECKING:
     from rankloop.learners.base import Grades
-    from rankloop.learners.linear import Call
+    from rankloop.learners.online.linear import Call
 
 
 class Perceptron(LinearRanker):

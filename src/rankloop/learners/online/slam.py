@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rankloop import _core
 from rankloop.exceptions import MeasureError
-from rankloop.learners.linear import LinearRanker
+from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number, check_rate
 from rankloop.metrics.measures import AP, Measure, parse
 
 if TYPE_CHECKING:
     from rankloop.learners.base import Grades
-    from rankloop.learners.linear import Call
+    from rankloop.learners.online.linear import Call
 
 
 class Slam(LinearRanker):

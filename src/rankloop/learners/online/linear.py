@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.learners.base import OnlineRanker
+from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,1 @@
+"""Rankers that learn from a whole data set, round after round."""

@@ -1,0 +1,210 @@
+"""The batch contract: rounds over a whole data set, watched on a validation set."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.parameters import check_whole
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.metrics.measures import Measure
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round of training reached.
+
+    number : from 1
+    objective : what is made small on the training data
+    valid : the measure on the validation set, or None
+    best : whether no earlier round was better on it
+    """
+
+    number: int
+    objective: float
+    valid: float | None
+    best: bool
+
+
+class BatchRanker(Ranker):
+    """A ranker that learns from a whole data set, round after round.
+
+    A subclass says how it starts (:meth:`_reset`, extended), how it improves (:meth:`_rounds`), how
+    it scores (:meth:`_score_rows`) and what it learns (`_arrays`). It has the parameters
+
+    metric : what is measured on the validation set after each round
+    patience : with a validation set, stop after so many rounds without a better one and keep the
+        best; None: go on to the end
+    warm_start : `fit` goes on from what was learnt, rather than from nothing
+
+    Weights are counts: a document of weight 2 counts as if it stood twice in its query, a query of
+    weight 2 as if it stood twice in the data. Unjudged documents (grade below 0) and queries with
+    fewer than two grades teach nothing, and cost nothing.
+
+    Attributes
+    ----------
+    rounds_ : rounds learnt, those after the best one left out
+    feature_names_ : of the training data; none where it has no names
+    """
+
+    metric: str | Measure
+    patience: int | None
+    warm_start: bool
+    rounds_: int
+    feature_names_: Sequence[str]
+
+    growing: ClassVar[tuple[str, ...]] = ("feature_names_",)
+
+    _arrays: ClassVar[tuple[str, ...]] = ()
+    """Names of the arrays that, with the counters, are all that has been learnt."""
+
+    follows_path: ClassVar[bool] = False
+    """Whether the solution for one setting is a good start for the next (convex objectives)."""
+
+    def _check(self, data: QueryDataset) -> None:
+        """Raise, before anything changes, where a parameter, a grade or a weight cannot be used."""
+
+    @abstractmethod
+    def _rounds(self, data: QueryDataset) -> Iterator[float]:
+        """Improve the model; give the objective after each round, the model being whole then.
+
+        `data` holds only what teaches: judged documents of queries with two grades or more, and
+        weights above 0. Go on from what the model knows.
+        """
+
+    def _reset(self, n_features: int) -> None:
+        self.n_features_in_ = n_features
+        self.queries_ = self.rounds_ = 0
+        self.feature_names_ = ()
+
+    def learnt(self) -> dict[str, Any]:
+        """Return everything that was learnt, by attribute; nothing before `fit`."""
+        if not self.is_learnt:
+            return {}
+        names = ("n_features_in_", "queries_", "rounds_", "feature_names_", *self._arrays)
+        return {name: getattr(self, name) for name in names}
+
+    @abstractmethod
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the parts of the model, most important first, with the features they look at."""
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Learn from a data set. An interrupt leaves the model as the last round left it.
+
+        Parameters
+        ----------
+        X : a QueryDataset, or a matrix of features with
+        y : one grade a row (below 0: unjudged), and
+        qid : one query id a row, in any order; or
+        group : the number of rows of each query. Without either, all rows are one query.
+        sample_weight, query_weight : one a row; one a query, in order of first appearance
+        valid : choose the best round on this data
+        on_round : called after each round, to show progress
+        """
+        check_whole("patience", 1 if self.patience is None else self.patience)
+        metric = parse(self.metric)
+        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        self._check(data)
+        if not (self.warm_start and self.is_learnt):
+            self._reset(data.n_features)
+        self._check_width(data.X)
+        self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
+        if valid is not None:
+            self._check_width(valid.X)
+            valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
+        best, kept = -np.inf, self.learnt()
+        for objective in self._rounds(teaching(data)):
+            self.rounds_ += 1
+            reached = None
+            if valid is not None:
+                scores = self._score_rows(valid.X, valid.offsets)
+                reached = float(evaluate(valid, scores, metric)[str(metric)])
+            better = reached is None or reached > best
+            if better:
+                best, kept = reached or best, copy.deepcopy(self.learnt())
+            if on_round is not None:
+                on_round(Round(self.rounds_, objective, reached, better))
+            if self._is_exhausted(kept["rounds_"]):
+                break
+        if valid is not None and self.patience is not None:
+            for name, value in kept.items():
+                setattr(self, name, value)
+        return self
+
+    def fit_path(
+        self,
+        data: QueryDataset,
+        settings: Iterable[Mapping[str, Any]],
+        *,
+        valid: QueryDataset | None = None,
+    ) -> Iterator[Self]:
+        """Give one fitted copy a setting; where it helps, each starts from the one before."""
+        last: Self | None = None
+        for setting in settings:
+            start = copy.deepcopy(last if last is not None and self.follows_path else self)
+            warm = start is not self and last is not None and self.follows_path
+            model = start.set_params(**setting, warm_start=warm)
+            yield model.fit(data, valid=valid)
+            model.warm_start = self.warm_start
+            last = model
+
+    def feature_name(self, feature: int) -> str:
+        """Return the name of a feature, or its number from 1 as LETOR files count."""
+        return self.feature_names_[feature] if self.feature_names_ else str(feature + 1)
+
+    def _is_exhausted(self, best_round: int) -> bool:
+        return self.patience is not None and self.rounds_ - best_round >= self.patience
+
+
+def teaching(data: QueryDataset) -> QueryDataset:
+    """Leave out what teaches nothing: unjudged documents, weights of 0, queries of one grade.
+
+    >>> from rankloop.data.dataset import QueryDataset
+    >>> teaching(QueryDataset.from_arrays(np.eye(5), [1, -1, 0, 2, 2], group=[3, 2]))
+    QueryDataset(1 query, 2 documents, 5 features, grades 0 to 1)
+    """
+    query = np.repeat(np.arange(len(data)), data.sizes)
+    keep = data.y >= 0
+    if data.doc_weights is not None:
+        keep &= data.doc_weights > 0
+    if data.query_weights is not None:
+        keep &= (data.query_weights > 0)[query]
+    highest, lowest = np.full(len(data), -np.inf), np.full(len(data), np.inf)
+    np.maximum.at(highest, query[keep], data.y[keep])
+    np.minimum.at(lowest, query[keep], data.y[keep])
+    keep &= (highest > lowest)[query]
+    return data if keep.all() else data.keep(keep)
+
+
+def refuse_document_weights(ranker: BatchRanker, data: QueryDataset) -> None:
+    """Raise where documents have weights: a measure of whole rankings has no place for them."""
+    if data.doc_weights is not None and np.ptp(data.doc_weights) > 0:
+        raise DataError(
+            f"{type(ranker).__name__} optimises a measure of whole rankings, which knows no "
+            "document weights; use query weights, or leave them out"
+        )
