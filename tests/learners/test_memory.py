@@ -27,7 +27,7 @@ from rankloop.learners.registry import make_learner
 name, queries, leak = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "leak"
 rng, kept = np.random.default_rng(0), []
 stream = [
-    (rng.normal(size=(6, 8)).astype(np.float32), rng.integers(0, 3, 6).astype(float))
+    (rng.normal(size=(12, 24)).astype(np.float32), rng.integers(0, 3, 12).astype(float))
     for _ in range(500)
 ]
 
