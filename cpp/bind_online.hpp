@@ -44,7 +44,7 @@ struct Call {
     template <typename Step>
     std::int64_t run(Step step) {
         nb::gil_scoped_release release;
-        learn_queries(batch, state, scores, step);
+        learn_queries(batch, state, scores, step, std::thread::hardware_concurrency());
         return state.updates;
     }
 };

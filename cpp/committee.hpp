@@ -34,7 +34,7 @@ struct CommitteeRule {
     float step(float, float) const { return 1; }
 };
 
-RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d, CommitteeRule& rule, float* w, double* steps) {
+RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d, const CommitteeRule& rule, float* w, double* steps) {
     return pairs_in_features(q, d, rule, w, steps);
 }
 

@@ -12,38 +12,6 @@
 
 namespace rankloop {
 
-// Eight floats that the compiler keeps in a register (two, without AVX), and eight anywhere in memory.
-typedef float Float8 __attribute__((vector_size(32)));
-typedef float Unaligned8 __attribute__((vector_size(32), aligned(4), may_alias));
-
-// K = X X' for m float rows of width d, from the transpose, in tiles of 4 x 16 held in registers.
-RANKLOOP_CLONES inline void gram(const float* x, std::size_t m, std::size_t d, std::vector<float>& transposed, float* k) {
-    constexpr std::size_t R = 4, C = 16;
-    const std::size_t padded = (m + C - 1) / C * C;
-    transposed.assign(d * padded, 0.0f);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < d; ++j) transposed[j * padded + i] = x[i * d + j];
-    }
-    for (std::size_t i = 0; i < m; i += R) {
-        for (std::size_t c = i / C * C; c < m; c += C) {
-            Float8 s00{}, s01{}, s10{}, s11{}, s20{}, s21{}, s30{}, s31{};
-            const float *t = transposed.data() + c, *a = transposed.data() + i;
-            for (std::size_t j = 0; j < d; ++j, t += padded, a += padded) {
-                const Float8 left = *reinterpret_cast<const Unaligned8*>(t), right = *reinterpret_cast<const Unaligned8*>(t + 8);
-                s00 += a[0] * left, s01 += a[0] * right;
-                s10 += a[1] * left, s11 += a[1] * right;
-                s20 += a[2] * left, s21 += a[2] * right;
-                s30 += a[3] * left, s31 += a[3] * right;
-            }
-            const Float8 tile[R][2] = {{s00, s01}, {s10, s11}, {s20, s21}, {s30, s31}};
-            for (std::size_t r = 0; r < R && i + r < m; ++r) std::memcpy(k + (i + r) * m + c, tile[r], std::min(C, m - c) * sizeof(float));
-        }
-    }
-    for (std::size_t i = 1; i < m; ++i) {  // the lower half mirrors the upper
-        for (std::size_t c = 0; c < i / R * R; ++c) k[i * m + c] = k[c * m + i];
-    }
-}
-
 // Row i of A, from column i on, for i in 0..d: A = U'U in place, and the `extra` columns to the
 // right become U'^-1 times what they were. A is d x (d + extra), positive definite on the left.
 RANKLOOP_CLONES inline bool cholesky_augmented(double* a, std::size_t d, std::size_t extra) {

@@ -42,6 +42,11 @@ RANKLOOP_CLONES inline void add_rows(const float* x, std::size_t m, std::size_t 
     }
 }
 
+// Reads a number of each cache line, which brings them all near.
+inline void touch(const float* first, const float* end) {
+    for (const float* p = first; p < end; p += 16) static_cast<void>(*static_cast<const volatile float*>(p));
+}
+
 RANKLOOP_CLONES inline void to_float(const double* w, std::size_t d, float* narrow) {
     for (std::size_t j = 0; j < d; ++j) narrow[j] = static_cast<float>(w[j]);
 }

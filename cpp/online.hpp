@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ahead.hpp"
 #include "levels.hpp"
 #include "linear.hpp"
 
@@ -27,33 +28,68 @@ struct Batch {
     std::size_t queries;
 };
 
-// For each query: scores before learning go to `scores` (where asked for), then step(x, y, m, s,
-// state) learns from it and says whether it changed the weights.
+// A step may say what it wants to know of a query before it sees the weights: `Step::Query`, filled
+// by step.prepare(x, y, m, d, query) and then handed to it.
 template <typename Step>
-void learn_queries(const Batch& batch, LinearState& state, float* scores, Step& step) {
-    std::vector<float> narrow(state.d), own;
-    for (std::size_t q = 0; q < batch.queries; ++q) {
+concept Prepares = requires { typename Step::Query; };
+
+template <typename Step>
+struct PreparedBy { struct type {}; };
+template <Prepares Step>
+struct PreparedBy<Step> { using type = typename Step::Query; };
+
+// For each query: scores before learning go to `scores` (where asked for), then the step learns from
+// it and says whether it changed the weights. A second thread, where there is a processor and enough
+// to do, brings the rows of the next queries near and prepares them.
+template <typename Step>
+void learn_queries(const Batch& batch, LinearState& state, float* scores, Step& step, unsigned threads) {
+    constexpr std::size_t depth = 8, enough = 64;
+    const std::size_t d = state.d;
+    typename PreparedBy<Step>::type prepared[depth];
+    std::vector<float> narrow(d), own;
+
+    const auto rows = [&](std::size_t q) { return batch.x + static_cast<std::size_t>(batch.offsets[q]) * d; };
+    const auto prepare = [&](std::size_t q) {
+        const auto first = static_cast<std::size_t>(batch.offsets[q]);
+        if constexpr (Prepares<Step>) step.prepare(rows(q), batch.y + first, static_cast<std::size_t>(batch.offsets[q + 1]) - first, d, prepared[q % depth]);
+    };
+    const auto learn = [&](std::size_t q) {
         const auto first = static_cast<std::size_t>(batch.offsets[q]);
         const std::size_t m = static_cast<std::size_t>(batch.offsets[q + 1]) - first;
-        const float* const x = batch.x + first * state.d;
+        const float* const x = rows(q);
         own.resize(m);
-        to_float(state.w, state.d, narrow.data());
-        score_rows(x, m, state.d, narrow.data(), own.data());
+        to_float(state.w, d, narrow.data());
+        score_rows(x, m, d, narrow.data(), own.data());
         if (scores) {
             if (state.sum && state.queries > 0) {  // the mean ranks; the last weights learn
-                for (std::size_t j = 0; j < state.d; ++j) {
-                    narrow[j] = static_cast<float>(state.sum[j] / static_cast<double>(state.queries));
-                }
-                score_rows(x, m, state.d, narrow.data(), scores + first);
+                for (std::size_t j = 0; j < d; ++j) narrow[j] = static_cast<float>(state.sum[j] / static_cast<double>(state.queries));
+                score_rows(x, m, d, narrow.data(), scores + first);
             } else {
                 std::copy(own.begin(), own.end(), scores + first);
             }
         }
-        state.updates += step(x, batch.y + first, m, own.data(), state);
+        if constexpr (Prepares<Step>) state.updates += step(x, prepared[q % depth], m, own.data(), state);
+        else state.updates += step(x, batch.y + first, m, own.data(), state);
         ++state.queries;
         if (state.sum) {
-            for (std::size_t j = 0; j < state.d; ++j) state.sum[j] += state.w[j];
+            for (std::size_t j = 0; j < d; ++j) state.sum[j] += state.w[j];
         }
+    };
+
+    const Running running;
+    if (batch.queries < enough || !running.alone(threads)) {
+        for (std::size_t q = 0; q < batch.queries; ++q) prepare(q), learn(q);
+        return;
+    }
+    const auto fetch_and_prepare = [&](std::size_t q) {
+        touch(rows(q), rows(q + 1));
+        prepare(q);
+    };
+    Ahead<depth, decltype(fetch_and_prepare)> ahead(batch.queries, fetch_and_prepare);
+    for (std::size_t q = 0; q < batch.queries; ++q) {
+        ahead.wait(q);
+        learn(q);
+        ahead.done(q);
     }
 }
 

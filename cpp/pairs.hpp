@@ -3,8 +3,8 @@
 // first, then row order, on both sides.
 #pragma once
 
-#include "dense.hpp"
 #include "online.hpp"
+#include "pairs_gram.hpp"
 
 namespace rankloop {
 
@@ -17,16 +17,24 @@ struct OrderedQuery {
 
     bool gather(const float* rows, const double* y, std::size_t m, std::size_t d, const float* s) {
         levels.gather(y, m);
-        n = levels.judged();
         if (levels.count() < 2) return false;
-        x.resize(n * d), scores.resize(n);
+        gather_rows(rows, d), gather_scores(s);
+        return true;
+    }
+
+    void gather_rows(const float* rows, std::size_t d) {
+        n = levels.judged();
+        x.resize(n * d);
         const float* const origin = rows + levels.documents[0] * d;
         for (std::size_t p = 0; p < n; ++p) {
             const float* const row = rows + levels.documents[p] * d;
             for (std::size_t j = 0; j < d; ++j) x[p * d + j] = row[j] - origin[j];
-            scores[p] = s[levels.documents[p]];
         }
-        return true;
+    }
+
+    void gather_scores(const float* s) {
+        scores.resize(n);
+        for (std::size_t p = 0; p < n; ++p) scores[p] = s[levels.documents[p]];
     }
 
     // Calls body(p, q) for every pair, better document first.
@@ -43,7 +51,7 @@ struct OrderedQuery {
 // Pair after pair with explicit weights: O(d) a pair. For short lists, or many more documents than
 // features. Adds to steps, one number a document in levels order; w follows them.
 template <typename Rule>
-__attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery& query, std::size_t d, Rule& rule, float* w,
+__attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w,
                                                              double* steps) {
     bool any = false;
     query.each_pair([&](std::size_t p, std::size_t q) __attribute__((always_inline)) {
@@ -75,106 +83,92 @@ __attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery&
     return any;
 }
 
-// s[r] -= sum over four rows of tau_l k_l[r], from `first` on.
-__attribute__((always_inline)) inline void subtract_rows(float* __restrict s, const float* __restrict k, const std::size_t* rows,
-                                                         const float* tau, std::size_t first, std::size_t n) {
-    const float *a = k + rows[0] * n, *b = k + rows[1] * n, *c = k + rows[2] * n, *e = k + rows[3] * n;
-    for (std::size_t r = first; r < n; ++r) s[r] -= tau[0] * a[r] + tau[1] * b[r] + tau[2] * c[r] + tau[3] * e[r];
-}
-
-// The same in the space of documents: with K = X X', a pair costs O(1), a violated one O(n) adds.
-// Four pairs go together: their margins are mended among themselves, then all scores at once.
-template <typename Rule>
-__attribute__((always_inline)) inline bool pairs_in_gram(OrderedQuery& query, const float* gram, Rule& rule, double* steps) {
-    constexpr std::size_t together = 4;
-    const std::size_t n = query.n;
-    float* const s = query.scores.data();
-    bool any = false;
-    for (std::size_t level = 0; level + 1 < query.levels.count(); ++level) {
-        const std::size_t lower = query.levels.starts[level + 1];
-        for (std::size_t p = query.levels.starts[level]; p < lower; ++p) {
-            const float* const kp = gram + p * n;
-            float moved = 0, sp = s[p];  // moved: how often x_p was added for this p
-            for (std::size_t first = lower; first < n; first += together) {
-                float tau[together] = {};
-                std::size_t rows[together] = {first, first, first, first};
-                bool violated = false;
-                for (std::size_t l = 0; l < together && first + l < n; ++l) {
-                    const std::size_t q = rows[l] = first + l;
-                    const float* const kq = gram + q * n;
-                    float sq = s[q];
-                    for (std::size_t e = 0; e < l; ++e) sq -= tau[e] * kq[first + e];
-                    const float margin = sp - (sq + moved * kp[q]);
-                    if (!rule.violated(margin, nullptr)) continue;
-                    violated = true;
-                    tau[l] = rule.step(margin, kp[p] + kq[q] - 2 * kp[q]);
-                    moved += tau[l];
-                    steps[q] -= tau[l];
-                    sp += tau[l] * (kp[p] - kp[q]);
-                }
-                if (violated) subtract_rows(s, gram, rows, tau, p + 1, n);
-            }
-            if (moved == 0) continue;
-            any = true;
-            steps[p] += moved;
-            for (std::size_t r = p + 1; r < n; ++r) s[r] += moved * kp[r];
-        }
-    }
-    return any;
-}
-
-// How far to move along delta = x_i - x_j, given its margin w.delta and squared length.
+// How far to move along delta = x_i - x_j, given its margin w.delta and squared length; for one
+// pair, and for four at once by their shortfalls `target - margin` and scales.
 struct PassiveAggressive {  // SOLAR-I, eq. 6: squared hinge with slack 1/(2C)
+    static constexpr float target = 1;
     float slack;
     bool violated(float margin, const float*) const { return margin < 1; }
     float step(float margin, float length) const { return (1 - margin) / (length + slack); }
+    float scale(float length) const { return 1 / (length + slack); }
+    __attribute__((always_inline)) Float4 steps(Float4 u, Float4 scale) const { return (u > 0 ? u : Float4{}) * scale; }
 };
 
 struct Mistake {  // the perceptron's rule; a tie is a mistake
+    static constexpr float target = 0;
     bool violated(float margin, const float*) const { return margin <= 0; }
     float step(float, float) const { return 1; }
+    float scale(float) const { return 1; }
+    __attribute__((always_inline)) Float4 steps(Float4 u, Float4 scale) const { return u >= 0 ? scale : Float4{}; }
 };
 
-RANKLOOP_CLONES inline bool solar_in_gram(OrderedQuery& q, const float* k, PassiveAggressive& r, double* g) { return pairs_in_gram(q, k, r, g); }
-RANKLOOP_CLONES inline bool solar_in_features(const OrderedQuery& q, std::size_t d, PassiveAggressive& r, float* w, double* g) { return pairs_in_features(q, d, r, w, g); }
-RANKLOOP_CLONES inline bool perceptron_in_gram(OrderedQuery& q, const float* k, Mistake& r, double* g) { return pairs_in_gram(q, k, r, g); }
-RANKLOOP_CLONES inline bool perceptron_in_features(const OrderedQuery& q, std::size_t d, Mistake& r, float* w, double* g) { return pairs_in_features(q, d, r, w, g); }
-
-inline bool run_gram(OrderedQuery& q, const float* k, PassiveAggressive& r, double* g) { return solar_in_gram(q, k, r, g); }
-inline bool run_gram(OrderedQuery& q, const float* k, Mistake& r, double* g) { return perceptron_in_gram(q, k, r, g); }
-inline bool run_features(const OrderedQuery& q, std::size_t d, PassiveAggressive& r, float* w, double* g) { return solar_in_features(q, d, r, w, g); }
-inline bool run_features(const OrderedQuery& q, std::size_t d, Mistake& r, float* w, double* g) { return perceptron_in_features(q, d, r, w, g); }
+// A clone is made of a function, not of a template: hence one of each by name.
+#define RANKLOOP_PAIRS(Rule)                                                                                                        \
+    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule, float* s,  \
+                                         float* scales, float* steps) {                                                            \
+        return pairs_in_gram(levels, gram, stride, rule, s, scales, steps);                                                        \
+    }                                                                                                                              \
+    RANKLOOP_CLONES inline bool run_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) { \
+        return pairs_in_features(query, d, rule, w, steps);                                                                        \
+    }
+RANKLOOP_PAIRS(PassiveAggressive)
+RANKLOOP_PAIRS(Mistake)
+#undef RANKLOOP_PAIRS
 
 // One query, in whichever space is cheaper.
 template <typename Rule>
 class PairStep {
 public:
+    struct Query {
+        OrderedQuery ordered;
+        Lines columns, gram;
+        std::size_t stride = 0;  // of both; 0: in the space of features
+    };
+
     explicit PairStep(Rule rule) : rule_(rule) {}
 
-    bool operator()(const float* x, const double* y, std::size_t m, const float* s, LinearState& state) {
-        const std::size_t d = state.d;
-        if (!query_.gather(x, y, m, d, s)) return false;
-        steps_.assign(query_.n, 0.0);
-        bool any;
-        if (query_.n >= 32 && query_.n <= 4 * d) {
-            gram_.resize(query_.n * query_.n);
-            gram(query_.x.data(), query_.n, d, transposed_, gram_.data());
-            any = run_gram(query_, gram_.data(), rule_, steps_.data());
-        } else {
-            narrow_.resize(d);
-            to_float(state.w, d, narrow_.data());
-            any = run_features(query_, d, rule_, narrow_.data(), steps_.data());
-        }
-        // steps add up to 0, so moving the documents to the first one's place changes nothing
-        if (any) add_rows(query_.x.data(), query_.n, d, steps_.data(), state.w);
-        return any;
+    void prepare(const float* x, const double* y, std::size_t m, std::size_t d, Query& query) const {
+        OrderedQuery& ordered = query.ordered;
+        ordered.levels.gather(y, m);
+        const std::size_t n = ordered.n = ordered.levels.judged();
+        query.stride = n >= 32 && n <= 4 * d ? column_stride(n) : 0;
+        if (ordered.levels.count() < 2) return;
+        if (!query.stride) return ordered.gather_rows(x, d);
+        query.columns.resize(d * query.stride), query.gram.resize(query.stride * query.stride);
+        gather_columns(x, ordered.levels.documents.data(), n, d, query.stride, query.columns.data());
+        gram(query.columns.data(), n, d, query.stride, query.gram.data());
+    }
+
+    bool operator()(const float*, Query& query, std::size_t, const float* s, LinearState& state) {
+        OrderedQuery& ordered = query.ordered;
+        if (ordered.levels.count() < 2) return false;
+        ordered.gather_scores(s);
+        return query.stride ? in_gram(query, state) : in_features(ordered, state);
     }
 
 private:
     Rule rule_;
-    OrderedQuery query_;
     std::vector<double> steps_;
-    std::vector<float> gram_, transposed_, narrow_;
+    std::vector<float> narrow_;
+    Lines scores_, scales_, moves_;
+
+    // Steps add up to 0, so moving the documents to the first one's place changes nothing.
+    bool in_gram(const Query& query, LinearState& state) {
+        const std::size_t stride = query.stride, n = query.ordered.n;
+        scores_.assign(stride, 0.0f), scales_.assign(stride, 0.0f), moves_.assign(stride, 0.0f);
+        std::copy(query.ordered.scores.begin(), query.ordered.scores.end(), scores_.begin());
+        const bool any = run_gram(query.ordered.levels, query.gram.data(), stride, rule_, scores_.data(), scales_.data(), moves_.data());
+        if (any) add_columns(query.columns.data(), n, state.d, stride, moves_.data(), state.w);
+        return any;
+    }
+
+    bool in_features(const OrderedQuery& ordered, LinearState& state) {
+        steps_.assign(ordered.n, 0.0), narrow_.resize(state.d);
+        to_float(state.w, state.d, narrow_.data());
+        const bool any = run_features(ordered, state.d, rule_, narrow_.data(), steps_.data());
+        if (any) add_rows(ordered.x.data(), ordered.n, state.d, steps_.data(), state.w);
+        return any;
+    }
 };
 
 }  // namespace rankloop

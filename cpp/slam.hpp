@@ -21,9 +21,15 @@ public:
     SlamStep(SlamWeights weights, std::size_t cutoff, double margin, Rate rate)
         : weights_(weights), cutoff_(cutoff), margin_(margin), rate_(rate) {}
 
-    bool operator()(const float* x, const double* y, std::size_t m, const float* s, LinearState& state) {
-        levels_.gather(y, m, weights_ == SlamWeights::ap);
-        if (levels_.count() < 2 || !has_mistake(s)) return false;
+    using Query = Levels;
+
+    void prepare(const float*, const double* y, std::size_t m, std::size_t, Query& levels) const {
+        levels.gather(y, m, weights_ == SlamWeights::ap);
+    }
+
+    bool operator()(const float* x, const Query& levels, std::size_t m, const float* s, LinearState& state) {
+        levels_ = &levels;
+        if (levels.count() < 2 || !has_mistake(s)) return false;
         step_.assign(m, 0.0);
         if (!subgradient(s, rate_.at(state.queries))) return false;
         add_rows(x, m, state.d, step_.data(), state.w);
@@ -35,14 +41,14 @@ private:
     std::size_t cutoff_;
     double margin_;
     Rate rate_;
-    Levels levels_;
+    const Levels* levels_ = nullptr;
     std::vector<float> best_below_;         // highest score among lower grades, by level
     std::vector<std::uint32_t> its_owner_;  // whose it is: the lowest row where several have it
     std::vector<double> step_, discount_sums_;
 
     // A mistake: some document scores no more than one of a lower grade. Fills best_below_ too.
     bool has_mistake(const float* s) {
-        const std::size_t n = levels_.count();
+        const std::size_t n = levels_->count();
         best_below_.resize(n), its_owner_.resize(n);
         float best = -std::numeric_limits<float>::infinity();
         std::uint32_t owner = 0;
@@ -50,8 +56,8 @@ private:
         for (std::size_t level = n; level-- > 0;) {
             best_below_[level] = best, its_owner_[level] = owner;
             const bool lowest = level + 1 == n;
-            for (std::size_t k = levels_.starts[level]; k < levels_.starts[level + 1]; ++k) {
-                const std::uint32_t i = levels_.documents[k];
+            for (std::size_t k = levels_->starts[level]; k < levels_->starts[level + 1]; ++k) {
+                const std::uint32_t i = levels_->documents[k];
                 mistake |= !lowest && s[i] <= best_below_[level];
                 if (s[i] > best || (s[i] == best && i < owner)) best = s[i], owner = i;
             }
@@ -63,12 +69,12 @@ private:
     bool subgradient(const float* s, double rate) {
         const double scale = 1 / normaliser();
         bool any = false;
-        for (std::size_t level = 0; level + 1 < levels_.count(); ++level) {
-            const std::size_t first = levels_.starts[level], end = levels_.starts[level + 1];
+        for (std::size_t level = 0; level + 1 < levels_->count(); ++level) {
+            const std::size_t first = levels_->starts[level], end = levels_->starts[level + 1];
             if (weights_ == SlamWeights::ndcg && first >= cutoff_) break;
             const double gain = weights_ == SlamWeights::ndcg ? scaled_gain(level) : 1;
             for (std::size_t k = first; k < end; ++k) {
-                const std::uint32_t i = levels_.documents[k];
+                const std::uint32_t i = levels_->documents[k];
                 if (!(margin_ + best_below_[level] - s[i] > 0)) continue;
                 const double v = gain * scale * (weights_ == SlamWeights::ndcg ? discount(first + place(s, i, first, end)) : 1);
                 if (v == 0) continue;
@@ -84,7 +90,7 @@ private:
     std::size_t place(const float* s, std::uint32_t i, std::size_t first, std::size_t end) const {
         std::size_t before = 0;
         for (std::size_t k = first; k < end; ++k) {
-            const std::uint32_t j = levels_.documents[k];
+            const std::uint32_t j = levels_->documents[k];
             before += s[j] > s[i] || (s[j] == s[i] && j < i);
         }
         return before;
@@ -104,15 +110,15 @@ private:
 
     // (2^grade - 1) / 2^top: only ratios count, and no grade overflows.
     double scaled_gain(std::size_t level) const {
-        return std::exp2(levels_.grades[level] - levels_.grades[0]) - std::exp2(-levels_.grades[0]);
+        return std::exp2(levels_->grades[level] - levels_->grades[0]) - std::exp2(-levels_->grades[0]);
     }
 
     // Z of eq. 11 and 24; the number of relevant documents for AP.
     double normaliser() {
-        if (weights_ == SlamWeights::ap) return static_cast<double>(levels_.starts[1]);
+        if (weights_ == SlamWeights::ap) return static_cast<double>(levels_->starts[1]);
         double ideal = 0;
-        for (std::size_t level = 0; level < levels_.count(); ++level) {
-            const std::size_t first = std::min(levels_.starts[level], cutoff_), end = std::min(levels_.starts[level + 1], cutoff_);
+        for (std::size_t level = 0; level < levels_->count(); ++level) {
+            const std::size_t first = std::min(levels_->starts[level], cutoff_), end = std::min(levels_->starts[level + 1], cutoff_);
             ideal += scaled_gain(level) * (discount_sum(end) - discount_sum(first));
         }
         return ideal;

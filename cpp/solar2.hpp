@@ -3,6 +3,7 @@
 // L += delta delta' / gamma, h += delta / gamma. Inside a query we work with P = X S X'.
 #pragma once
 
+#include "dense.hpp"
 #include "pairs.hpp"
 
 namespace rankloop {
@@ -18,9 +19,9 @@ constexpr std::size_t pairs_a_block = 24;
 
 // v = P_p - P_q - sum_k Y_k (Y_kp - Y_kq), from r = first on: P e for e = e_p - e_q, with what the
 // block has taken away from P so far.
-RANKLOOP_CLONES inline void pair_direction(const float* P, const float* y, std::size_t taken, std::size_t n, std::size_t first,
-                                           std::size_t p, std::size_t q, float* v) {
-    const float *a = P + p * n, *b = P + q * n;
+RANKLOOP_CLONES inline void pair_direction(const float* P, std::size_t stride, const float* y, std::size_t taken, std::size_t n,
+                                           std::size_t first, std::size_t p, std::size_t q, float* v) {
+    const float *a = P + p * stride, *b = P + q * stride;
     for (std::size_t r = first; r < n; ++r) v[r] = a[r] - b[r];
     for (std::size_t k = 0; k < taken; ++k) {
         const float* const yk = y + k * n;
@@ -30,10 +31,10 @@ RANKLOOP_CLONES inline void pair_direction(const float* P, const float* y, std::
 }
 
 // P -= Y'Y for rows and columns from `first` on.
-RANKLOOP_CLONES inline void take_block(float* P, const float* y, std::size_t taken, std::size_t n, std::size_t first) {
+RANKLOOP_CLONES inline void take_block(float* P, std::size_t stride, const float* y, std::size_t taken, std::size_t n, std::size_t first) {
     constexpr std::size_t C = 32;
     for (std::size_t i = first; i < n; ++i) {
-        float* const row = P + i * n;
+        float* const row = P + i * stride;
         std::size_t j = first;
         for (; j + C <= n; j += C) {
             float sums[C];
@@ -57,6 +58,32 @@ RANKLOOP_CLONES inline void move_scores(float* s, const float* v, float by, std:
     for (std::size_t r = first; r < n; ++r) s[r] += by * v[r];
 }
 
+// One pair with the covariance S at hand: moved = S delta, w += (1 - margin)/beta moved, S -= moved
+// moved'/beta, beta = delta.moved + gamma. False where the margin is kept.
+RANKLOOP_CLONES inline bool learn_pair(const float* a, const float* b, std::size_t d, double gamma, double* delta, double* moved,
+                                       double* w, double* S) {
+    double margin = 0, beta = gamma;
+    for (std::size_t j = 0; j < d; ++j) {
+        delta[j] = static_cast<double>(a[j]) - b[j];
+        margin += w[j] * delta[j];
+        moved[j] = 0;
+    }
+    if (!(margin < 1)) return false;
+    for (std::size_t i = 0; i < d; ++i) {
+        const double by = delta[i];
+        const double* const row = S + i * d;
+        for (std::size_t j = 0; j < d; ++j) moved[j] += by * row[j];
+    }
+    for (std::size_t j = 0; j < d; ++j) beta += delta[j] * moved[j];
+    for (std::size_t i = 0; i < d; ++i) {
+        const double by = moved[i] / beta;
+        double* const row = S + i * d;
+        w[i] += (1 - margin) * by;
+        for (std::size_t j = 0; j < d; ++j) row[j] -= by * moved[j];
+    }
+    return true;
+}
+
 class SolarIIStep {
 public:
     SolarIIStep(double gamma, GaussianState state) : gamma_(gamma), g_(state) { solve_weights(); }
@@ -73,8 +100,9 @@ private:
     double gamma_;
     GaussianState g_;
     OrderedQuery query_;
-    std::vector<double> factor_, work_, laplacian_, pull_, rows_, product_, covariance_, weights_, moved_;
-    std::vector<float> z_, P_, y_, v_, transposed_;
+    std::vector<double> factor_, work_, laplacian_, pull_, rows_, product_, covariance_, weights_, moved_, delta_;
+    std::vector<float> y_, v_;
+    Lines z_, P_;
 
     void record(std::size_t p, std::size_t q) {
         const std::size_t n = query_.n;
@@ -97,11 +125,12 @@ private:
         const std::size_t n = query_.n;
         laplacian_.assign(n * n, 0.0), pull_.assign(n, 0.0);
         whiten(d);
-        z_.resize(n * d), P_.resize(n * n), y_.resize(pairs_a_block * n), v_.resize(n);
+        const std::size_t stride = column_stride(n);
+        z_.assign(d * stride, 0.0f), P_.resize(stride * stride), y_.resize(pairs_a_block * n), v_.resize(n);
         for (std::size_t i = 0; i < d; ++i) {
-            for (std::size_t p = 0; p < n; ++p) z_[p * d + i] = static_cast<float>(work_[i * n + p]);
+            for (std::size_t p = 0; p < n; ++p) z_[i * stride + p] = static_cast<float>(work_[i * n + p]);
         }
-        gram(z_.data(), n, d, transposed_, P_.data());
+        gram(z_.data(), n, d, stride, P_.data());
         float* const s = query_.scores.data();
         std::size_t taken = 0;
         bool any = false;
@@ -109,14 +138,14 @@ private:
             const float margin = s[p] - s[q];
             if (!(margin < 1)) return;
             any = true;
-            pair_direction(P_.data(), y_.data(), taken, n, p, p, q, v_.data());
+            pair_direction(P_.data(), stride, y_.data(), taken, n, p, p, q, v_.data());
             const float beta = v_[p] - v_[q] + static_cast<float>(gamma_);
             move_scores(s, v_.data(), (1 - margin) / beta, p, n);
             const float scale = 1 / std::sqrt(beta);
             for (std::size_t r = p; r < n; ++r) y_[taken * n + r] = v_[r] * scale;
             record(p, q);
             if (++taken == pairs_a_block) {
-                take_block(P_.data(), y_.data(), taken, n, p);
+                take_block(P_.data(), stride, y_.data(), taken, n, p);
                 taken = 0;
             }
         });
@@ -124,25 +153,19 @@ private:
         return any;
     }
 
-    // Very long lists: the covariance itself, pair after pair.
+    // Very long lists: the covariance itself, pair after pair, O(d^2) each.
     bool in_features(std::size_t d) {
+        const std::size_t n = query_.n;
+        laplacian_.assign(n * n, 0.0), pull_.assign(n, 0.0);
         invert(d);
-        weights_.assign(g_.w, g_.w + d), moved_.resize(d);
-        std::vector<double> delta(d);
+        weights_.assign(g_.w, g_.w + d), moved_.resize(d), delta_.resize(d);
         bool any = false;
         query_.each_pair([&](std::size_t p, std::size_t q) {
-            double margin = 0;
-            for (std::size_t j = 0; j < d; ++j) {
-                delta[j] = static_cast<double>(query_.x[p * d + j]) - query_.x[q * d + j];
-                margin += weights_[j] * delta[j];
-            }
-            if (!(margin < 1)) return;
+            if (!learn_pair(query_.x.data() + p * d, query_.x.data() + q * d, d, gamma_, delta_.data(), moved_.data(), weights_.data(), covariance_.data())) return;
+            record(p, q);
             any = true;
-            update_covariance(delta.data(), margin, d);
-            const double weight = 1 / gamma_;
-            add_outer_products(delta.data(), &weight, 1, d, g_.precision);
-            for (std::size_t j = 0; j < d; ++j) g_.h[j] += weight * delta[j];
         });
+        if (any) add_information(d);
         return any;
     }
 
@@ -156,15 +179,6 @@ private:
             solve_upper(factor_.data(), d, d + 1, column.data());
             for (std::size_t i = 0; i < d; ++i) covariance_[i * d + c] = column[i];
         }
-    }
-
-    void update_covariance(const double* delta, double margin, std::size_t d) {
-        multiply(covariance_.data(), delta, d, d, 1, moved_.data());
-        double beta = gamma_;
-        for (std::size_t j = 0; j < d; ++j) beta += delta[j] * moved_[j];
-        for (std::size_t j = 0; j < d; ++j) weights_[j] += (1 - margin) / beta * moved_[j];
-        const double minus = -1 / beta;
-        add_outer_products(moved_.data(), &minus, 1, d, covariance_.data());
     }
 
     // L += X' A X / gamma, h += X' b / gamma, with A the Laplacian of the violated pairs.

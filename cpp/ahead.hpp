@@ -1,0 +1,71 @@
+// Work on the next queries that does not need the weights, done by a second thread while the first
+// one learns. The result is the same with and without it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <thread>
+
+namespace rankloop {
+
+inline void relax(unsigned& spins) {
+    if (++spins % 64 == 0) std::this_thread::yield();
+#if defined(__x86_64__)
+    else __builtin_ia32_pause();
+#endif
+}
+
+// Calls make(q) for q in 0..n in order, at most `depth` queries ahead of done(q).
+template <std::size_t depth, typename Make>
+class Ahead {
+public:
+    Ahead(std::size_t n, const Make& make) : thread_([this, n, &make] { run(n, make); }) {}
+    ~Ahead() { stop_ = true, thread_.join(); }
+
+    void wait(std::size_t q) const {
+        for (unsigned spins = 0; made_.load(std::memory_order_acquire) <= q; relax(spins)) {
+            if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+        }
+    }
+    void done(std::size_t q) { done_.store(q + 1, std::memory_order_release); }
+
+private:
+    alignas(64) std::atomic<std::size_t> made_ = 0;
+    alignas(64) std::atomic<std::size_t> done_ = 0;
+    std::atomic<bool> stop_ = false, failed_ = false;
+    std::exception_ptr error_;
+    std::thread thread_;
+
+    void run(std::size_t n, const Make& make) {
+        try {
+            for (std::size_t q = 0; q < n; ++q) {
+                for (unsigned spins = 0; q >= done_.load(std::memory_order_acquire) + depth; relax(spins)) {
+                    if (stop_) return;
+                }
+                make(q);
+                made_.store(q + 1, std::memory_order_release);
+            }
+        } catch (...) {
+            error_ = std::current_exception();
+            failed_.store(true, std::memory_order_release);
+        }
+    }
+};
+
+// How many loops run in this process: a second thread helps only while there is a processor for it.
+class Running {
+public:
+    Running() : before_(count()++) {}
+    ~Running() { --count(); }
+    bool alone(unsigned processors) const { return 2 * (before_ + 1) <= static_cast<int>(processors); }
+
+private:
+    int before_;
+    static std::atomic<int>& count() {
+        static std::atomic<int> loops = 0;
+        return loops;
+    }
+};
+
+}  // namespace rankloop
