@@ -12,11 +12,14 @@ from benchmarks.data import web_search
 from benchmarks.harness import Contender, Report, Settings, attempt, interleave, optional
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
 
 SLAM, SOLAR_I, PRODUCT = "Slam, one pass", "SolarI, one pass", "X @ w"
+ALONE, HALF = "X @ w, one thread", "Slam, half the queries"
 SOLAR_II, PLAIN = "SolarII, 60 queries", "plain SOLAR-II, 60 queries"
 ONE = "Slam.learn, 1,000 queries of 40 x 46"
 PAIRS = "SolarI, pairs of 40 queries"
@@ -37,11 +40,13 @@ def run(settings: Settings) -> Report:
         for _ in range(CALLS):
             ranker.learn(x, y)
 
-    some = data.select(slice(0, 40))
+    some, half = data.select(slice(0, 40)), data.select(slice(0, len(data) // 2))
     contenders = [
         Contender(SLAM, lambda: rl.Slam("nDCG@10").fit(data)),
         Contender(SOLAR_I, lambda: rl.SolarI().fit(data)),
         Contender(PRODUCT, lambda: data.X @ w, against=SLAM),
+        Contender(ALONE, on_one_thread(lambda: data.X @ w), against=SLAM),
+        Contender(HALF, lambda: rl.Slam("nDCG@10").fit(half), against=SLAM, share=0.5),
         Contender(SOLAR_II, lambda: rl.SolarII().fit(few)),
         Contender(
             PLAIN,
@@ -56,6 +61,8 @@ def run(settings: Settings) -> Report:
     ]
     report.timings = interleave(contenders, settings.repeat)
     report.hold(f"{SLAM} / {PRODUCT}", report.ratio(SLAM, PRODUCT), 1.3, at_least=False)
+    report.hold(f"{SLAM} / {ALONE}", report.ratio(SLAM, ALONE), 1.3, at_least=False)
+    report.hold(f"{SLAM} / {HALF}", report.ratio(SLAM, HALF), 1.1, at_least=False)
     report.hold(f"{SOLAR_I} / {PRODUCT}", report.ratio(SOLAR_I, PRODUCT), 15, at_least=False)
     report.hold(f"{PLAIN} / {SOLAR_II}", report.ratio(PLAIN, SOLAR_II), 3)
     one = report[ONE]
@@ -65,6 +72,17 @@ def run(settings: Settings) -> Report:
     for peer, bound in (("Vowpal Wabbit", 20), ("river", 1000), ("scikit-learn", 50)):
         report.hold(f"{peer} / {PAIRS}", report.ratio(peer, PAIRS), bound)
     return report
+
+
+def on_one_thread(body: Callable[[], object]) -> Callable[[], object]:
+    """Keep BLAS to one thread, as a pass of Slam is."""
+    from threadpoolctl import threadpool_limits
+
+    def limited() -> object:
+        with threadpool_limits(1):
+            return body()
+
+    return limited
 
 
 def differences(data: QueryDataset) -> list[NDArray[np.float32]]:

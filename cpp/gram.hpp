@@ -14,15 +14,15 @@ namespace rankloop {
 inline std::size_t column_stride(std::size_t n) { return ((n + 15) / 16 | 1) * 16; }
 
 // t (d x stride) = the rows named by `documents`, as columns, less the first of them: differences
-// stay and products stay small. Columns beyond n are 0.
+// stay and products stay small. The last block of 16 is filled up with 0.
 RANKLOOP_CLONES inline void gather_columns(const float* x, const std::uint32_t* documents, std::size_t n, std::size_t d, std::size_t stride, float* t) {
     constexpr std::size_t together = 16;
     const float* const origin = x + documents[0] * d;
-    for (std::size_t first = 0; first < stride; first += together) {
+    for (std::size_t first = 0; first < n; first += together) {
         const float* rows[together];
         for (std::size_t l = 0; l < together; ++l) rows[l] = first + l < n ? x + documents[first + l] * d : origin;
         for (std::size_t j = 0; j < d; ++j) {
-            float* const to = t + j * stride + first;
+            float* __restrict const to = t + j * stride + first;
 #pragma GCC unroll 16
             for (std::size_t l = 0; l < together; ++l) to[l] = rows[l][j] - origin[j];
         }
@@ -57,22 +57,6 @@ RANKLOOP_CLONES inline void gram(const float* t, std::size_t n, std::size_t d, s
         for (std::size_t i = first; i < n; ++i) {
             for (std::size_t c = first; c < std::min(i, first + C); ++c) k[i * stride + c] = k[c * stride + i];
         }
-    }
-}
-
-// w_j += t_j . g
-RANKLOOP_CLONES inline void add_columns(const float* t, std::size_t n, std::size_t d, std::size_t stride, const float* g, double* w) {
-    constexpr std::size_t lanes = 8;  // columns beyond n are 0
-    for (std::size_t j = 0; j < d; ++j) {
-        const float* const row = t + j * stride;
-        double sums[lanes] = {};
-        for (std::size_t p = 0; p < n; p += lanes) {
-            for (std::size_t l = 0; l < lanes; ++l) sums[l] += static_cast<double>(g[p + l]) * static_cast<double>(row[p + l]);
-        }
-        for (std::size_t half = lanes / 2; half > 0; half /= 2) {
-            for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
-        }
-        w[j] += sums[0];
     }
 }
 

@@ -27,9 +27,15 @@ __attribute__((always_inline)) inline float dot(const float* a, const float* b, 
     return sums[0] + rest;
 }
 
-// scores[i] = x_i . w
+// scores[i] = x_i . w. Memory is the limit: rows are asked for well before they are used, also those
+// of the next query. (Asking beyond the end does no harm.)
 RANKLOOP_CLONES inline void score_rows(const float* x, std::size_t m, std::size_t d, const float* w, float* scores) {
-    for (std::size_t i = 0; i < m; ++i) scores[i] = dot(x + i * d, w, d);
+    constexpr std::size_t line = 16, ahead = 4096;
+    for (std::size_t i = 0; i < m; ++i) {
+        const float* const row = x + i * d;
+        for (std::size_t j = 0; j < d; j += line) __builtin_prefetch(reinterpret_cast<const char*>(row) + sizeof(float) * (ahead + j));
+        scores[i] = dot(row, w, d);
+    }
 }
 
 // w += sum of g_i x_i, over rows with g_i != 0
@@ -40,11 +46,6 @@ RANKLOOP_CLONES inline void add_rows(const float* x, std::size_t m, std::size_t 
         const float* const row = x + i * d;
         for (std::size_t j = 0; j < d; ++j) w[j] += gi * row[j];
     }
-}
-
-// Reads a number of each cache line, which brings them all near.
-inline void touch(const float* first, const float* end) {
-    for (const float* p = first; p < end; p += 16) static_cast<void>(*static_cast<const volatile float*>(p));
 }
 
 RANKLOOP_CLONES inline void to_float(const double* w, std::size_t d, float* narrow) {

@@ -29,7 +29,8 @@ struct Batch {
 };
 
 // A step may say what it wants to know of a query before it sees the weights: `Step::Query`, filled
-// by step.prepare(x, y, m, d, query) and then handed to it.
+// by step.prepare(x, y, m, d, query) and then handed to it. Where that takes long (as much as the
+// step itself), Step::prepares_long says so.
 template <typename Step>
 concept Prepares = requires { typename Step::Query; };
 
@@ -39,13 +40,13 @@ template <Prepares Step>
 struct PreparedBy<Step> { using type = typename Step::Query; };
 
 // For each query: scores before learning go to `scores` (where asked for), then the step learns from
-// it and says whether it changed the weights. A second thread, where there is a processor and enough
-// to do, brings the rows of the next queries near and prepares them.
+// it and says whether it changed the weights. Long preparations run ahead on a second thread where
+// there is a processor for it and enough to do.
 template <typename Step>
 void learn_queries(const Batch& batch, LinearState& state, float* scores, Step& step, unsigned threads) {
     constexpr std::size_t depth = 8, enough = 64;
     const std::size_t d = state.d;
-    typename PreparedBy<Step>::type prepared[depth];
+    std::vector<typename PreparedBy<Step>::type> prepared(std::min(depth, batch.queries));
     std::vector<float> narrow(d), own;
 
     const auto rows = [&](std::size_t q) { return batch.x + static_cast<std::size_t>(batch.offsets[q]) * d; };
@@ -76,21 +77,19 @@ void learn_queries(const Batch& batch, LinearState& state, float* scores, Step& 
         }
     };
 
-    const Running running;
-    if (batch.queries < enough || !running.alone(threads)) {
-        for (std::size_t q = 0; q < batch.queries; ++q) prepare(q), learn(q);
-        return;
+    if constexpr (requires { requires Step::prepares_long; }) {
+        const Running running;
+        if (batch.queries >= enough && running.alone(threads)) {
+            Ahead<depth, decltype(prepare)> ahead(batch.queries, prepare);
+            for (std::size_t q = 0; q < batch.queries; ++q) {
+                ahead.wait(q);
+                learn(q);
+                ahead.done(q);
+            }
+            return;
+        }
     }
-    const auto fetch_and_prepare = [&](std::size_t q) {
-        touch(rows(q), rows(q + 1));
-        prepare(q);
-    };
-    Ahead<depth, decltype(fetch_and_prepare)> ahead(batch.queries, fetch_and_prepare);
-    for (std::size_t q = 0; q < batch.queries; ++q) {
-        ahead.wait(q);
-        learn(q);
-        ahead.done(q);
-    }
+    for (std::size_t q = 0; q < batch.queries; ++q) prepare(q), learn(q);
 }
 
 }  // namespace rankloop

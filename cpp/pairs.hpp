@@ -105,8 +105,8 @@ struct Mistake {  // the perceptron's rule; a tie is a mistake
 // A clone is made of a function, not of a template: hence one of each by name.
 #define RANKLOOP_PAIRS(Rule)                                                                                                        \
     RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule, float* s,  \
-                                         float* scales, float* steps) {                                                            \
-        return pairs_in_gram(levels, gram, stride, rule, s, scales, steps);                                                        \
+                                         float* scratch, float* steps) {                                                           \
+        return pairs_in_gram(levels, gram, stride, rule, s, scratch, steps);                                                        \
     }                                                                                                                              \
     RANKLOOP_CLONES inline bool run_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) { \
         return pairs_in_features(query, d, rule, w, steps);                                                                        \
@@ -122,8 +122,10 @@ public:
     struct Query {
         OrderedQuery ordered;
         Lines columns, gram;
-        std::size_t stride = 0;  // of both; 0: in the space of features
+        std::size_t stride = 0;  // of both; 0: it stays in the space of features
     };
+
+    static constexpr bool prepares_long = true;
 
     explicit PairStep(Rule rule) : rule_(rule) {}
 
@@ -139,27 +141,32 @@ public:
         gram(query.columns.data(), n, d, query.stride, query.gram.data());
     }
 
-    bool operator()(const float*, Query& query, std::size_t, const float* s, LinearState& state) {
+    bool operator()(const float* x, Query& query, std::size_t m, const float* s, LinearState& state) {
         OrderedQuery& ordered = query.ordered;
         if (ordered.levels.count() < 2) return false;
         ordered.gather_scores(s);
-        return query.stride ? in_gram(query, state) : in_features(ordered, state);
+        return query.stride ? in_gram(x, m, query, state) : in_features(ordered, state);
     }
 
 private:
     Rule rule_;
     std::vector<double> steps_;
     std::vector<float> narrow_;
-    Lines scores_, scales_, moves_;
+    Lines scores_, scratch_, moves_;
 
-    // Steps add up to 0, so moving the documents to the first one's place changes nothing.
-    bool in_gram(const Query& query, LinearState& state) {
-        const std::size_t stride = query.stride, n = query.ordered.n;
-        scores_.assign(stride, 0.0f), scales_.assign(stride, 0.0f), moves_.assign(stride, 0.0f);
-        std::copy(query.ordered.scores.begin(), query.ordered.scores.end(), scores_.begin());
-        const bool any = run_gram(query.ordered.levels, query.gram.data(), stride, rule_, scores_.data(), scales_.data(), moves_.data());
-        if (any) add_columns(query.columns.data(), n, state.d, stride, moves_.data(), state.w);
-        return any;
+    // Steps add up to 0 but for rounding; the first document, which the others were moved to, takes
+    // what is left, so that a place far from 0 does no harm.
+    bool in_gram(const float* x, std::size_t m, const Query& query, LinearState& state) {
+        const auto& [levels, rows, scores, n] = query.ordered;
+        scores_.assign(query.stride, 0.0f), scratch_.resize(2 * query.stride), moves_.assign(query.stride, 0.0f);
+        std::copy(scores.begin(), scores.end(), scores_.begin());
+        if (!run_gram(levels, query.gram.data(), query.stride, rule_, scores_.data(), scratch_.data(), moves_.data())) return false;
+        steps_.assign(m, 0.0);
+        double rest = 0;
+        for (std::size_t p = 1; p < n; ++p) rest -= steps_[levels.documents[p]] = moves_[p];
+        steps_[levels.documents[0]] = rest;
+        add_rows(x, m, state.d, steps_.data(), state.w);
+        return true;
     }
 
     bool in_features(const OrderedQuery& ordered, LinearState& state) {

@@ -13,12 +13,15 @@ typedef int Lane4 __attribute__((vector_size(16)));
 // four in a register, each step a few cycles after the one before; then all scores move at once.
 // A pair that is not to be looked at (q of p's own grade, or beyond n) has scale 0, hence step 0.
 //
-// Scores, steps and scales have room for `stride` floats. O(n) a violated pair.
+// Scores and steps have room for `stride` floats, scratch for twice as many. O(n) a violated pair.
 template <typename Rule>
 __attribute__((always_inline)) inline bool pairs_in_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule,
-                                                         float* s, float* scales, float* steps) {
+                                                         float* s, float* scratch, float* steps) {
     constexpr std::size_t together = 8;
     const std::size_t n = levels.judged();
+    float *const scales = scratch, *const diagonal = scratch + stride;
+    for (std::size_t q = 0; q < n; ++q) diagonal[q] = gram[q * stride + q];
+    std::fill(scales + n, scales + stride, 0.0f);
     bool any = false;
     for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
         const std::size_t lower = levels.starts[level + 1], start = lower / together * together;
@@ -26,7 +29,7 @@ __attribute__((always_inline)) inline bool pairs_in_gram(const Levels& levels, c
             const float* const kp = gram + p * stride;
             const float own = kp[p];
             std::fill(scales + start, scales + lower, 0.0f);
-            for (std::size_t q = lower; q < n; ++q) scales[q] = rule.scale(own + gram[q * stride + q] - 2 * kp[q]);
+            for (std::size_t q = lower; q < n; ++q) scales[q] = rule.scale(own + diagonal[q] - 2 * kp[q]);
             const std::size_t next = (p + 1) / together * together;  // scores before are not used again
             Float4 moved = {}, score = s[p] - Float4{};              // moved: how often x_p was added for this p
             for (std::size_t first = start; first < n; first += together) {

@@ -16,22 +16,54 @@ struct Rate {
 
 enum class SlamWeights { ndcg, ap };
 
+// Sums of 1/log2(1 + rank) over the first ranks.
+class Discounts {
+public:
+    double sum(std::size_t n) {
+        while (sums_.size() <= n) sums_.push_back(sums_.back() + 1 / std::log2(1.0 + static_cast<double>(sums_.size())));
+        return sums_[n];
+    }
+
+private:
+    std::vector<double> sums_ = {0.0};
+};
+
 class SlamStep {
 public:
+    // What does not depend on scores: grades, and what a place in each weighs before its discount.
+    struct Query {
+        Levels levels;
+        std::vector<double> gains;  // by level: (2^grade - 1) / Z of eq. 11 and 24; 1 / relevant documents for AP
+        Discounts discounts;
+    };
+
     SlamStep(SlamWeights weights, std::size_t cutoff, double margin, Rate rate)
         : weights_(weights), cutoff_(cutoff), margin_(margin), rate_(rate) {}
 
-    using Query = Levels;
-
-    void prepare(const float*, const double* y, std::size_t m, std::size_t, Query& levels) const {
-        levels.gather(y, m, weights_ == SlamWeights::ap);
+    void prepare(const float*, const double* y, std::size_t m, std::size_t, Query& query) const {
+        query.levels.gather(y, m, weights_ == SlamWeights::ap);
+        const Levels& levels = query.levels;
+        query.gains.assign(levels.count(), 0.0);
+        if (levels.count() < 2) return;
+        if (weights_ == SlamWeights::ap) {
+            query.gains[0] = 1 / static_cast<double>(levels.starts[1]);
+            return;
+        }
+        double ideal = 0;
+        for (std::size_t level = 0; level < levels.count(); ++level) {
+            const std::size_t first = levels.starts[level], end = std::min(levels.starts[level + 1], cutoff_);
+            if (first >= end) break;
+            // (2^grade - 1) / 2^top: only ratios count, and no grade overflows
+            query.gains[level] = std::exp2(levels.grades[level] - levels.grades[0]) - std::exp2(-levels.grades[0]);
+            ideal += query.gains[level] * (query.discounts.sum(end) - query.discounts.sum(first));
+        }
+        for (double& gain : query.gains) gain /= ideal;
     }
 
-    bool operator()(const float* x, const Query& levels, std::size_t m, const float* s, LinearState& state) {
-        levels_ = &levels;
-        if (levels.count() < 2 || !has_mistake(s)) return false;
+    bool operator()(const float* x, Query& query, std::size_t m, const float* s, LinearState& state) {
+        if (query.levels.count() < 2 || !has_mistake(query.levels, s)) return false;
         step_.assign(m, 0.0);
-        if (!subgradient(s, rate_.at(state.queries))) return false;
+        if (!subgradient(query, s, rate_.at(state.queries))) return false;
         add_rows(x, m, state.d, step_.data(), state.w);
         return true;
     }
@@ -41,43 +73,51 @@ private:
     std::size_t cutoff_;
     double margin_;
     Rate rate_;
-    const Levels* levels_ = nullptr;
     std::vector<float> best_below_;         // highest score among lower grades, by level
     std::vector<std::uint32_t> its_owner_;  // whose it is: the lowest row where several have it
-    std::vector<double> step_, discount_sums_;
+    std::vector<double> step_;
 
     // A mistake: some document scores no more than one of a lower grade. Fills best_below_ too.
-    bool has_mistake(const float* s) {
-        const std::size_t n = levels_->count();
+    bool has_mistake(const Levels& levels, const float* s) {
+        const std::size_t n = levels.count();
         best_below_.resize(n), its_owner_.resize(n);
         float best = -std::numeric_limits<float>::infinity();
         std::uint32_t owner = 0;
         bool mistake = false;
         for (std::size_t level = n; level-- > 0;) {
             best_below_[level] = best, its_owner_[level] = owner;
-            const bool lowest = level + 1 == n;
-            for (std::size_t k = levels_->starts[level]; k < levels_->starts[level + 1]; ++k) {
-                const std::uint32_t i = levels_->documents[k];
-                mistake |= !lowest && s[i] <= best_below_[level];
-                if (s[i] > best || (s[i] == best && i < owner)) best = s[i], owner = i;
+            float lowest = std::numeric_limits<float>::infinity(), highest = -lowest;
+            for (std::size_t k = levels.starts[level]; k < levels.starts[level + 1]; ++k) {
+                const float score = s[levels.documents[k]];
+                lowest = std::min(lowest, score), highest = std::max(highest, score);
             }
+            if (highest >= best) {  // rows of a grade are in order: the first that has it
+                std::size_t k = levels.starts[level];
+                while (s[levels.documents[k]] != highest && k + 1 < levels.starts[level + 1]) ++k;
+                owner = highest > best ? levels.documents[k] : std::min(owner, levels.documents[k]);
+                best = highest;
+            }
+            mistake |= level + 1 < n && lowest <= best_below_[level];
         }
         return mistake;
     }
 
     // step_ = -rate * subgradient of sum_i v_i max(0, margin + best_below - s_i).
-    bool subgradient(const float* s, double rate) {
-        const double scale = 1 / normaliser();
+    bool subgradient(Query& query, const float* s, double rate) {
+        const Levels& levels = query.levels;
         bool any = false;
-        for (std::size_t level = 0; level + 1 < levels_->count(); ++level) {
-            const std::size_t first = levels_->starts[level], end = levels_->starts[level + 1];
-            if (weights_ == SlamWeights::ndcg && first >= cutoff_) break;
-            const double gain = weights_ == SlamWeights::ndcg ? scaled_gain(level) : 1;
+        for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
+            const std::size_t first = levels.starts[level], end = levels.starts[level + 1];
+            if (query.gains[level] == 0) continue;
             for (std::size_t k = first; k < end; ++k) {
-                const std::uint32_t i = levels_->documents[k];
+                const std::uint32_t i = levels.documents[k];
                 if (!(margin_ + best_below_[level] - s[i] > 0)) continue;
-                const double v = gain * scale * (weights_ == SlamWeights::ndcg ? discount(first + place(s, i, first, end)) : 1);
-                if (v == 0) continue;
+                double v = query.gains[level];
+                if (weights_ == SlamWeights::ndcg) {
+                    const std::size_t rank = first + place(levels, s, i, first, end);
+                    if (rank >= cutoff_) continue;
+                    v *= query.discounts.sum(rank + 1) - query.discounts.sum(rank);
+                }
                 step_[i] += rate * v;
                 step_[its_owner_[level]] -= rate * v;
                 any = true;
@@ -87,41 +127,13 @@ private:
     }
 
     // Place inside a grade by score, highest first, earlier rows first.
-    std::size_t place(const float* s, std::uint32_t i, std::size_t first, std::size_t end) const {
+    static std::size_t place(const Levels& levels, const float* s, std::uint32_t i, std::size_t first, std::size_t end) {
         std::size_t before = 0;
         for (std::size_t k = first; k < end; ++k) {
-            const std::uint32_t j = levels_->documents[k];
-            before += s[j] > s[i] || (s[j] == s[i] && j < i);
+            const std::uint32_t j = levels.documents[k];
+            before += (s[j] > s[i]) | ((s[j] == s[i]) & (j < i));
         }
         return before;
-    }
-
-    double discount(std::size_t rank) {
-        return rank < cutoff_ ? discount_sum(rank + 1) - discount_sum(rank) : 0;
-    }
-
-    double discount_sum(std::size_t n) {  // of the first n ranks
-        if (discount_sums_.empty()) discount_sums_.push_back(0);
-        while (discount_sums_.size() <= n) {
-            discount_sums_.push_back(discount_sums_.back() + 1 / std::log2(1.0 + static_cast<double>(discount_sums_.size())));
-        }
-        return discount_sums_[n];
-    }
-
-    // (2^grade - 1) / 2^top: only ratios count, and no grade overflows.
-    double scaled_gain(std::size_t level) const {
-        return std::exp2(levels_->grades[level] - levels_->grades[0]) - std::exp2(-levels_->grades[0]);
-    }
-
-    // Z of eq. 11 and 24; the number of relevant documents for AP.
-    double normaliser() {
-        if (weights_ == SlamWeights::ap) return static_cast<double>(levels_->starts[1]);
-        double ideal = 0;
-        for (std::size_t level = 0; level < levels_->count(); ++level) {
-            const std::size_t first = std::min(levels_->starts[level], cutoff_), end = std::min(levels_->starts[level + 1], cutoff_);
-            ideal += scaled_gain(level) * (discount_sum(end) - discount_sum(first));
-        }
-        return ideal;
     }
 };
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.learners.registry import NAMES
+from rankloop.learners.registry import ONLINE_NAMES
 
 GRADES = {
     "five": [0, 0, 0, 1, 2, 3, 4],
@@ -18,11 +18,12 @@ GRADES = {
 SHAPES = {
     "short": (range(6), 7, 60),  # empty queries and single documents among them
     "forty": ([40], 30, 6),  # pairs in Gram space: 32 <= m <= 4 d
+    "many": ([0, 1, 12, 40], 20, 200),  # enough for a second thread that prepares queries
     "long": ([33, 70, 100], 6, 4),  # m > 1.6 d: SOLAR-II in feature space
     "wide": ([12], 40, 8),  # more features than documents
 }
 
-LINEAR = [name for name in NAMES if name not in ("mapped", "mix", "auto")]
+LINEAR = [name for name in ONLINE_NAMES if name not in ("mapped", "mix", "auto")]
 
 
 def stream(shape="short", grades="five", *, seed=0, whole=False, unjudged=0.1, ties=False):

@@ -49,6 +49,16 @@ def test_learn_is_partial_fit_is_fit(name, shape):
     assert np.array_equal(by_id.predict(data), whole.predict(data))
 
 
+@pytest.mark.parametrize("name", ["solar-i", "pairwise"])
+def test_preparing_queries_on_a_second_thread_changes_nothing(name):
+    data = stream("many", seed=1)
+    looped = make_learner(name)
+    for query in data:
+        looped.learn(query.X, query.y)
+    for _ in range(20):
+        same(make_learner(name).partial_fit(data), looped)
+
+
 @pytest.mark.parametrize(
     "name",
     EVERY,
