@@ -27,13 +27,15 @@ __attribute__((always_inline)) inline float dot(const float* a, const float* b, 
     return sums[0] + rest;
 }
 
-// scores[i] = x_i . w. Memory is the limit: rows are asked for well before they are used, also those
-// of the next query. (Asking beyond the end does no harm.)
-RANKLOOP_CLONES inline void score_rows(const float* x, std::size_t m, std::size_t d, const float* w, float* scores) {
-    constexpr std::size_t line = 16, ahead = 4096;
+// scores[i] = x_i . w. Memory is the limit: what comes later, up to `end`, is asked for well before it
+// is used, also the rows of the next queries.
+RANKLOOP_CLONES inline void score_rows(const float* x, std::size_t m, std::size_t d, const float* end, const float* w, float* scores) {
+    constexpr std::ptrdiff_t line = 16, ahead = 4096;
     for (std::size_t i = 0; i < m; ++i) {
         const float* const row = x + i * d;
-        for (std::size_t j = 0; j < d; j += line) __builtin_prefetch(reinterpret_cast<const char*>(row) + sizeof(float) * (ahead + j));
+        if (end - row >= ahead + static_cast<std::ptrdiff_t>(d)) {
+            for (std::size_t j = 0; j < d; j += line) __builtin_prefetch(row + ahead + j);
+        }
         scores[i] = dot(row, w, d);
     }
 }

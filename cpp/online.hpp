@@ -60,11 +60,11 @@ void learn_queries(const Batch& batch, LinearState& state, float* scores, Step& 
         const float* const x = rows(q);
         own.resize(m);
         to_float(state.w, d, narrow.data());
-        score_rows(x, m, d, narrow.data(), own.data());
+        score_rows(x, m, d, rows(batch.queries), narrow.data(), own.data());
         if (scores) {
             if (state.sum && state.queries > 0) {  // the mean ranks; the last weights learn
                 for (std::size_t j = 0; j < d; ++j) narrow[j] = static_cast<float>(state.sum[j] / static_cast<double>(state.queries));
-                score_rows(x, m, d, narrow.data(), scores + first);
+                score_rows(x, m, d, x + m * d, narrow.data(), scores + first);
             } else {
                 std::copy(own.begin(), own.end(), scores + first);
             }
