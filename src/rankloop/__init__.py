@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from rankloop.exceptions import NotFittedError as NotFittedError
     from rankloop.exceptions import ParseError as ParseError
     from rankloop.exceptions import RankloopError as RankloopError
+    from rankloop.experiments.compare import compare_learners as compare_learners
     from rankloop.experiments.progressive import progressive as progressive
+    from rankloop.experiments.report import write_report as write_report
     from rankloop.learners.auto import Auto as Auto
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
@@ -109,7 +111,9 @@ _HOME = {
         "ParseError",
         "RankloopError",
     ),
+    "rankloop.experiments.compare": ("compare_learners",),
     "rankloop.experiments.progressive": ("progressive",),
+    "rankloop.experiments.report": ("write_report",),
     "rankloop.learners.auto": ("Auto",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import (
+    compare,
     compare_runs,
     convert,
     evaluate,
@@ -48,6 +49,7 @@ def rankloop(
 
 app.command("inspect")(inspect.inspect)
 app.command("stream")(stream.stream)
+app.command("compare")(compare.compare)
 app.command("train")(train.train)
 app.command("score")(score.score)
 app.command("learners")(learners.learners)
