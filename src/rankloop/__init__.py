@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rankloop.experiments.compare import compare_learners as compare_learners
     from rankloop.experiments.progressive import progressive as progressive
     from rankloop.experiments.report import write_report as write_report
+    from rankloop.experiments.tune import tune as tune
     from rankloop.learners.auto import Auto as Auto
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
@@ -114,6 +115,7 @@ _HOME = {
     "rankloop.experiments.compare": ("compare_learners",),
     "rankloop.experiments.progressive": ("progressive",),
     "rankloop.experiments.report": ("write_report",),
+    "rankloop.experiments.tune": ("tune",),
     "rankloop.learners.auto": ("Auto",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),

@@ -17,6 +17,7 @@ from rankloop.cli import (
     simulate,
     stream,
     train,
+    tune,
 )
 
 app = typer.Typer(
@@ -50,6 +51,7 @@ def rankloop(
 app.command("inspect")(inspect.inspect)
 app.command("stream")(stream.stream)
 app.command("compare")(compare.compare)
+app.command("tune")(tune.tune)
 app.command("train")(train.train)
 app.command("score")(score.score)
 app.command("learners")(learners.learners)

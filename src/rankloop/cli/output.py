@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rankloop.experiments.compare import Progress as CellProgress
+    from rankloop.experiments.tune import Trial
     from rankloop.learners.batch.base import Round
 
 
@@ -117,6 +118,24 @@ def cells_progress() -> Iterator[Callable[[CellProgress], None]]:
             elif name in running:
                 running.remove(name)
             p.update(task, completed=cell.done, total=cell.total, description=", ".join(running))
+
+        yield show
+
+
+@contextmanager
+def trials_progress(total: int) -> Iterator[Callable[[Trial, Trial | None], None]]:
+    """Show how many trials of a search are done, and the best so far, on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
+        task = p.add_task("", total=total)
+
+        def show(trial: Trial, best: Trial | None) -> None:
+            told = "" if best is None else f"best {best.value:.4f} {best.setting}"
+            p.update(task, completed=trial.number, description=told)
 
         yield show
 
