@@ -63,6 +63,4 @@ class Tiny(BatchRanker):
 
     def explain(self):
         order = np.argsort(-np.abs(self.weights_), kind="stable")
-        return [
-            {"feature": self.feature_name(i), "weight": float(self.weights_[i])} for i in order
-        ]
+        return [{"feature": self.feature_name(i), "weight": float(self.weights_[i])} for i in order]

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from rankloop.experiments.report import write_report as write_report
     from rankloop.experiments.tune import tune as tune
     from rankloop.learners.auto import Auto as Auto
+    from rankloop.learners.batch.scaled import Scaled as Scaled
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
     from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
@@ -117,6 +118,7 @@ _HOME = {
     "rankloop.experiments.report": ("write_report",),
     "rankloop.experiments.tune": ("tune",),
     "rankloop.learners.auto": ("Auto",),
+    "rankloop.learners.batch.scaled": ("Scaled",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),

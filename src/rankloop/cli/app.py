@@ -11,6 +11,7 @@ from rankloop.cli import (
     compare_runs,
     convert,
     evaluate,
+    explain,
     inspect,
     learners,
     score,
@@ -54,6 +55,7 @@ app.command("compare")(compare.compare)
 app.command("tune")(tune.tune)
 app.command("train")(train.train)
 app.command("score")(score.score)
+app.command("explain")(explain.explain)
 app.command("learners")(learners.learners)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare-runs")(compare_runs.compare_runs)

@@ -30,6 +30,7 @@ _HOME = {
     "mapped": "maps.Mapped",
     "mix": "mix.Mix",
     "auto": "auto.Auto",
+    "scaled": "batch.scaled.Scaled",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
