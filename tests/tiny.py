@@ -1,4 +1,4 @@
-"""A batch ranker small enough to see through: gradient steps on a linear loss, shrunk each round."""
+"""A batch ranker small enough to see through: the same step each round, old ones shrunk."""
 
 from __future__ import annotations
 

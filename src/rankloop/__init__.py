@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from rankloop.metrics.measures import Success as Success
     from rankloop.metrics.measures import nDCG as nDCG
     from rankloop.metrics.ranking import rank_order as rank_order
+    from rankloop.metrics.scorer import scorer as scorer
 
 _HOME = {
     "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
@@ -153,6 +154,7 @@ _HOME = {
         "nDCG",
     ),
     "rankloop.metrics.ranking": ("rank_order",),
+    "rankloop.metrics.scorer": ("scorer",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted(_MODULE_OF)

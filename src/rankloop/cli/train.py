@@ -47,10 +47,10 @@ def train(
     from rankloop.metrics.evaluation import evaluate
 
     options = o.letor_options(skip_bad_rows, n_features)
-    model = (
-        new_learner(*read_learner(learner), metric[0], scale) if resume is None else load(resume)
-    )
-    if resume is not None:
+    if resume is None:
+        model = new_learner(*read_learner(learner), metric[0], scale)
+    else:
+        model = load(resume)
         options["n_features"] = n_features or model.n_features_in_
     queries = read(*data, format=format, **options)
     judged = None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from rankloop.data.scaling import scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
 from rankloop.learners.base import as_dataset
-from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.batch.base import BatchRanker, check_weights
 from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
@@ -85,6 +87,12 @@ class Scaled(BatchRanker):
             ranker._check(data)
         elif isinstance(ranker, OnlineRanker):
             ranker._check(data.y)
+            for weights in (data.doc_weights, data.query_weights):
+                if weights is not None and np.ptp(weights) > 0:
+                    raise DataError(
+                        f"a {type(ranker).__name__} learns online and knows no weights; leave them "
+                        "out, or scale for a batch ranker"
+                    )
 
     def fit(
         self,
@@ -100,6 +108,7 @@ class Scaled(BatchRanker):
     ) -> Self:
         """Fit the scaler, then the ranker on scaled data; see :meth:`BatchRanker.fit`."""
         data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        check_weights(data)
         self._check(data)
         goes_on = self.warm_start and self.is_learnt
         if goes_on:
