@@ -115,7 +115,7 @@ class TestContenders:
 
     def test_rankers_by_name(self):
         given = {"a": rl.Slam(), "b": rl.Slam(rate=3.0)}
-        assert [len(c.settings) for c in make_contenders(given, nDCG)] == [6, 1]
+        assert [len(c.settings) for c in make_contenders(given, nDCG)] == [5, 1]
 
     def test_no_search(self):
         assert make_contenders(["slam"], nDCG, search=False)[0].settings == ({},)

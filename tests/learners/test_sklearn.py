@@ -212,7 +212,7 @@ class TestScorer:
             expected = rankloop.scorer("AP")(model, X[test], y[test], qid=qid[test])
             assert done["test_ap"][i] == expected
 
-    @pytest.mark.parametrize("name", ["slam", "auto"])
+    @pytest.mark.parametrize("name", ["slam", "auto", "newton"])
     def test_searches_over_pipelines(self, mixed, name):
         X, y, qid = mixed
         pipeline = make_pipeline(StandardScaler(), make_learner(name))

@@ -51,7 +51,7 @@ def make_contenders(
 
     >>> from rankloop.metrics.measures import nDCG
     >>> [len(c.settings) for c in make_contenders(["slam", "slam:rate=1", "auto"], nDCG @ 10)]
-    [6, 1, 1]
+    [5, 1, 1]
     """
     if isinstance(learners, Mapping):
         given = {name: (learner, changed(learner)) for name, learner in learners.items()}

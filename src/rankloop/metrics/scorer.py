@@ -101,6 +101,6 @@ def scorer(
 
 def _takes_qid(estimator: Any) -> bool:
     """Whether `predict` takes query ids; a pipeline's is its last step's."""
-    while hasattr(estimator, "steps"):
+    while isinstance(getattr(estimator, "steps", None), list):  # not Newton's number of them
         estimator = estimator.steps[-1][1]
     return "qid" in inspect.signature(estimator.predict).parameters

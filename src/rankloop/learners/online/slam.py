@@ -60,7 +60,7 @@ class Slam(LinearRanker):
     eq. 9-11, 16, 24.
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(1e-4, 10, 6, log=True)}
+    search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(1e-3, 10, 5, log=True)}
 
     def __init__(
         self,
