@@ -106,7 +106,7 @@ def cells_progress() -> Iterator[Callable[[CellProgress], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(stderr=True)
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     running: list[str] = []
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
         task = p.add_task("", total=None)
@@ -129,7 +129,7 @@ def trials_progress(total: int) -> Iterator[Callable[[Trial, Trial | None], None
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(stderr=True)
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
         task = p.add_task("", total=total)
 

@@ -129,7 +129,6 @@ class BatchRanker(Ranker):
         check_whole("patience", 1 if self.patience is None else self.patience)
         metric = parse(self.metric)
         data = as_dataset(X, y, qid, group, sample_weight, query_weight)
-        check_weights(data)
         self._check(data)
         if not (self.warm_start and self.is_learnt):
             self._reset(data.n_features)
@@ -200,13 +199,6 @@ def teaching(data: QueryDataset) -> QueryDataset:
     np.minimum.at(lowest, query[keep], data.y[keep])
     keep &= (highest > lowest)[query]
     return data if keep.all() else data.keep(keep)
-
-
-def check_weights(data: QueryDataset) -> None:
-    """Raise where weights leave nothing to learn from."""
-    for kind, weights in (("document", data.doc_weights), ("query", data.query_weights)):
-        if weights is not None and len(weights) and not weights.any():
-            raise DataError(f"every {kind} weight is zero: give at least one above it")
 
 
 def refuse_document_weights(ranker: BatchRanker, data: QueryDataset) -> None:

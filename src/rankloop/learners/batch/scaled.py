@@ -10,7 +10,7 @@ import numpy as np
 from rankloop.data.scaling import scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
 from rankloop.learners.base import as_dataset
-from rankloop.learners.batch.base import BatchRanker, check_weights
+from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Ranker, Rows
     from rankloop.learners.batch.base import Round
+    from rankloop.metrics.measures import Measure
 
 
 class Scaled(BatchRanker):
@@ -33,6 +34,7 @@ class Scaled(BatchRanker):
     ----------
     ranker : any ranker; default: second-order XE_NDCG. An online one has no rounds.
     scale : `standard`, `log` or another of :data:`rankloop.data.scaling.SCALERS`
+    metric : what a batch ranker is measured by after each round; None: its own
     warm_start : `fit` goes on from what was learnt, with the scaler it has
 
     Attributes
@@ -54,14 +56,20 @@ class Scaled(BatchRanker):
     'standard'
     """
 
+    metric: str | Measure | None  # type: ignore[assignment]
     ranker_: Ranker
     scaler_: dict[str, Any]
 
     def __init__(
-        self, ranker: Ranker | None = None, scale: str = "log", warm_start: bool = False
+        self,
+        ranker: Ranker | None = None,
+        scale: str = "log",
+        metric: str | Measure | None = None,
+        warm_start: bool = False,
     ) -> None:
         self.ranker = ranker
         self.scale = scale
+        self.metric = metric
         self.warm_start = warm_start
 
     def learnt(self) -> dict[str, Any]:
@@ -78,7 +86,10 @@ class Scaled(BatchRanker):
     def _fresh(self) -> Ranker:
         from rankloop.learners.online.newton import NewtonXENDCG
 
-        return NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
+        ranker = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
+        if self.metric is not None and isinstance(ranker, BatchRanker):
+            ranker.metric = self.metric
+        return ranker
 
     def _check(self, data: QueryDataset) -> None:
         scaler_from_name(self.scale)
@@ -108,7 +119,6 @@ class Scaled(BatchRanker):
     ) -> Self:
         """Fit the scaler, then the ranker on scaled data; see :meth:`BatchRanker.fit`."""
         data = as_dataset(X, y, qid, group, sample_weight, query_weight)
-        check_weights(data)
         self._check(data)
         goes_on = self.warm_start and self.is_learnt
         if goes_on:
