@@ -30,12 +30,9 @@ def compare(
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
-    search: Annotated[
-        bool,
-        typer.Option(
-            " /--no-search", help="Keep the parameters as they are, rather than choose them."
-        ),
-    ] = True,
+    no_search: Annotated[
+        bool, typer.Option("--no-search", help="Keep parameters as they are, do not choose.")
+    ] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Learners and folds at the same time.", min=1)
     ] = 1,
@@ -72,7 +69,7 @@ def compare(
             baseline=baseline,
             seed=seed,
             scale=scale,
-            search=search,
+            search=not no_search,
             jobs=jobs,
             resume=resume,
             on_progress=show,

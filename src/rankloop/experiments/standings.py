@@ -25,7 +25,7 @@ class Standing:
 
     fold_means : the mean over the queries of each fold
     values : one a query, fold after fold; NaN: left out
-    against : the baseline's difference from it, tested query by query and corrected over learners
+    against : its difference from the baseline, tested query by query and corrected over learners
         (Holm); None for the baseline itself, or where there are too few queries to test
     """
 

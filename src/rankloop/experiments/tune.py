@@ -12,8 +12,7 @@ import numpy as np
 
 from rankloop.data.splits import k_folds
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.experiments.contenders import open_space, prepared
-from rankloop.learners.batch.base import BatchRanker
+from rankloop.experiments.contenders import open_space
 from rankloop.learners.registry import learner_text, read_learner
 from rankloop.learners.search import Choice
 from rankloop.metrics.conventions import Convention, as_convention
@@ -90,7 +89,7 @@ def tune(
     trials : settings in all, those found in `storage` included
     timeout : seconds after which no new setting is tried
     storage : a file to keep trials in, and to go on from
-    seed : of folds, shuffles and search; also of batch rankers that leave it open
+    seed : of folds, shuffles and search
     scale : a scaler's name; it is fitted on each training part
     on_trial : called after each trial with it and the best so far
 
@@ -115,8 +114,6 @@ def tune(
     space = open_space(start, set(fixed))
     if not space:
         raise DataError(f"{learner} has nothing to search; see `rankloop learners` for what can be")
-    if isinstance(start, BatchRanker):
-        start = prepared(start, set(fixed), wanted, seed)
     optuna = _optuna()
     parts = [
         (train, test.shuffled(np.random.default_rng([seed, i, 2])))
