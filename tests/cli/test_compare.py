@@ -73,6 +73,7 @@ def test_markdown_report(ok, tiny, folder, tmp_path):
     assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
     assert "convention standard: gain 2^r - 1" in text
     assert "LETOR's own folds" in text
+    assert not re.search(r"(?<!\\)\*", text)  # a star is a star
     widths = {line.count("|") for line in text.split("## What was chosen")[0].splitlines()[4:8]}
     assert len(widths - {0}) == 1
 

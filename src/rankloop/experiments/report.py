@@ -60,7 +60,7 @@ def write_report(
 def _markdown(standings: Standings, path: Path, command: str | None) -> str:
     parts = [f"# {_title(standings)}", _picture_beside(standings, path)]
     for table in tables(standings):
-        parts += [f"## {table.title}", _markdown_table(table), table.note]
+        parts += [f"## {table.title}", _markdown_table(table), _escaped(table.note)]
     parts += ["## How it was made", f"```\n{command}\n```" if command else ""]
     parts.append("\n".join(f"- {line}" for line in _made(standings)))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -68,10 +68,14 @@ def _markdown(standings: Standings, path: Path, command: str | None) -> str:
 
 def _markdown_table(table: Table) -> str:
     def line(cells: list[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(map(_escaped, cells)) + " |"
 
     aligned = ["---:" if number else "---" for number in table.numbers]
     return "\n".join([line(table.columns), line(aligned), *map(line, table.rows)])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
 
 
 def _html(standings: Standings, _: Path, command: str | None) -> str:
@@ -144,6 +148,7 @@ def _made(standings: Standings) -> list[str]:
     rules = dict.fromkeys(row.convention for row in standings.rows)
     return [
         *(f"{key}: {value}" for key, value in standings.setting.items()),
+        "documents shuffled before they were measured",
         "± folds: standard deviation over folds; ± queries: standard error over queries",
         *(f"convention {rule}: {_meaning(rule)}" for rule in rules),
         f"rankloop {__version__}, NumPy {np.__version__}, Python {platform.python_version()} on "
