@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import numpy as np
 import pytest
+
+from rankloop.learners import registry
+
+from .tiny import Tiny
 
 hypothesis.settings.register_profile("rankloop", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("rankloop")
@@ -25,3 +31,17 @@ def data_dir() -> Path:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20260101)
+
+
+@pytest.fixture
+def tiny(monkeypatch) -> str:
+    """A batch ranker that is registered for one test: `tiny`, see tests/tiny.py."""
+    module = ModuleType("rankloop.learners.tiny")
+    module.Tiny = Tiny
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(registry._HOME, "tiny", "tiny.Tiny")
+    known = {**registry.CLASSES, "Tiny": "tiny.Tiny"}
+    monkeypatch.setattr(registry, "CLASSES", known)
+    monkeypatch.setattr("rankloop.learners.saving.CLASSES", known)
+    monkeypatch.setattr(registry, "NAMES", (*registry.NAMES, "tiny"))
+    return "tiny"

@@ -49,8 +49,12 @@ if TYPE_CHECKING:
     from rankloop.exceptions import NotFittedError as NotFittedError
     from rankloop.exceptions import ParseError as ParseError
     from rankloop.exceptions import RankloopError as RankloopError
+    from rankloop.experiments.compare import compare_learners as compare_learners
     from rankloop.experiments.progressive import progressive as progressive
+    from rankloop.experiments.report import write_report as write_report
+    from rankloop.experiments.tune import tune as tune
     from rankloop.learners.auto import Auto as Auto
+    from rankloop.learners.batch.scaled import Scaled as Scaled
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
     from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
@@ -86,6 +90,7 @@ if TYPE_CHECKING:
     from rankloop.metrics.measures import Success as Success
     from rankloop.metrics.measures import nDCG as nDCG
     from rankloop.metrics.ranking import rank_order as rank_order
+    from rankloop.metrics.scorer import scorer as scorer
 
 _HOME = {
     "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
@@ -109,8 +114,12 @@ _HOME = {
         "ParseError",
         "RankloopError",
     ),
+    "rankloop.experiments.compare": ("compare_learners",),
     "rankloop.experiments.progressive": ("progressive",),
+    "rankloop.experiments.report": ("write_report",),
+    "rankloop.experiments.tune": ("tune",),
     "rankloop.learners.auto": ("Auto",),
+    "rankloop.learners.batch.scaled": ("Scaled",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),
@@ -145,6 +154,7 @@ _HOME = {
         "nDCG",
     ),
     "rankloop.metrics.ranking": ("rank_order",),
+    "rankloop.metrics.scorer": ("scorer",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted(_MODULE_OF)

@@ -6,7 +6,16 @@ from importlib.metadata import version
 
 import pytest
 
-COMMANDS = ["inspect", "evaluate", "compare-runs", "convert", "simulate"]
+COMMANDS = [
+    "inspect",
+    "compare",
+    "tune",
+    "explain",
+    "evaluate",
+    "compare-runs",
+    "convert",
+    "simulate",
+]
 RANKLOOP = [sys.executable, "-c", "from rankloop.cli import main; main()"]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -16,9 +18,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import rankloop
 from rankloop import QueryKFold
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES, make_learner
+from rankloop.learners.registry import NAMES, ONLINE_NAMES, learner_class, make_learner
 
-from .streams import LINEAR
+from ..tiny import Tiny
 
 EXPECTED = {
     "check_estimators_unfitted": "raises our NotFittedError: scikit-learn's cannot be imported",
@@ -30,10 +32,20 @@ EXPECTED = {
 BY_QUERY = {
     "check_methods_subset_invariance": "scores are relative to the other documents of the query",
 }
+_WEIGHTS = "a scaler takes no notice of weights, and an online ranker refuses them"
+ONE_BY_ONE = {
+    "scaled": {
+        "check_all_zero_sample_weights_error": "a weight of 0 teaches nothing, which is no error",
+        "check_sample_weight_equivalence_on_dense_data": _WEIGHTS,
+        "check_sample_weight_equivalence_on_sparse_data": _WEIGHTS,
+        "check_sample_weights_not_overwritten": _WEIGHTS,
+    },
+}
 
 
 def expected_failures(name):
-    return EXPECTED if name in LINEAR else {**EXPECTED, **BY_QUERY}
+    by_query = {} if learner_class(name).scores_rows_alone else BY_QUERY
+    return {**EXPECTED, **by_query, **ONE_BY_ONE.get(name, {})}
 
 
 def own_checks():
@@ -69,7 +81,8 @@ def agreement(estimator, X, y):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_clones(name, data):
-    learner = make_learner(name).set_params(passes=2, random_state=1).fit(data)
+    other = {"passes": 2, "random_state": 1} if name in ONLINE_NAMES else {"metric": "AP"}
+    learner = make_learner(name).set_params(**other).fit(data)
     twin = clone(learner)
     assert twin.get_params() == learner.get_params()
     assert not twin.is_learnt
@@ -150,3 +163,126 @@ def test_requests_survive_clones():
     with sklearn.config_context(enable_metadata_routing=True):
         learner = clone(rankloop.Slam().set_fit_request(qid="queries"))
         assert learner.get_metadata_routing().fit.requests["qid"] == "queries"
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Rows of queries in any order."""
+    data = separable(30, np.random.default_rng(1), n_documents=8, n_grades=3).data
+    rows = np.random.default_rng(2).permutation(data.n_documents)
+    X = data.X + np.random.default_rng(3).normal(size=data.X.shape)
+    return X[rows], data.y[rows], data.qid[rows]
+
+
+class TestScorer:
+    """A ranking measure as scoring=, with query ids routed to it."""
+
+    @pytest.fixture(autouse=True)
+    def routing(self):
+        with sklearn.config_context(enable_metadata_routing=True):
+            yield
+
+    def test_it_is_evaluate(self, mixed):
+        X, y, qid = mixed
+        learner = rankloop.SolarII().fit(X, y, qid=qid)
+        data = rankloop.QueryDataset.from_arrays(X, y, qid=qid)
+        for measure, convention in (("AP", "standard"), ("nDCG@3", "letor3")):
+            expected = rankloop.evaluate(data, learner.predict(data), measure, convention)[measure]
+            found = rankloop.scorer(measure, convention=convention)(learner, X, y, qid=qid)
+            assert found == pytest.approx(expected)
+
+    def test_ties_do_not_know_the_order_of_rows(self):
+        y = np.tile([1.0, 0.0, 0.0, 0.0], 200)
+        learner = rankloop.Slam().fit(np.ones((800, 1)), y, group=[4] * 200)
+        score = rankloop.scorer("P@1")(learner, np.ones((800, 1)), y, qid=np.repeat(range(200), 4))
+        assert 0.15 < score < 0.35
+
+    @pytest.mark.parametrize("name", ["slam", "auto"])
+    def test_cross_validate(self, mixed, name):
+        X, y, qid = mixed
+        done = cross_validate(
+            make_learner(name),
+            X,
+            y,
+            params={"qid": qid, "groups": qid},
+            cv=QueryKFold(3),
+            scoring={"ndcg": rankloop.scorer("nDCG@5"), "ap": rankloop.scorer("AP")},
+        )
+        for i, (train, test) in enumerate(QueryKFold(3).split(X, y, qid)):
+            model = make_learner(name).fit(X[train], y[train], qid=qid[train])
+            expected = rankloop.scorer("AP")(model, X[test], y[test], qid=qid[test])
+            assert done["test_ap"][i] == expected
+
+    @pytest.mark.parametrize("name", ["slam", "auto", "newton"])
+    def test_searches_over_pipelines(self, mixed, name):
+        X, y, qid = mixed
+        pipeline = make_pipeline(StandardScaler(), make_learner(name))
+        grid = {f"{pipeline.steps[-1][0]}__passes": [1, 2]}
+        scoring = rankloop.scorer("nDCG@5")
+        search = GridSearchCV(pipeline, grid, cv=QueryKFold(3), scoring=scoring)
+        search.fit(X, y, qid=qid, groups=qid)
+        assert search.best_score_ > 0.6
+        assert search.score(X, y, qid=qid) == scoring(search.best_estimator_, X, y, qid=qid)
+
+    def test_other_estimators(self, mixed):
+        X, y, qid = mixed
+        done = cross_validate(
+            make_pipeline(StandardScaler(), Ridge()),
+            X,
+            y,
+            params={"qid": qid, "groups": qid},
+            cv=QueryKFold(3),
+            scoring=rankloop.scorer(),
+        )
+        assert done["test_score"].min() > 0.5
+
+    def test_under_another_name(self, mixed):
+        X, y, qid = mixed
+        done = cross_validate(
+            rankloop.Slam().set_fit_request(qid="queries"),
+            X,
+            y,
+            params={"queries": qid, "groups": qid},
+            cv=QueryKFold(3),
+            scoring=rankloop.scorer().set_score_request(qid="queries"),
+        )
+        assert len(done["test_score"]) == 3
+
+    def test_without_query_ids(self, mixed):
+        X, y, qid = mixed
+        learner = rankloop.Slam().fit(X, y, qid=qid)
+        with pytest.raises(rankloop.DataError, match="enable_metadata_routing=True"):
+            rankloop.scorer()(learner, X, y)
+
+    def test_several_processes_may_use_it(self):
+        again = pickle.loads(pickle.dumps(rankloop.scorer("AP", convention="letor3")))
+        assert repr(again) == "Scorer('AP', convention='letor3')"
+
+    def test_weights_are_routed_to_batch_rankers(self, mixed):
+        X, y, qid = mixed
+        weights = np.random.default_rng(0).integers(1, 3, len(y)).astype(float)
+        spy = WeightSpy().set_fit_request(sample_weight=True)
+        search = GridSearchCV(spy, {"shrink": [0.5]}, cv=QueryKFold(3), scoring=rankloop.scorer())
+        WeightSpy.told.clear()
+        search.fit(X, y, qid=qid, groups=qid, sample_weight=weights)
+        folds = [weights[train] for train, _ in QueryKFold(3).split(X, y, qid)]
+        assert all(map(np.array_equal, WeightSpy.told, [*folds, weights]))
+
+    def test_weights_are_not_routed_unasked(self):
+        assert Tiny().get_metadata_routing().fit.requests == {
+            "qid": True,
+            "group": None,
+            "sample_weight": None,
+            "query_weight": None,
+        }
+        assert rankloop.Slam().get_metadata_routing().fit.requests == {"qid": True, "group": None}
+
+
+class WeightSpy(Tiny):
+    """Keeps the weights it is given."""
+
+    told: list[np.ndarray] = []  # noqa: RUF012
+
+    def fit(self, X, y=None, *, qid=None, group=None, sample_weight=None):
+        self.told.append(sample_weight)
+        return super().fit(X, y, qid=qid, group=group, sample_weight=sample_weight)

@@ -7,15 +7,18 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import (
+    compare,
     compare_runs,
     convert,
     evaluate,
+    explain,
     inspect,
     learners,
     score,
     simulate,
     stream,
     train,
+    tune,
 )
 
 app = typer.Typer(
@@ -48,8 +51,11 @@ def rankloop(
 
 app.command("inspect")(inspect.inspect)
 app.command("stream")(stream.stream)
+app.command("compare")(compare.compare)
+app.command("tune")(tune.tune)
 app.command("train")(train.train)
 app.command("score")(score.score)
+app.command("explain")(explain.explain)
 app.command("learners")(learners.learners)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare-runs")(compare_runs.compare_runs)

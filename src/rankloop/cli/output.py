@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rankloop.experiments.compare import Progress as CellProgress
+    from rankloop.experiments.tune import Trial
+    from rankloop.learners.batch.base import Round
 
 
 def print_json(value: Any) -> None:
@@ -92,3 +97,67 @@ def leaderboard(
             live.update(table(), refresh=live.console.is_terminal)
 
         yield show
+
+
+@contextmanager
+def cells_progress() -> Iterator[Callable[[CellProgress], None]]:
+    """Show how many cells of a comparison are done, and which run, on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    running: list[str] = []
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
+        task = p.add_task("", total=None)
+
+        def show(cell: CellProgress) -> None:
+            name = f"{cell.learner} on {cell.fold}"
+            if cell.state == "started":
+                running.append(name)
+            elif name in running:
+                running.remove(name)
+            p.update(task, completed=cell.done, total=cell.total, description=", ".join(running))
+
+        yield show
+
+
+@contextmanager
+def trials_progress(total: int) -> Iterator[Callable[[Trial, Trial | None], None]]:
+    """Show how many trials of a search are done, and the best so far, on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
+        task = p.add_task("", total=total)
+
+        def show(trial: Trial, best: Trial | None) -> None:
+            told = "" if best is None else f"best {best.value:.4f} {best.setting}"
+            p.update(task, completed=trial.number, description=told)
+
+        yield show
+
+
+@contextmanager
+def rounds_progress(metric: str) -> Iterator[Callable[[Round], None]]:
+    """Show the last round of training in one line, on a terminal."""
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
+
+        def show(done: Round) -> None:
+            valid = "" if done.valid is None else f"  {metric} {done.valid:.4f}"
+            text = f"round {done.number}  objective {done.objective:.6g}{valid}"
+            live.update(text + ("  best" if done.best and valid else ""))
+            if live.console.is_terminal:
+                live.refresh()
+
+        yield show
+
+
+def typed_command() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["rankloop", *sys.argv[1:]])

@@ -8,6 +8,9 @@ from typing import Any, Self
 
 from rankloop.exceptions import DataError
 
+_ROUTED = ("fit", "partial_fit", "predict")
+_METADATA = ("qid", "group", "sample_weight", "query_weight")
+
 
 class Estimator:
     """What scikit-learn expects of an estimator: `__init__` only stores its keyword parameters.
@@ -52,15 +55,17 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def get_metadata_routing(self) -> Any:
-        """Tell scikit-learn which arguments to route: `qid`, and `group` where it is asked for."""
+        """Tell scikit-learn what to route: `qid`; groups and weights where they are asked for."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = getattr(self, "_metadata_request", None)  # clone() copies this name
         if request is None:
             request = MetadataRequest(owner=self)
-            for method in ("fit", "partial_fit", "predict"):
-                getattr(request, method).add_request(param="qid", alias=True)
-                getattr(request, method).add_request(param="group", alias=None)
+            for method in filter(lambda name: hasattr(self, name), _ROUTED):
+                for name in inspect.signature(getattr(self, method)).parameters:
+                    if name in _METADATA:
+                        alias = True if name == "qid" else None
+                        getattr(request, method).add_request(param=name, alias=alias)
         return copy.deepcopy(request)
 
     def set_fit_request(self, **wanted: Any) -> Self:

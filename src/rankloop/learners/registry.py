@@ -30,6 +30,7 @@ _HOME = {
     "mapped": "maps.Mapped",
     "mix": "mix.Mix",
     "auto": "auto.Auto",
+    "scaled": "batch.scaled.Scaled",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
@@ -61,6 +62,16 @@ def make_learner(text: str) -> Ranker:
     >>> make_learner("solar-ii:gamma=1000,covariance=diagonal")
     SolarII(gamma=1000, covariance='diagonal')
     """
+    cls, params = read_learner(text)
+    return cls(**params)
+
+
+def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
+    """Read `name:parameter=value,...`: the class, and the parameters that are given.
+
+    >>> read_learner("solar-i:C=0.1")[1]
+    {'C': 0.1}
+    """
     name, _, rest = text.partition(":")
     cls = learner_class(name.strip())
     params: dict[str, Any] = {}
@@ -74,7 +85,17 @@ def make_learner(text: str) -> Ranker:
         if key.strip() in params:
             raise DataError(f"{key.strip()} stands twice in {text!r}")
         params[key.strip()] = _value(value.strip())
-    return cls(**params)
+    return cls, params
+
+
+def learner_text(name: str, params: Mapping[str, Any]) -> str:
+    """Write a learner as :func:`make_learner` reads it.
+
+    >>> learner_text("slam", {"measure": "AP", "rate": 0.1})
+    'slam:measure=AP,rate=0.1'
+    """
+    given = ",".join(f"{key}={value}" for key, value in params.items())
+    return f"{name}:{given}" if given else name
 
 
 def make_online_learner(text: str) -> OnlineRanker:

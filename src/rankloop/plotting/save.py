@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankloop.data.files import replaced_when_done
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,11 +22,8 @@ FORMATS = tuple(_DATES)
 """The formats that :func:`save_figure` writes, named by the file's suffix."""
 
 
-def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as PNG, SVG or PDF, as the suffix says; the same figure gives the same bytes.
-
-    An error leaves what was under `path` untouched.
-    """
+def check_figure_path(path: str | os.PathLike[str]) -> str:
+    """Return the format that the suffix names, or raise; best called before hours of work."""
     suffix = Path(path).suffix.lower().lstrip(".")
     if suffix not in FORMATS:
         found = f"the suffix '.{suffix}'" if suffix else "no suffix"
@@ -33,6 +31,17 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
             f"cannot save a figure as {os.fspath(path)}: found {found}, expected one of "
             + ", ".join(f".{name}" for name in FORMATS)
         )
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("matplotlib", "plot", "drawing a figure")
+    return suffix
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as PNG, SVG or PDF, as the suffix says; the same figure gives the same bytes.
+
+    An error leaves what was under `path` untouched.
+    """
+    suffix = check_figure_path(path)
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": "rankloop"}), replaced_when_done(path) as partial:

@@ -9,8 +9,11 @@ import numpy as np
 from rankloop import _core
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_whole
+from rankloop.learners.search import Choice, Search
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
@@ -43,6 +46,8 @@ class CommitteePerceptron(LinearRanker):
     Elsas, Carvalho and Carbonell, Fast learning of document ranking functions with the committee
     perceptron (2008).
     """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"size": Choice((5, 20, 100))}
 
     _arrays: ClassVar[tuple[str, ...]] = (
         "last_weights_",

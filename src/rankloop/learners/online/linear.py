@@ -65,6 +65,12 @@ class LinearRanker(OnlineRanker):
             return self.last_weights_.copy()
         return self.sum_ / self.queries_
 
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the weights, largest first; features are numbered from 1, as in LETOR files."""
+        weights = self.weights_
+        order = np.argsort(-np.abs(weights), kind="stable").tolist()
+        return [{"feature": str(i + 1), "weight": float(weights[i])} for i in order]
+
     def learnt(self) -> dict[str, Any]:
         """Return everything that was learnt, by attribute; nothing before the first query."""
         if not self.is_learnt:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_rate
+from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rankloop.learners.base import Grades
     from rankloop.learners.online.linear import Call
 
@@ -35,6 +38,8 @@ class OnlineListNet(LinearRanker):
     Cao et al., Learning to rank: from pairwise approach to listwise approach (2007); online in
     Chaudhuri and Tewari, section 8.
     """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(0.01, 100, 5, log=True)}
 
     def __init__(
         self,

@@ -10,8 +10,11 @@ from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number, check_whole
+from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
@@ -54,6 +57,8 @@ class NewtonXENDCG(LinearRanker):
     ----------
     Bruch, An alternative cross entropy loss for learning-to-rank (2021): Definition 1.
     """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"prior": Range(0.1, 1000, 5, log=True)}
 
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "precision_")
     precision_: NDArray[np.float64]

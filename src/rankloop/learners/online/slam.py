@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
 from rankloop.exceptions import MeasureError
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number, check_rate
+from rankloop.learners.search import Range, Search
 from rankloop.metrics.measures import AP, Measure, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rankloop.learners.base import Grades
     from rankloop.learners.online.linear import Call
 
@@ -56,6 +59,8 @@ class Slam(LinearRanker):
     Chaudhuri and Tewari, Perceptron-like algorithms for online learning to rank: Algorithm 2,
     eq. 9-11, 16, 24.
     """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(1e-3, 10, 5, log=True)}
 
     def __init__(
         self,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number
+from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rankloop.learners.base import Grades
     from rankloop.learners.online.linear import Call
 
@@ -36,6 +39,8 @@ class SolarI(LinearRanker):
     ----------
     Wang et al., SOLAR: scalable online learning algorithms for ranking (2015), eq. 4-6.
     """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1, 8, log=True)}
 
     def __init__(
         self,

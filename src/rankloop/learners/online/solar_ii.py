@@ -10,8 +10,11 @@ from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number
+from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
@@ -48,6 +51,8 @@ class SolarII(LinearRanker):
     ----------
     Wang et al., SOLAR: scalable online learning algorithms for ranking (2015), eq. 7-9.
     """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"gamma": Range(1, 1e6, 7, log=True)}
 
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "precision_", "h_")
     precision_: NDArray[np.float64]

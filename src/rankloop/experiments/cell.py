@@ -1,0 +1,154 @@
+"""One learner on one fold: choose on validation data, then measure on test data."""
+
+from __future__ import annotations
+
+import copy
+import math
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.learners.batch.base import BatchRanker
+from rankloop.metrics.evaluation import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.experiments.contenders import Contender
+    from rankloop.experiments.fold_source import Parts
+    from rankloop.learners.base import Ranker
+    from rankloop.metrics.conventions import Convention
+    from rankloop.metrics.measures import Measure
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measure of the test part; `values` has one number a query, None: left out."""
+
+    metric: str
+    convention: str
+    mean: float | None
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one learner reached on one fold.
+
+    chosen : the setting that was best on validation data, and `valid`, what it reached there
+    tried : every setting with what it reached
+    seconds : of fitting all settings; fit_seconds : of the chosen one
+    model_bytes : size of the saved model
+    rounds : that the chosen model kept; None for online learners
+    """
+
+    learner: str
+    fold: str
+    chosen: dict[str, Any]
+    valid: float | None
+    tried: tuple[tuple[dict[str, Any], float | None], ...]
+    seconds: float
+    fit_seconds: float
+    model_bytes: int
+    rounds: int | None
+    measured: tuple[Measured, ...]
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Cell:
+        """Make the cell that JSON told of."""
+        measured = tuple(Measured(**{**m, "values": tuple(m["values"])}) for m in told["measured"])
+        tried = tuple((setting, value) for setting, value in told["tried"])
+        return cls(**{**told, "measured": measured, "tried": tried})
+
+
+def run_cell(
+    contender: Contender,
+    fold: str,
+    parts: Parts,
+    measures: Sequence[Measure],
+    conventions: Sequence[Convention],
+    seed: Sequence[int],
+) -> Cell:
+    """Fit every setting, choose by the first measure and convention, measure the chosen one.
+
+    The test part is not looked at before the choice. Documents are shuffled before they are
+    measured, so that ties do not know the file's order; all learners see the same order.
+    """
+    train, valid, test = parts
+    watched = valid.shuffled(np.random.default_rng([*seed, 1]))
+    best: tuple[float, float, dict[str, Any], Ranker] | None = None
+    tried, total = [], 0.0
+    for setting, model, seconds in _fitted(contender, train, valid):
+        result = evaluate(watched, model.predict(watched), measures[0], conventions[0]).results[0]
+        reached = -math.inf if math.isnan(result.mean) else result.mean
+        tried.append((setting, _known(result.mean)))
+        total += seconds
+        if best is None or reached > best[0]:
+            best = reached, seconds, setting, model
+    if best is None:
+        raise DataError(f"{contender.name} has an empty grid: its search space has no values")
+    reached, fit_seconds, chosen, model = best
+    judged = test.shuffled(np.random.default_rng([*seed, 2]))
+    scores = model.predict(judged)
+    return Cell(
+        contender.name,
+        fold,
+        chosen,
+        _known(reached),
+        tuple(tried),
+        total,
+        fit_seconds,
+        _saved_size(model),
+        model.rounds_ if isinstance(model, BatchRanker) else None,
+        tuple(
+            Measured(
+                str(result.measure),
+                rule.name,
+                _known(result.mean),
+                tuple(map(_known, result.values.tolist())),
+            )
+            for rule in conventions
+            for result in evaluate(judged, scores, measures, rule)
+        ),
+    )
+
+
+def check_measurable(
+    data: QueryDataset, measures: Sequence[Measure], conventions: Sequence[Convention]
+) -> None:
+    """Raise where a measure cannot be taken of such data, before hours of training."""
+    for rule in conventions:
+        evaluate(data, np.zeros(data.n_documents), measures, rule)
+
+
+def _fitted(
+    contender: Contender, train: QueryDataset, valid: QueryDataset
+) -> Iterator[tuple[dict[str, Any], Ranker, float]]:
+    """Give every setting with its model and the seconds it took."""
+    learner = contender.learner
+    if isinstance(learner, BatchRanker):
+        models: Iterator[Ranker] = learner.fit_path(train, contender.settings, valid=valid)
+    else:
+        fresh = (copy.deepcopy(learner).set_params(**s) for s in contender.settings)
+        models = (model.fit(train) for model in fresh)
+    for setting in contender.settings:
+        start = time.perf_counter()
+        model = next(models)
+        yield setting, model, time.perf_counter() - start
+
+
+def _saved_size(model: Ranker) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        model.save(path)
+        return path.stat().st_size
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,206 @@
+"""Learners side by side on the same folds, each with its parameters chosen on validation data."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from rankloop.exceptions import DataError, RankloopError
+from rankloop.experiments.cell import Cell, check_measurable, run_cell
+from rankloop.experiments.contenders import Contender, make_contenders
+from rankloop.experiments.fold_source import Split, find_splits
+from rankloop.experiments.standings import Standings, stand
+from rankloop.experiments.store import CellStore
+from rankloop.metrics.conventions import CONVENTIONS, Convention, as_convention
+from rankloop.metrics.measures import Measure, parse_all
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Ranker
+
+    PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has become of one cell, and how many of all are done."""
+
+    learner: str
+    fold: str
+    state: Literal["started", "done", "kept"]
+    done: int
+    total: int
+
+
+def compare_learners(
+    data: QueryDataset | PathLike | Sequence[PathLike],
+    learners: str | Iterable[str] | Mapping[str, Ranker],
+    measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
+    conventions: str | Convention | Sequence[str | Convention] = "standard",
+    *,
+    folds: int | str | None = None,
+    baseline: str | None = None,
+    seed: int = 0,
+    scale: str | None = None,
+    search: bool = True,
+    jobs: int = 1,
+    resume: PathLike | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Standings:
+    """Compare learners on the same folds.
+
+    On each fold every setting of a learner's grid is fitted on the training part and measured on
+    the validation part by the first measure and convention; the best (of equals, the first) is
+    measured on the test part. Batch rankers also stop early by the validation part. Documents are
+    shuffled before they are measured.
+
+    Parameters
+    ----------
+    data : a folder with LETOR folds, files, or a data set
+    learners : as `slam` or `solar-ii:gamma=1000`, or rankers by name; parameters that are given
+        are not searched
+    folds : `letor`, or a number of folds, at least 3; see
+        :func:`rankloop.experiments.fold_source.find_splits`
+    baseline : the learner that others are tested against; default: the first
+    seed : of folds, shuffles, tests, and of batch rankers that leave it open
+    scale : a scaler's name; it is fitted on each training part
+    search : whether to search; if not, learners keep the parameters they have
+    jobs : cells that run at the same time, in threads; the results are the same for any number,
+        but for the seconds
+    resume : a folder to keep finished cells in, and to take them from
+    on_progress : called as cells start and end
+    options : of :func:`rankloop.data.formats.read`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankloop.data.simulate import mslr_like
+    >>> data = mslr_like(40, np.random.default_rng(0), n_features=6, mean_length=10).data
+    >>> found = compare_learners(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
+    >>> [(row.learner, row.metric, len(row.fold_means)) for row in found.rows]
+    [('auto', 'nDCG@5', 3), ('auto', 'AP', 3), ('slam', 'nDCG@5', 3), ('slam', 'AP', 3)]
+    """
+    wanted = parse_all(measures)
+    if isinstance(conventions, str | Convention):
+        conventions = [conventions]
+    under = [as_convention(rule) for rule in conventions]
+    if not wanted or not under:
+        raise DataError("name at least one measure and one convention")
+    if jobs < 1:
+        raise DataError(f"jobs must be at least 1; found {jobs}")
+    contenders = make_contenders(learners, wanted[0], seed=seed, search=search)
+    names = [contender.name for contender in contenders]
+    if baseline is not None and baseline not in names:
+        raise DataError(f"the baseline {baseline!r} is not among the learners: {', '.join(names)}")
+    found, how = find_splits(data, folds, seed=seed, **options)
+    run = _Run(
+        contenders,
+        [split.scaled(scale) for split in found],
+        wanted,
+        under,
+        seed,
+        None if resume is None else CellStore(resume),
+        on_progress,
+    )
+    cells = run.all(jobs)
+    setting = {
+        "folds": how,
+        "chosen by": f"{wanted[0]} ({under[0].name}) on validation data" if search else "nothing",
+        "scaling": scale or "none",
+        "seed": str(seed),
+    }
+    return stand(cells, baseline or names[0], seed, setting)
+
+
+@dataclass
+class _Run:
+    """All cells of a comparison: those that are there already, and those to do."""
+
+    contenders: list[Contender]
+    splits: list[Split]
+    measures: Sequence[Measure]
+    conventions: Sequence[Convention]
+    seed: int
+    store: CellStore | None
+    on_progress: Callable[[Progress], None] | None
+
+    def all(self, jobs: int) -> dict[str, list[Cell]]:
+        self.done = 0
+        self.lock = threading.Lock()
+        self.cells: dict[tuple[str, int], Cell] = {}
+        todo = []
+        for i, split in enumerate(self.splits):  # fold after fold: one in memory at a time
+            for contender in self.contenders:
+                kept = None
+                if self.store is not None:
+                    kept = self.store.get(contender.name, split.name, self._key(contender, i))
+                if kept is None:
+                    todo.append((contender, i))
+                else:
+                    self._finish(kept, i, "kept")
+        self.left = [sum(i == k for _, k in todo) for i in range(len(self.splits))]
+        if jobs == 1:
+            for contender, i in todo:
+                self._do(contender, i)
+        else:
+            with ThreadPoolExecutor(jobs) as pool:
+                try:
+                    for one in as_completed([pool.submit(self._do, *task) for task in todo]):
+                        one.result()
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+        folds = range(len(self.splits))
+        return {c.name: [self.cells[c.name, i] for i in folds] for c in self.contenders}
+
+    def _do(self, contender: Contender, i: int) -> None:
+        split = self.splits[i]
+        self._tell(contender.name, split.name, "started")
+        parts = split.parts()
+        try:
+            check_measurable(parts[1], self.measures, self.conventions)
+            cell = run_cell(
+                contender, split.name, parts, self.measures, self.conventions, [self.seed, i]
+            )
+        except RankloopError as error:
+            raise DataError(f"{contender.name} on {split.name}: {error}") from error
+        if self.store is not None:
+            self.store.put(cell, self._key(contender, i))
+        self._finish(cell, i, "done")
+        with self.lock:
+            self.left[i] -= 1
+            if self.left[i] == 0:
+                split.drop()
+
+    def _finish(self, cell: Cell, i: int, state: Literal["done", "kept"]) -> None:
+        with self.lock:
+            self.cells[cell.learner, i] = cell
+            self.done += 1
+        self._tell(cell.learner, cell.fold, state)
+
+    def _tell(self, learner: str, fold: str, state: Literal["started", "done", "kept"]) -> None:
+        if self.on_progress is not None:
+            total = len(self.contenders) * len(self.splits)
+            self.on_progress(Progress(learner, fold, state, self.done, total))
+
+    def _key(self, contender: Contender, i: int) -> dict[str, Any]:
+        from rankloop import __version__
+
+        return {
+            "version": __version__,
+            "learner": contender.key,
+            "fold": [i, self.splits[i].key],
+            "measures": [str(measure) for measure in self.measures],
+            "conventions": [_told(rule) for rule in self.conventions],
+            "seed": self.seed,
+        }
+
+
+def _told(rule: Convention) -> str:
+    return rule.name if CONVENTIONS.get(rule.name) == rule else repr(rule)

@@ -1,0 +1,190 @@
+"""Where the folds of an experiment come from: LETOR's files, or queries dealt out by us."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.folds import letor_folds
+from rankloop.data.formats import data_files, read
+from rankloop.data.scaling import scaler_from_name
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rankloop.data.folds import Fold
+
+    Parts = tuple[QueryDataset, QueryDataset, QueryDataset]
+    PathLike = str | os.PathLike[str]
+
+LEAST_FOLDS = 3
+DEFAULT_FOLDS = 5
+
+
+@dataclass(eq=False)
+class Split:
+    """Training, validation and test data of one fold; read when first asked for, by any thread.
+
+    name : of the fold
+    key : plain values that change with the data
+    """
+
+    name: str
+    key: list[Any]
+    read: Callable[[], Parts]
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _parts: Parts | None = None
+
+    def parts(self) -> Parts:
+        """Return the data, kept until :meth:`drop`."""
+        with self._lock:
+            if self._parts is None:
+                self._parts = self.read()
+            return self._parts
+
+    def drop(self) -> None:
+        """Forget the data."""
+        with self._lock:
+            self._parts = None
+
+    def scaled(self, scale: str | None) -> Split:
+        """Return the same with features scaled as the training part says."""
+        if scale is None:
+            return self
+        scaler_from_name(scale)  # a wrong name is told now
+
+        def read() -> Parts:
+            parts = self.read()
+            scaler = scaler_from_name(scale).fit(parts[0])
+            train, valid, test = (scaler.transform(part) for part in parts)
+            return train, valid, test
+
+        return Split(self.name, [*self.key, scale], read)
+
+
+def find_splits(
+    data: QueryDataset | PathLike | Sequence[PathLike],
+    folds: int | str | None = None,
+    *,
+    seed: int = 0,
+    **options: Any,
+) -> tuple[list[Split], str]:
+    """Return the folds and how they were made, in words.
+
+    Parameters
+    ----------
+    data : a data set, or files or a folder
+    folds : `letor` for the folder's own folds; a number k, at least 3, deals the queries into k
+        parts, of which fold i trains on k - 2, validates on one and tests on one, in LETOR's
+        rotation. Default: LETOR's where the folder has them, else 5.
+    seed : of the dealing
+    options : of :func:`rankloop.data.formats.read`
+    """
+    if isinstance(data, QueryDataset):
+        if folds == "letor":
+            raise DataError("a data set in memory has no LETOR folds; give folds=5, say")
+        return _dealt(lambda: data, [_content(data)], _number(folds), seed)
+    paths = [Path(p) for p in ([data] if isinstance(data, str | os.PathLike) else data)]
+    if folds == "letor" or (folds is None and _has_folds(paths)):
+        if len(paths) != 1:
+            raise DataError(f"LETOR folds are in one folder; found {len(paths)} paths")
+        found = letor_folds(paths[0])
+        return [_of_files(fold, paths[0], options) for fold in found], "LETOR's own folds"
+    k = _number(folds)
+    files = [file for path in paths for file in data_files(path)]
+    key = [_stamps(files, None), _told(options)]
+    return _dealt(lambda: read(*files, **options), key, k, seed)
+
+
+def _has_folds(paths: list[Path]) -> bool:
+    if len(paths) != 1 or not paths[0].is_dir():
+        return False
+    try:
+        letor_folds(paths[0])
+    except DataError:
+        if any(path.is_dir() and path.name.lower() == "fold1" for path in paths[0].iterdir()):
+            raise  # broken folds are not to be passed over
+        return False
+    return True
+
+
+def _number(folds: int | str | None) -> int:
+    try:
+        k = DEFAULT_FOLDS if folds is None else int(folds)
+    except ValueError:
+        k = 0
+    if k < LEAST_FOLDS:
+        raise DataError(
+            f"folds must be letor or a whole number of at least {LEAST_FOLDS} (one part to "
+            f"validate on, one to test on, the rest to train on); found {folds!r}"
+        )
+    return k
+
+
+def _of_files(fold: Fold, folder: Path, options: dict[str, Any]) -> Split:
+    files = {"train": fold.train, "vali": fold.vali, "test": fold.test}
+    key = [[role, _stamps(paths, folder)] for role, paths in files.items()]
+    chosen = {name: value for name, value in options.items() if name != "format"}
+    return Split(fold.name, [*key, _told(options)], lambda: fold.read(**chosen))
+
+
+def _dealt(
+    whole: Callable[[], QueryDataset], key: list[Any], k: int, seed: int
+) -> tuple[list[Split], str]:
+    lock = threading.Lock()
+    kept: list[QueryDataset] = []
+
+    def all_data() -> QueryDataset:
+        with lock:
+            if not kept:
+                kept.append(whole())
+            return kept[0]
+
+    def reader(i: int) -> Callable[[], Parts]:
+        return lambda: _rotated(all_data(), k, seed, i)
+
+    splits = [Split(f"Fold{i + 1}", [*key, k, seed, i], reader(i)) for i in range(k)]
+    return splits, f"{k} folds by query, dealt with seed {seed}"
+
+
+def _rotated(data: QueryDataset, k: int, seed: int, i: int) -> Parts:
+    if len(data) < k:
+        raise DataError(f"{len(data)} queries cannot be dealt into {k} folds; ask for fewer")
+    parts = np.array_split(np.random.default_rng(seed).permutation(len(data)), k)
+    turned = [*parts[i:], *parts[:i]]
+    chosen = np.concatenate(turned[:-2]), turned[-2], turned[-1]
+    train, valid, test = (data.select(np.sort(queries)) for queries in chosen)
+    return train, valid, test
+
+
+def _stamps(files: Sequence[Path], folder: Path | None) -> list[list[Any]]:
+    """Tell files apart by name, size and time of change; a folder may be moved."""
+    stamps = []
+    for file in files:
+        try:
+            found = file.stat()
+        except OSError as error:
+            raise DataError(f"{file}: cannot read it: {error.strerror}") from None
+        name = file.name if folder is None else file.relative_to(folder).as_posix()
+        stamps.append([name, found.st_size, found.st_mtime_ns])
+    return stamps
+
+
+def _content(data: QueryDataset) -> str:
+    digest = sha256()
+    for array in (data.X, data.y, data.offsets, data.doc_weights, data.query_weights):
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _told(options: dict[str, Any]) -> dict[str, str]:
+    return {name: repr(value) for name, value in sorted(options.items())}

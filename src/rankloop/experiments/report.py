@@ -1,0 +1,163 @@
+"""A comparison as one page to hand around: Markdown, or HTML that needs no other file."""
+
+from __future__ import annotations
+
+import html
+import io
+import platform
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rankloop.data.files import replaced_when_done
+from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.experiments.report_tables import Table, tables
+from rankloop.metrics.conventions import CONVENTIONS
+
+if TYPE_CHECKING:
+    import os
+
+    from rankloop.experiments.standings import Standings
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #333; max-width: 64rem; margin: 2rem auto; }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .25rem .8rem; border-bottom: 1px solid #e4e4e4; }
+td.number { text-align: right; } svg { max-width: 100%; height: auto; }
+pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; }
+"""
+
+
+def check_report_path(path: str | os.PathLike[str]) -> str:
+    """Return `md` or `html`, or raise; best called before hours of work."""
+    place = Path(path)
+    if place.suffix.lower() not in (".md", ".html"):
+        raise DataError(f"cannot write a report as {place}: expected a name in .md or .html")
+    if not place.resolve().parent.is_dir():
+        raise DataError(f"cannot write {place}: there is no folder {place.parent}; make it first")
+    return place.suffix.lower()[1:]
+
+
+def write_report(
+    standings: Standings, path: str | os.PathLike[str], command: str | None = None
+) -> None:
+    """Write a report, whole or not at all.
+
+    HTML holds its figure; Markdown gets it as a PNG file of the same name beside it. Without
+    matplotlib the figure is left out, and the report says so.
+
+    Parameters
+    ----------
+    path : its suffix, `.md` or `.html`, says the format
+    command : what was typed, if anything was
+    """
+    render = _markdown if check_report_path(path) == "md" else _html
+    text = render(standings, Path(path), command)
+    with replaced_when_done(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def _markdown(standings: Standings, path: Path, command: str | None) -> str:
+    parts = [f"# {_title(standings)}", _picture_beside(standings, path)]
+    for table in tables(standings):
+        parts += [f"## {table.title}", _markdown_table(table), _escaped(table.note)]
+    parts += ["## How it was made", f"```\n{command}\n```" if command else ""]
+    parts.append("\n".join(f"- {line}" for line in _made(standings)))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _markdown_table(table: Table) -> str:
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+    aligned = ["---:" if number else "---" for number in table.numbers]
+    return "\n".join([line(table.columns), line(aligned), *map(line, table.rows)])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def _html(standings: Standings, _: Path, command: str | None) -> str:
+    title = html.escape(_title(standings))
+    parts = [f"<h1>{title}</h1>", _picture_inside(standings)]
+    for table in tables(standings):
+        note = f"<p>{html.escape(table.note)}</p>" if table.note else ""
+        parts += [f"<h2>{html.escape(table.title)}</h2>", _html_table(table), note]
+    parts.append("<h2>How it was made</h2>")
+    parts.append(f"<pre>{html.escape(command)}</pre>" if command else "")
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in _made(standings))
+    parts.append(f"<ul>{lines}</ul>")
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    body = "\n".join(part for part in parts if part)
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _html_table(table: Table) -> str:
+    def line(cells: list[str], tag: str) -> str:
+        marks = (" class=number" if number and tag == "td" else "" for number in table.numbers)
+        shown = (
+            f"<{tag}{mark}>{html.escape(cell)}</{tag}>"
+            for cell, mark in zip(cells, marks, strict=True)
+        )
+        return f"<tr>{''.join(shown)}</tr>"
+
+    rows = [line(table.columns, "th"), *(line(row, "td") for row in table.rows)]
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _picture_beside(standings: Standings, path: Path) -> str:
+    from rankloop.plotting.compare import plot_standings
+    from rankloop.plotting.save import save_figure
+
+    try:
+        figure = plot_standings(standings)
+    except MissingExtraError as error:
+        return f"No figure: {error}"
+    picture = path.with_suffix(".png")
+    save_figure(figure, picture)
+    return f"![Means and their standard errors]({picture.name})"
+
+
+def _picture_inside(standings: Standings) -> str:
+    from rankloop.plotting.compare import plot_standings
+
+    try:
+        figure = plot_standings(standings)
+    except MissingExtraError as error:
+        return f"<p>No figure: {html.escape(str(error))}</p>"
+    from matplotlib import rc_context
+
+    drawn = io.StringIO()
+    with rc_context({"svg.hashsalt": "rankloop", "svg.fonttype": "none"}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    text = drawn.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _title(standings: Standings) -> str:
+    return f"{', '.join(standings.learners)}: a comparison"
+
+
+def _made(standings: Standings) -> list[str]:
+    """Say how the numbers came about, line by line."""
+    import numpy as np
+
+    from rankloop import __version__
+
+    rules = dict.fromkeys(row.convention for row in standings.rows)
+    return [
+        *(f"{key}: {value}" for key, value in standings.setting.items()),
+        "documents shuffled before they were measured",
+        "± folds: standard deviation over folds; ± queries: standard error over queries",
+        *(f"convention {rule}: {_meaning(rule)}" for rule in rules),
+        f"rankloop {__version__}, NumPy {np.__version__}, Python {platform.python_version()} on "
+        f"{platform.system()} {platform.machine()}",
+    ]
+
+
+def _meaning(rule: str) -> str:
+    known = CONVENTIONS.get(rule)
+    if known is None:
+        return "one of your own"
+    return "; ".join(known.describe(f.name) for f in fields(known) if f.name != "name")

@@ -1,0 +1,156 @@
+"""How learners stand beside each other: means, spread, errors and significance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.metrics.comparison import Difference, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.experiments.cell import Cell
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """One learner by one measure.
+
+    fold_means : the mean over the queries of each fold
+    values : one a query, fold after fold; NaN: left out
+    against : its difference from the baseline, tested query by query and corrected over learners
+        (Holm); None for the baseline itself, or where there are too few queries to test
+    """
+
+    learner: str
+    metric: str
+    convention: str
+    fold_means: tuple[float, ...]
+    values: NDArray[np.float64]
+    cells: tuple[Cell, ...]
+    against: Difference | None = None
+
+    @property
+    def mean(self) -> float:
+        """The mean over folds."""
+        return float(np.mean(self.fold_means))
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over folds (0 for one)."""
+        return float(np.std(self.fold_means, ddof=1)) if len(self.fold_means) > 1 else 0.0
+
+    @property
+    def se(self) -> float:
+        """The standard error over queries, as if they were drawn at random (0 for one)."""
+        known = self.values[~np.isnan(self.values)]
+        return float(known.std(ddof=1) / math.sqrt(len(known))) if len(known) > 1 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints as JSON."""
+        return {
+            "learner": self.learner,
+            "metric": self.metric,
+            "convention": self.convention,
+            "mean": _plain(self.mean),
+            "std": _plain(self.std),
+            "se": _plain(self.se),
+            "folds": len(self.fold_means),
+            "fold_means": [_plain(value) for value in self.fold_means],
+            "queries": int((~np.isnan(self.values)).sum()),
+            "baseline": None if self.against is None else self.against.baseline,
+            "difference": None if self.against is None else self.against.difference,
+            "p": None if self.against is None else self.against.p_value,
+            "p_holm": None if self.against is None else self.against.p_adjusted,
+            "significant": self.against is not None and self.against.significant,
+            "chosen": [cell.chosen for cell in self.cells],
+            "seconds": sum(cell.seconds for cell in self.cells),
+            "fit_seconds": sum(cell.fit_seconds for cell in self.cells) / len(self.cells),
+            "model_bytes": round(sum(cell.model_bytes for cell in self.cells) / len(self.cells)),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """Every learner by every measure, with how it was measured.
+
+    rows : learner after learner, in the order given
+    setting : how the folds were made, the seed and so on, in words
+    """
+
+    rows: tuple[Standing, ...]
+    baseline: str
+    setting: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def learners(self) -> list[str]:
+        """The names of the learners, in the order given."""
+        return list(dict.fromkeys(row.learner for row in self.rows))
+
+    @property
+    def panels(self) -> list[tuple[str, str]]:
+        """The measures and conventions, in the order given."""
+        return list(dict.fromkeys((row.metric, row.convention) for row in self.rows))
+
+    def panel(self, metric: str, convention: str) -> list[Standing]:
+        """Return the learners by one measure, best first."""
+        rows = [r for r in self.rows if (r.metric, r.convention) == (metric, convention)]
+        return sorted(rows, key=lambda row: -row.mean if row.mean == row.mean else math.inf)
+
+    def cells(self, learner: str) -> tuple[Cell, ...]:
+        """Return what a learner reached fold by fold."""
+        return next(row.cells for row in self.rows if row.learner == learner)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dictionary a learner and measure."""
+        return [row.to_dict() for row in self.rows]
+
+
+def stand(
+    cells: Mapping[str, Sequence[Cell]], baseline: str, seed: int, setting: Mapping[str, str]
+) -> Standings:
+    """Bring the cells of learners, fold by fold, together."""
+    first = next(iter(cells.values()))[0]
+    rows: dict[tuple[str, int], Standing] = {}
+    for k, what in enumerate(first.measured):
+        values = {
+            name: np.array([v for c in found for v in c.measured[k].values], np.float64)
+            for name, found in cells.items()
+        }
+        tested = _tested(values, baseline, seed)
+        for name, found in cells.items():
+            means = (cell.measured[k].mean for cell in found)
+            rows[name, k] = Standing(
+                name,
+                what.metric,
+                what.convention,
+                tuple(math.nan if mean is None else mean for mean in means),
+                values[name],
+                tuple(found),
+                tested.get(name),
+            )
+    in_order = (rows[name, k] for name in cells for k in range(len(first.measured)))
+    return Standings(tuple(in_order), baseline, setting)
+
+
+def _tested(
+    values: Mapping[str, NDArray[np.float64]], baseline: str, seed: int
+) -> dict[str, Difference]:
+    if len(values) < 2:
+        return {}
+    try:
+        found = compare(values, baseline, seed=seed)
+    except DataError:  # fewer than two queries that both have: nothing to test
+        return {}
+    return {row.system: row for row in found.differences}
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,106 @@
+"""A ranking measure as scikit-learn's `scoring=`."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.exceptions import DataError
+from rankloop.metrics.conventions import Convention, as_convention
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class Scorer:
+    """What `scoring=` takes: called with an estimator, features, grades and query ids.
+
+    Parameters
+    ----------
+    measure : see :mod:`rankloop.metrics.measures`
+    convention : a name or a :class:`Convention`
+    seed : documents are shuffled before they are measured, so that ties do not know their order
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.learners.online.solar_ii import SolarII
+    >>> data = separable(50, np.random.default_rng(0)).data
+    >>> Scorer("nDCG@10")(SolarII().fit(data), data.X, data.y, qid=data.qid) > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure = "nDCG@10",
+        convention: str | Convention = "standard",
+        seed: int = 0,
+    ) -> None:
+        self.measure = parse(measure)
+        self.convention = as_convention(convention)
+        self.seed = seed
+
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, *, qid: ArrayLike | None = None
+    ) -> float:
+        """Rank the rows of each query by what the estimator predicts, and measure."""
+        if qid is None:
+            raise DataError(
+                f"{self!r} was told of no query ids; switch metadata routing on, with "
+                "sklearn.set_config(enable_metadata_routing=True), and pass qid= along (in "
+                "params= of cross_validate, in fit of a search)"
+            )
+        known = {"qid": qid} if _takes_qid(estimator) else {}
+        scores = np.asarray(estimator.predict(X, **known))
+        data = QueryDataset.from_arrays(np.zeros((len(scores), 0), np.float32), y, qid=qid)
+        mixed = data.shuffled(np.random.default_rng(self.seed))
+        values = mixed.from_row_order(data.from_row_order(scores))
+        return float(evaluate(mixed, values, self.measure, self.convention)[self.measure])
+
+    def get_metadata_routing(self) -> Any:
+        """Tell scikit-learn that scoring wants `qid`; only scikit-learn calls this."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = getattr(self, "_metadata_request", None)
+        if request is None:
+            request = MetadataRequest(owner=self)
+            request.score.add_request(param="qid", alias=True)
+        return copy.deepcopy(request)
+
+    def set_score_request(self, **wanted: Any) -> Self:
+        """Choose under which name `qid` is passed, as `qid="queries"`."""
+        request = self.get_metadata_routing()
+        for name, alias in wanted.items():
+            request.score.add_request(param=name, alias=alias)
+        self._metadata_request = request
+        return self
+
+    def __repr__(self) -> str:
+        return f"Scorer({str(self.measure)!r}, convention={self.convention.name!r})"
+
+
+def scorer(
+    measure: str | Measure = "nDCG@10",
+    convention: str | Convention = "standard",
+    *,
+    seed: int = 0,
+) -> Scorer:
+    """Make a measure into what `scoring=` of scikit-learn takes; higher is better.
+
+    >>> scorer("AP", convention="letor3")
+    Scorer('AP', convention='letor3')
+    """
+    return Scorer(measure, convention, seed)
+
+
+def _takes_qid(estimator: Any) -> bool:
+    """Whether `predict` takes query ids; a pipeline's is its last step's."""
+    while isinstance(getattr(estimator, "steps", None), list):  # not Newton's number of them
+        estimator = estimator.steps[-1][1]
+    return "qid" in inspect.signature(estimator.predict).parameters

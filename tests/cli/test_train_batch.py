@@ -1,0 +1,67 @@
+"""`train` and `explain` for learners of whole data sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankloop as rl
+
+from ..tiny import Tiny
+
+
+@pytest.fixture
+def files(simulated, tmp_path):
+    data = rl.read(simulated)
+    for name, part in (("train", slice(0, 25)), ("valid", slice(25, 40))):
+        rl.write_letor(data.select(part), tmp_path / f"{name}.txt")
+    return tmp_path / "train.txt", tmp_path / "valid.txt", tmp_path / "model.rlm"
+
+
+def test_it_stops_early_by_the_first_measure(ok, tiny, files):
+    train, valid, model = files
+    asked = ["train", train, "-l", "tiny:rounds=9,patience=2", "--valid", valid, "-o", model]
+    told = ok(*asked, "-m", "AP", "-m", "P@1", "--json").json
+    width = 8
+    expected = Tiny(rounds=9, patience=2, metric="AP")
+    expected.fit(rl.read_letor(train), valid=rl.read_letor(valid, n_features=width))
+    assert told["rounds"] == expected.rounds_ < 9
+    assert rl.load(model).metric == "AP"
+    assert np.array_equal(rl.load(model).weights_, expected.weights_)
+    assert [row["metric"] for row in told["valid"]] == ["AP", "P@1"]
+
+
+def test_it_goes_on(ok, run, tiny, files):
+    train, _, model = files
+    shown = ok("train", train, "-l", "tiny:rounds=3", "-o", model).out
+    assert "25 queries learnt in 3 rounds" in shown
+    shown = ok("train", train, "--from", model, "-o", model).out
+    assert "in 6 rounds" in shown
+    expected = Tiny(rounds=6).fit(rl.read_letor(train))
+    assert np.allclose(rl.load(model).weights_, expected.weights_)
+    done = run("train", train, "--from", model, "-o", model, "--hold", 0.5)
+    assert "hold is for online learners" in done.err
+
+
+def test_it_keeps_the_scaler(ok, tiny, files):
+    train, valid, model = files
+    asked = ["train", train, "-l", "tiny", "--scale", "standard", "--valid", valid, "-o", model]
+    ok(*asked)
+    data, judged = rl.read_letor(train), rl.read_letor(valid)
+    expected = rl.Scaled(Tiny(), "standard").fit(data, valid=judged)
+    assert np.array_equal(rl.load(model).predict(judged), expected.predict(judged))
+
+
+def test_explain(ok, run, tiny, files):
+    train, _, model = files
+    ok("train", train, "-l", "tiny", "-o", model)
+    parts = rl.load(model).explain()
+    assert ok("explain", model, "--json").json == parts
+    assert ok("explain", model, "--top", 2, "--json").json == parts[:2]
+    cells = ok("explain", model).cells
+    assert cells[0] == ["feature", "weight"]
+    assert [row[0] for row in cells[1:]] == [part["feature"] for part in parts]
+    ok("train", train, "-l", "auto", "-o", model)
+    done = run("explain", model)
+    assert done.code == 1
+    assert "a Auto has no parts that could be shown" in done.err

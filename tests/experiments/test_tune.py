@@ -1,0 +1,131 @@
+"""Tuning: what is measured is what is trained, trials are kept, Optuna stays in its place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rankloop as rl
+from rankloop.data.simulate import mslr_like
+from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.experiments.tune import tune
+
+from ..tiny import Tiny
+
+
+@pytest.fixture(scope="module")
+def data():
+    made = mslr_like(40, np.random.default_rng(3), n_features=6, mean_length=10).data
+    return rl.RobustLog().fit(made).transform(made)
+
+
+def by_hand(learner, data, measure, convention, folds, seed):
+    reached = []
+    for i, (train, test) in enumerate(rl.k_folds(data, folds, np.random.default_rng(seed))):
+        mixed = test.shuffled(np.random.default_rng([seed, i, 2]))
+        scores = rl.make_learner(learner).fit(train).predict(mixed)
+        reached.append(rl.evaluate(mixed, scores, measure, convention)[measure])
+    return np.mean(reached)
+
+
+def test_values_are_means_over_folds(data):
+    found = tune(data, "solar-i", "AP", "letor3", folds=3, trials=6, seed=4)
+    assert len(found.trials) == 6
+    assert found.trials[0].setting == {"C": 1e-5}  # the learner's own first
+    for trial in (t for t in found.trials if not t.pruned):
+        expected = by_hand(f"solar-i:C={trial.setting['C']}", data, "AP", "letor3", 3, 4)
+        assert trial.value == pytest.approx(expected)
+    assert found.value == max(t.value for t in found.trials if not t.pruned)
+    assert by_hand(found.learner, data, "AP", "letor3", 3, 4) == pytest.approx(found.value)
+
+
+def test_given_parameters_stay(tiny, data):
+    found = tune(data, "tiny:rounds=2,metric=AP", trials=4, folds=3)
+    assert found.learner.startswith("tiny:rounds=2,metric=AP,shrink=")
+    assert {trial.setting["shrink"] for trial in found.trials} <= {0.0, 0.5, 1.0}
+
+
+def test_the_same_seed_gives_the_same(data):
+    one, same, other = (tune(data, "slam", trials=8, folds=3, seed=s) for s in (1, 1, 2))
+    assert one == same
+    assert one.trials != other.trials
+
+
+def test_it_goes_on_from_its_file(data, tmp_path, monkeypatch):
+    asked = {"folds": 3, "seed": 1, "storage": tmp_path / "trials.log"}
+    first = tune(data, "slam", trials=3, **asked)
+    seen = []
+    second = tune(data, "slam", trials=5, on_trial=lambda t, best: seen.append(t), **asked)
+    assert second.trials[:3] == first.trials
+    assert [trial.number for trial in seen] == [4, 5]
+    fitted = []
+    monkeypatch.setattr(rl.Slam, "fit", lambda self, data: fitted.append(self))
+    assert tune(data, "slam", trials=5, **asked) == second
+    assert fitted == []
+
+
+def test_another_question_starts_anew(data, tmp_path):
+    asked = {"folds": 3, "storage": tmp_path / "trials.log", "trials": 2}
+    tune(data, "slam", **asked)
+    for change in ({"measure": "AP"}, {"seed": 3}, {"scale": "standard"}, {"folds": 4}):
+        assert len(tune(data, "slam", **{**asked, **change}).trials) == 2
+    other = tune(data.select(slice(0, 30)), "slam", **asked)
+    assert len(other.trials) == 2
+
+
+def test_bad_settings_are_given_up_early(data):
+    found = tune(data, "solar-i", folds=5, trials=30)
+    assert any(trial.pruned for trial in found.trials)
+    assert all(trial.value is not None for trial in found.trials)
+
+
+def test_an_interrupted_search_keeps_what_it_has(data, tmp_path):
+    def stop(trial, best):
+        if trial.number == 3:
+            raise KeyboardInterrupt
+
+    asked = {"folds": 3, "storage": tmp_path / "trials.log"}
+    with pytest.raises(KeyboardInterrupt):
+        tune(data, "slam", trials=9, on_trial=stop, **asked)
+    assert len(tune(data, "slam", trials=4, **asked).trials) == 4
+
+
+def test_a_setting_is_measured_once(tiny, data, monkeypatch):
+    fits = []
+    whole = Tiny.fit
+    monkeypatch.setattr(Tiny, "fit", lambda self, data: (fits.append(1), whole(self, data))[1])
+    tune(data, "tiny", trials=12, folds=3)
+    assert len(fits) <= 3 * 3 + 3 * 2  # three settings, and those that pruning cut short
+
+
+@pytest.mark.parametrize(
+    ("learner", "change", "says"),
+    [
+        ("auto", {}, "auto has nothing to search"),
+        ("slam:rate=1", {}, "nothing to search"),
+        ("slm", {}, "unknown learner"),
+        ("slam", {"trials": 0}, "trials must be"),
+        ("slam", {"folds": 1}, "number of folds"),
+        ("slam", {"scale": "x"}, "no scaler"),
+        ("slam", {"timeout": 0}, "no setting of slam was finished"),
+        ("slam", {"storage": "no/such/folder/file"}, "cannot keep trials"),
+    ],
+)
+def test_errors(data, learner, change, says):
+    with pytest.raises(DataError, match=says):
+        tune(data, learner, **{"trials": 2, "folds": 3, **change})
+
+
+def test_without_optuna(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'rankloop\[tune\]'"):
+        tune(data, "slam")
+
+
+def test_optuna_is_loaded_when_needed():
+    code = "import sys, rankloop; rankloop.tune; import rankloop.cli.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "optuna" not in done.stdout.split()

@@ -1,0 +1,130 @@
+"""Scaled features in front of a ranker, and the one way to train any learner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankloop as rl
+from rankloop.data.simulate import mslr_like
+from rankloop.exceptions import DataError
+from rankloop.learners.training import continued, new_learner, trained
+
+from ...tiny import Tiny
+
+
+def made(seed):
+    return mslr_like(30, np.random.default_rng(seed), n_features=5, mean_length=8).data
+
+
+@pytest.fixture(scope="module")
+def data():
+    return made(1)
+
+
+@pytest.fixture(scope="module")
+def valid():
+    return made(2)
+
+
+@pytest.mark.parametrize("scale", ["standard", "log", "query-minmax"])
+@pytest.mark.parametrize("ranker", [Tiny(shrink=0.3), rl.SolarI()], ids=["batch", "online"])
+def test_it_is_the_ranker_on_scaled_data(data, valid, ranker, scale):
+    model = rl.Scaled(ranker, scale).fit(data)
+    scaler = {"standard": rl.Standard, "log": rl.RobustLog}.get(scale, rl.QueryMinMax)().fit(data)
+    alone = type(ranker)(**ranker.get_params()).fit(scaler.transform(data))
+    expected = alone.predict(scaler.transform(valid))
+    assert np.array_equal(model.predict(valid), expected)
+    assert not ranker.is_learnt
+    assert model.explain() == alone.explain()
+
+
+def test_early_stopping_is_the_rankers(data, valid):
+    scaler = rl.RobustLog().fit(data)
+    rounds, told = [], []
+    alone = Tiny(rounds=20, patience=3)
+    alone.fit(scaler.transform(data), valid=scaler.transform(valid), on_round=rounds.append)
+    model = rl.Scaled(Tiny(rounds=20, patience=3)).fit(data, valid=valid, on_round=told.append)
+    assert told == rounds
+    assert model.rounds_ == alone.rounds_ < len(told)
+
+
+def test_the_measure_is_handed_on(data, valid):
+    model = rl.Scaled(Tiny(), metric="AP").fit(data, valid=valid)
+    assert model.ranker_.metric == "AP"
+    assert rl.Scaled(Tiny(metric="P@1")).fit(data).ranker_.metric == "P@1"
+
+
+def test_an_interrupt_leaves_what_was_learnt(data):
+    def stop(done):
+        if done.number == 2:
+            raise KeyboardInterrupt
+
+    model = rl.Scaled(Tiny(rounds=9))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data, on_round=stop)
+    assert model.rounds_ == 2
+    whole = rl.Scaled(Tiny(rounds=2)).fit(data)
+    assert np.array_equal(model.predict(data), whole.predict(data))
+
+
+def test_it_goes_on_with_the_scaler_it_has(data, valid):
+    model = rl.Scaled(Tiny(rounds=2), warm_start=True).fit(data)
+    before = model.scaler_
+    model.fit(data)
+    assert model.rounds_ == 4
+    whole = rl.Scaled(Tiny(rounds=4)).fit(data)
+    assert np.allclose(model.predict(valid), whole.predict(valid))
+    assert model.fit(valid).scaler_ == before
+
+
+def test_it_travels(tiny, data, valid, tmp_path):
+    model = rl.Scaled(Tiny(shrink=0.25), "standard").fit(data)
+    model.save(tmp_path / "a")
+    again = rl.load(tmp_path / "a")
+    assert repr(again) == "Scaled(ranker=Tiny(shrink=0.25), scale='standard')"
+    assert np.array_equal(again.predict(valid), model.predict(valid))
+    assert again.rounds_ == model.rounds_
+
+
+def test_errors_change_nothing(data):
+    model = rl.Scaled(Tiny()).fit(data)
+    before = model.predict(data)
+    for params, says in (({"scale": "x"}, "no scaler"), ({"ranker": Tiny(shrink=2)}, "shrink")):
+        changed = rl.Scaled(Tiny()).fit(data).set_params(**params)
+        with pytest.raises(DataError, match=says):
+            changed.fit(data)
+        assert np.array_equal(changed.predict(data), before)
+    weights = np.arange(data.n_documents, dtype=float)
+    with pytest.raises(DataError, match="knows no weights"):
+        rl.Scaled().fit(data.X, data.y, qid=data.qid, sample_weight=weights)
+
+
+def test_nothing_to_explain(data):
+    with pytest.raises(DataError, match="Auto has no parts"):
+        rl.Scaled(rl.Auto()).fit(data).explain()
+
+
+def test_new_learners(tiny):
+    assert new_learner(Tiny, {}, "AP").metric == "AP"
+    assert new_learner(Tiny, {"metric": "P@1"}, "AP").metric == "P@1"
+    assert repr(new_learner(rl.Slam, {}, "AP", "log")).startswith("Mapped(learner=Slam()")
+    assert isinstance(new_learner(Tiny, {}, "AP", "log").ranker, Tiny)
+
+
+def test_training_goes_on(data, valid):
+    model = continued(trained(Tiny(rounds=2, patience=None), data, valid), data)
+    whole = Tiny(rounds=4, patience=None).fit(data)
+    assert np.allclose(model.predict(valid), whole.predict(valid))
+    assert model.warm_start is False
+    with pytest.raises(DataError, match="hold is for online learners"):
+        continued(model, data, 0.5)
+
+
+def test_linear_learners_explain_themselves(data):
+    model = rl.SolarII().fit(data)
+    parts = model.explain()
+    assert sorted(int(part["feature"]) for part in parts) == [1, 2, 3, 4, 5]
+    assert all(part["weight"] == model.weights_[int(part["feature"]) - 1] for part in parts)
+    sizes = [abs(part["weight"]) for part in parts]
+    assert sizes == sorted(sizes, reverse=True)
