@@ -12,6 +12,7 @@ from rankloop.cli import (
     evaluate,
     inspect,
     learners,
+    reproduce,
     score,
     simulate,
     stream,
@@ -55,3 +56,4 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare-runs")(compare_runs.compare_runs)
 app.command("convert")(convert.convert)
 app.command("simulate")(simulate.simulate)
+app.command("reproduce")(reproduce.reproduce)
