@@ -14,6 +14,7 @@ from rankloop.cli import (
     explain,
     inspect,
     learners,
+    reproduce,
     score,
     simulate,
     stream,
@@ -61,3 +62,4 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare-runs")(compare_runs.compare_runs)
 app.command("convert")(convert.convert)
 app.command("simulate")(simulate.simulate)
+app.command("reproduce")(reproduce.reproduce)

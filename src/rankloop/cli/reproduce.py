@@ -1,0 +1,106 @@
+"""`rankloop reproduce`: a table or figure of the papers, run and judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankloop.cli import options as o
+from rankloop.cli.output import print_json, print_table, progress_bar
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Which experiments, or `all`; see --list."),
+    ] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data",
+            help="Folder that holds data sets by name, or NAME=FOLDER; repeat. Also RANKLOOP_DATA.",
+            metavar="DIR",
+        ),
+    ] = [],
+    quick: Annotated[bool, typer.Option("--quick", help="A look in seconds: few queries.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write JSON, Markdown and pictures here; resume from here."),
+    ] = None,
+    seed: o.Seed = 0,
+    json: o.Json = False,
+) -> None:
+    """Run experiments of the papers, and compare with what they published."""
+    from rankloop.exceptions import DataError
+    from rankloop.experiments.papers import EXPERIMENTS
+    from rankloop.experiments.papers.declaration import Setting
+    from rankloop.experiments.papers.runner import run
+
+    if list_all or not experiments:
+        _list(json)
+        return
+    names = list(EXPERIMENTS) if experiments == ["all"] else experiments
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise DataError(f"unknown experiment {name!r}; known: {', '.join(EXPERIMENTS)}")
+    setting, keep = Setting(quick, seed), None if out is None else out / "parts"
+    outcomes = []
+    whole = sum(EXPERIMENTS[name].seconds for name in names)
+    before = 0.0
+    with progress_bar("reproducing") as show:
+        for name in names:
+            experiment = EXPERIMENTS[name]
+
+            def share(
+                _: str, done: float, first: float = before, size: float = experiment.seconds
+            ) -> None:
+                show((first + done * size) / whole)
+
+            outcome = run(experiment, setting, data, keep, share)
+            before += experiment.seconds
+            if out is not None:
+                from rankloop.experiments.papers.report import write
+
+                write(outcome, out)
+            outcomes.append(outcome)
+    if json:
+        print_json([outcome.to_dict() for outcome in outcomes])
+        return
+    for outcome in outcomes:
+        counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
+        rows = [
+            [j.part, j.name, j.ours, j.spread or None, j.published, str(j.verdict), j.data]
+            for j in outcome.judged
+            if j.ours is not None
+        ]
+        missing = dict.fromkeys((j.part, j.why) for j in outcome.judged if j.ours is None)
+        rows += [[part, "", None, None, None, "not run", why] for part, why in missing]
+        print_table(
+            ["part", "value", "ours", "spread", "published", "verdict", "data"],
+            rows,
+            f"{outcome.experiment.id}: {outcome.experiment.source}. {counts}",
+        )
+
+
+def _list(json: bool) -> None:
+    from rankloop.experiments.papers import EXPERIMENTS
+
+    rows = [
+        {
+            "id": e.id,
+            "source": e.source,
+            "paper": e.paper,
+            "shows": e.shows,
+            "values": sum(len(part.expected) for part in e.parts),
+            "seconds": e.seconds,
+        }
+        for e in EXPERIMENTS.values()
+    ]
+    if json:
+        print_json(rows)
+    else:
+        columns = ["id", "source", "shows", "values", "seconds"]
+        print_table(columns, ([row[column] for column in columns] for row in rows))

@@ -1,0 +1,22 @@
+"""All experiments, by id."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from rankloop.experiments.papers import slam, solar, xendcg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.experiments.papers.declaration import Experiment
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+    {
+        experiment.id: experiment
+        for module in (slam, solar, xendcg)
+        for experiment in module.EXPERIMENTS
+    }
+)
+"""Every experiment."""

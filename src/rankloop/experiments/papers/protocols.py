@@ -1,0 +1,109 @@
+"""The protocols that several experiments share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.experiments.papers.declaration import Curve, Found, Measured
+from rankloop.experiments.progressive import progressive
+from rankloop.learners.registry import make_online_learner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.experiments.papers.datasets import Source
+    from rankloop.experiments.papers.declaration import Setting
+    from rankloop.experiments.progressive import Stream
+    from rankloop.metrics.conventions import Convention
+
+POINTS = 200
+"""A curve is drawn through at most so many points."""
+
+
+def online(
+    learners: Mapping[str, Sequence[str]],
+    measures: Sequence[str],
+    convention: str | Convention,
+    permutations: int,
+    *,
+    queries: int | None = None,
+    prepare: Callable[[QueryDataset], QueryDataset] | None = None,
+    make: Callable[[Setting], QueryDataset] | None = None,
+) -> Callable[[Source, Setting], Found]:
+    """One pass over a stream, each query measured before it is learnt from.
+
+    Values are named `learner, measure`; curves are means so far.
+
+    Parameters
+    ----------
+    learners : one or several texts a name, of which the best by the first measure counts
+    queries : at most so many
+    prepare : applied to the data first
+    make : makes the data, where the paper simulates it
+    """
+
+    def run(source: Source, setting: Setting) -> Found:
+        data = source.data if make is None else make(setting)
+        data = data if prepare is None else prepare(data)
+        most = len(data) if make else setting.pick(queries or len(data), 60)
+        streams = progressive(
+            data.select(slice(0, most)),
+            {text: make_online_learner(text) for texts in learners.values() for text in texts},
+            measures,
+            convention,
+            permutations=setting.pick(permutations, 2),
+            seed=setting.seed,
+        )
+        best = _best(learners, streams)
+        notes = tuple(f"{name}: {text}" for name, text in best.items() if len(learners[name]) > 1)
+        named = [
+            replace(stream, learner=name)
+            for name, text in best.items()
+            for stream in streams
+            if stream.learner == text
+        ]
+        return Found(
+            {f"{s.learner}, {s.measure}": Measured(s.mean, s.std) for s in named},
+            curves(named),
+            ("queries", "mean so far"),
+            notes,
+        )
+
+    return run
+
+
+def _best(learners: Mapping[str, Sequence[str]], streams: Sequence[Stream]) -> dict[str, str]:
+    """Choose the best text of each learner by the first measure."""
+    means: dict[str, float] = {}
+    for stream in streams:
+        means.setdefault(stream.learner, stream.mean)
+    return {name: max(texts, key=means.__getitem__) for name, texts in learners.items()}
+
+
+def curves(streams: Sequence[Stream]) -> dict[str, list[Curve]]:
+    """Thin the curves of streams, one panel a measure."""
+    panels: dict[str, list[Curve]] = {}
+    for stream in streams:
+        curve = stream.curve()
+        at = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(int))
+        at = at[~np.isnan(curve[at])]
+        line = Curve(stream.learner, (at + 1.0).tolist(), curve[at].tolist())
+        panels.setdefault(str(stream.measure), []).append(line)
+    return panels
+
+
+def with_claims(
+    run: Callable[[Source, Setting], Found], claims: Callable[[Found], Mapping[str, float]]
+) -> Callable[[Source, Setting], Found]:
+    """Add numbers that are above 0 where a claim holds."""
+
+    def both(source: Source, setting: Setting) -> Found:
+        found = run(source, setting)
+        more = {name: Measured(value) for name, value in claims(found).items()}
+        return Found({**found.values, **more}, found.curves, found.axes, found.notes)
+
+    return both

@@ -1,0 +1,181 @@
+"""Running experiments: parts one after the other, each kept when it is done, then judged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import rankloop
+from rankloop.data.files import replaced_when_done
+from rankloop.experiments.papers.datasets import Source, find, stand_in
+from rankloop.experiments.papers.declaration import (
+    Claim,
+    Curve,
+    Found,
+    Measured,
+    Published,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from rankloop.experiments.papers.declaration import Experiment, Part, Setting
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One number beside the published one."""
+
+    part: str
+    name: str
+    verdict: Verdict
+    ours: float | None
+    spread: float | None
+    published: float | None
+    tolerance: float
+    convention: str
+    data: str
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints as JSON."""
+        difference = None
+        if self.ours is not None and self.published is not None:
+            difference = self.ours - self.published
+        return {**asdict(self), "verdict": str(self.verdict), "difference": difference}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An experiment that was run: its numbers, judged, and what its parts gave."""
+
+    experiment: Experiment
+    judged: tuple[Judged, ...]
+    found: dict[str, Found]
+    sources: dict[str, str]
+
+    def count(self) -> dict[Verdict, int]:
+        """Count the verdicts."""
+        return {v: sum(j.verdict == v for j in self.judged) for v in Verdict}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints as JSON."""
+        return {
+            "id": self.experiment.id,
+            "paper": self.experiment.paper,
+            "source": self.experiment.source,
+            "verdicts": {str(v): n for v, n in self.count().items()},
+            "values": [judged.to_dict() for judged in self.judged],
+            "notes": [note for found in self.found.values() for note in found.notes],
+        }
+
+
+def run(
+    experiment: Experiment,
+    setting: Setting,
+    data: Sequence[str] = (),
+    keep: Path | None = None,
+    on_part: Callable[[str, float], None] | None = None,
+) -> Outcome:
+    """Run an experiment.
+
+    Parameters
+    ----------
+    data : where data sets are: folders, or `NAME=FOLDER`; then RANKLOOP_DATA
+    keep : a folder for finished parts, which are not run again
+    on_part : called before each part with its name and the share of the work done
+    """
+    judged: list[Judged] = []
+    found, sources = {}, {}
+    done, whole = 0.0, experiment.seconds
+    for part in experiment.parts:
+        if on_part is not None:
+            on_part(part.name, done / whole)
+        done += part.seconds
+        source = _source(part, setting, data)
+        if source is None:
+            judged.extend(_not_run(part))
+            continue
+        sources[part.name] = str(source)
+        found[part.name] = _kept(experiment, part, source, setting, keep)
+        judged.extend(_judge(part, source, found[part.name], setting))
+    return Outcome(experiment, tuple(judged), found, sources)
+
+
+def _source(part: Part, setting: Setting, data: Sequence[str]) -> Source | None:
+    if part.data is None:
+        return Source(part.name)
+    source = find(part.data, data)
+    if source is None and part.stand_in:
+        source = stand_in(part.data, setting.pick(1000, 60), setting.seed)
+    return source
+
+
+def _not_run(part: Part) -> Iterator[Judged]:
+    for name, expected in part.expected.items():
+        value = expected.value if isinstance(expected, Published) else None
+        why = f"{part.data} is not at hand"
+        yield Judged(
+            part.name, name, Verdict.NOT_RUN, None, None, value, _allowed(expected),
+            part.convention, "none", why,
+        )  # fmt: skip
+
+
+def _judge(part: Part, source: Source, found: Found, setting: Setting) -> Iterator[Judged]:
+    for name, expected in part.expected.items():
+        ours = found.values.get(name)
+        published, why = isinstance(expected, Published), ""
+        if ours is None:
+            verdict, why = Verdict.NOT_RUN, "left out of a quick run"
+        elif published and setting.quick:
+            verdict, why = Verdict.NOT_RUN, "published numbers are not judged by a quick run"
+        elif published and source.kind not in ("real", "own"):
+            verdict, why = Verdict.NOT_RUN, f"published for the whole data set, not a {source.kind}"
+        else:
+            verdict = expected.judge(ours.value)
+        yield Judged(
+            part.name,
+            name,
+            verdict,
+            None if ours is None else ours.value,
+            None if ours is None else ours.spread,
+            expected.value if isinstance(expected, Published) else None,
+            _allowed(expected),
+            part.convention,
+            str(source),
+            why,
+        )
+
+
+def _allowed(expected: Published | Claim) -> float:
+    return expected.tolerance if isinstance(expected, Published) else expected.slack
+
+
+def _kept(
+    experiment: Experiment, part: Part, source: Source, setting: Setting, keep: Path | None
+) -> Found:
+    if keep is None:
+        return part.run(source, setting)
+    key = [rankloop.__version__, experiment.id, part.name, str(source), asdict(setting)]
+    digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=8).hexdigest()
+    path = keep / f"{experiment.id}-{digest}.json"
+    if path.is_file():
+        return _from_dict(json.loads(path.read_text()))
+    found = part.run(source, setting)
+    keep.mkdir(parents=True, exist_ok=True)
+    with replaced_when_done(path) as partial:
+        partial.write_text(json.dumps(asdict(found), indent=1))
+    return found
+
+
+def _from_dict(tree: dict[str, Any]) -> Found:
+    return Found(
+        {name: Measured(**value) for name, value in tree["values"].items()},
+        {panel: [Curve(**curve) for curve in curves] for panel, curves in tree["curves"].items()},
+        tuple(tree["axes"]),
+        tuple(tree["notes"]),
+    )

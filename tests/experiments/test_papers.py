@@ -1,0 +1,154 @@
+"""Experiments of the papers: what is judged, what is kept, what is never passed off as run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import rankloop as rl
+from rankloop.exceptions import DataError
+from rankloop.experiments.papers import EXPERIMENTS
+from rankloop.experiments.papers.datasets import FOLDERS, find, stand_in
+from rankloop.experiments.papers.declaration import (
+    Claim,
+    Curve,
+    Experiment,
+    Found,
+    Measured,
+    Part,
+    Published,
+    Setting,
+    Verdict,
+)
+from rankloop.experiments.papers.report import write
+from rankloop.experiments.papers.runner import run
+
+QUICK = Setting(quick=True)
+
+
+def experiment(part):
+    return Experiment("it", "A paper", "Table 1", "Something.", (part,))
+
+
+def number(value=0.5):
+    def measure(source, setting):
+        return Found(
+            {"a": Measured(value, 0.1), "b": Measured(-value)},
+            {"panel": [Curve("line", [1.0, 2.0], [value, value])]},
+            ("x", "y"),
+            ("a note",),
+        )
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("expected", "ours", "verdict"),
+    [
+        (Published(0.5, 0.01), 0.505, "OK"),
+        (Published(0.5, 0.01), 0.6, "OK"),
+        (Published(0.5, 0.01, better_is_fine=False), 0.6, "FAR"),
+        (Published(0.5, 0.01), 0.48, "NEAR"),
+        (Published(0.5, 0.01), 0.4, "FAR"),
+        (Claim(), 0.1, "OK"),
+        (Claim(), 0.0, "FAR"),
+        (Claim(0.2), -0.1, "NEAR"),
+        (Claim(0.2), -0.3, "FAR"),
+        (Claim(0.2), float("nan"), "FAR"),
+        (Published(0.5, 0.01), float("nan"), "FAR"),
+    ],
+)
+def test_verdicts(expected, ours, verdict):
+    assert expected.judge(ours) == verdict
+
+
+def test_an_outcome_counts_its_verdicts():
+    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()})
+    outcome = run(experiment(part), Setting())
+    assert [j.verdict for j in outcome.judged] == [Verdict.OK, Verdict.FAR]
+    tree = json.loads(json.dumps(outcome.to_dict()))
+    assert tree["verdicts"] == {"OK": 1, "NEAR": 0, "FAR": 1, "not run": 0}
+    assert tree["values"][0]["difference"] == 0
+
+
+def test_a_quick_run_judges_claims_only():
+    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()})
+    outcome = run(experiment(part), QUICK)
+    assert [j.verdict for j in outcome.judged] == [Verdict.NOT_RUN, Verdict.FAR]
+
+
+def test_data_that_is_not_there_is_not_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("RANKLOOP_DATA", str(tmp_path))
+    part = Part("p", number(), {"a": Published(0.5, 0.01)}, data="TD2003")
+    outcome = run(experiment(part), Setting())
+    assert [(j.verdict, j.ours) for j in outcome.judged] == [(Verdict.NOT_RUN, None)]
+    assert outcome.found == {}
+
+
+def test_a_stand_in_is_never_judged_by_published_numbers(monkeypatch, tmp_path):
+    monkeypatch.setenv("RANKLOOP_DATA", str(tmp_path))
+    part = Part(
+        "p", number(), {"a": Published(0.5, 0.01), "b": Claim()}, data="MSLR", stand_in=True
+    )
+    outcome = run(experiment(part), QUICK)
+    assert [j.verdict for j in outcome.judged] == [Verdict.NOT_RUN, Verdict.FAR]
+    assert outcome.sources == {"p": "MSLR (simulated)"}
+
+
+def test_finished_parts_are_not_run_again(tmp_path):
+    runs = []
+
+    def measure(source, setting):
+        runs.append(setting.seed)
+        return number()(source, setting)
+
+    it = experiment(Part("p", measure, {"a": Claim()}))
+    first = run(it, Setting(), keep=tmp_path)
+    again = run(it, Setting(), keep=tmp_path)
+    run(it, Setting(seed=1), keep=tmp_path)
+    assert runs == [0, 1]
+    assert first.to_dict() == again.to_dict()
+    assert first.found == again.found
+
+
+def test_a_report_is_a_page_numbers_and_pictures(tmp_path):
+    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()})
+    page, numbers, picture = write(run(experiment(part), Setting()), tmp_path)
+    text = page.read_text()
+    assert "| 0.5000 | 0.1000 | 0.5000 | OK |" in text
+    assert "a note" in text
+    assert picture.name in text
+    assert json.loads(numbers.read_text())["id"] == "it"
+    assert picture.stat().st_size > 1000
+
+
+def test_data_sets_are_found_by_name(tmp_path, monkeypatch):
+    monkeypatch.delenv("RANKLOOP_DATA", raising=False)
+    data = rl.QueryDataset.from_arrays(np.eye(4), [0, 1, 2, 0], group=[2, 2])
+    (tmp_path / "all" / "MSLR-sample").mkdir(parents=True)
+    rl.write_letor(data, tmp_path / "all" / "MSLR-sample" / "train.txt")
+    assert find("MSLR") is None
+    source = find("MSLR", [str(tmp_path / "all")])
+    assert (source.kind, len(source.data)) == ("sample", 2)
+    assert find("MSLR", [f"MSLR={tmp_path / 'all' / 'MSLR-sample'}"]).kind == "real"
+    with pytest.raises(DataError, match="there is no folder"):
+        find("MSLR", ["MSLR=/nowhere"])
+    with pytest.raises(DataError, match="unknown data set 'XYZ'"):
+        find("XYZ")
+    assert stand_in("TD2003", 5, 0) is None
+
+
+def test_all_folds_together_hold_each_query_once(data_dir):
+    assert len(find("OHSUMED", [str(data_dir)]).data) == 106
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_quick_runs_give_every_value(name, data_dir):
+    """Claims may fail on so few queries; names must agree with what was published."""
+    outcome = run(EXPERIMENTS[name], QUICK, [str(data_dir)])
+    for judged in outcome.judged:
+        assert judged.part in FOLDERS or judged.ours is not None
+        at_hand = judged.data != "none"
+        assert (judged.ours is not None) == at_hand, judged
