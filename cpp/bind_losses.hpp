@@ -9,6 +9,7 @@
 
 #include "bind_measures.hpp"
 #include "products.hpp"
+#include "scatter.hpp"
 #include "whole_loss.hpp"
 
 namespace rankloop {
@@ -109,6 +110,15 @@ inline void bind_losses(nb::module_& m) {
         nb::object result = new_array<double>({x.shape(1)}, &out);
         nb::gil_scoped_release release;
         column_spreads(x.data(), offsets.data(), offsets.size() - 1, x.shape(1), h.data(), out, threads);
+        return result;
+    }, "x"_a, "offsets"_a, "h"_a, "threads"_a);
+    m.def("query_scatter", [](Features x, Vector<std::int64_t> offsets, Vector<double> h, unsigned threads) {
+        check_size(h, x.shape(0), "one value a row is needed");
+        check_offsets(offsets, x.shape(0));
+        double* out;
+        nb::object result = new_array<double>({x.shape(1), x.shape(1)}, &out);
+        nb::gil_scoped_release release;
+        query_scatter(x.data(), offsets.data(), offsets.size() - 1, x.shape(1), h.data(), out, threads);
         return result;
     }, "x"_a, "offsets"_a, "h"_a, "threads"_a);
 }

@@ -2,6 +2,7 @@
 // queries. Rows are taken in blocks whose sums are added in order: the same bits for any number of threads.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

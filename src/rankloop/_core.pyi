@@ -98,6 +98,12 @@ def column_spreads(
     h: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
+def query_scatter(
+    x: NDArray[np.float32],
+    offsets: NDArray[np.int64],
+    h: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
 def query_ranks(
     x: NDArray[np.float32], offsets: NDArray[np.int64], ranks: NDArray[np.float32]
 ) -> None: ...

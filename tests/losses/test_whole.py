@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -165,15 +167,17 @@ def test_products_of_features(rng):
     h[:50] = 0
     offsets = np.r_[0, 50, 50, np.arange(100, n + 1, 20)].astype(np.int64)
     wide = X.astype(float)
-    spread = np.zeros(d)
-    for first, end in zip(offsets[:-1], offsets[1:], strict=True):
+    scatter = np.zeros((d, d))
+    for first, end in pairwise(offsets):
         own, rows = h[first:end], wide[first:end]
         if own.sum() > 0:
-            spread += own @ (rows - own @ rows / own.sum()) ** 2
+            gaps = rows - own @ rows / own.sum()
+            scatter += gaps.T @ (own[:, None] * gaps)
     for found, expected in (
         ([_core.row_products(X, w, t) for t in (1, 2, 5)], wide @ w),
         ([_core.column_products(X, r, t) for t in (1, 2, 5)], r @ wide),
-        ([_core.column_spreads(X, offsets, h, t) for t in (1, 2, 5)], spread),
+        ([_core.column_spreads(X, offsets, h, t) for t in (1, 2, 5)], np.diag(scatter)),
+        ([_core.query_scatter(X, offsets, h, t) for t in (1, 2, 5)], scatter),
     ):
         assert found[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
         assert all(np.array_equal(found[0], other) for other in found)

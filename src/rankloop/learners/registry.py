@@ -30,6 +30,10 @@ _HOME = {
     "mapped": "maps.Mapped",
     "mix": "mix.Mix",
     "auto": "auto.Auto",
+    "ranksvm": "batch.ranksvm.RankSVM",
+    "listnet": "batch.listnet.ListNet",
+    "ranknet": "batch.ranknet.RankNet",
+    "xendcg": "batch.xendcg.XENDCG",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""

@@ -33,8 +33,8 @@ class WholeLoss:
 
     Notes
     -----
-    Cost: O(m log m) a query for the hinge, O(m^2) for the logistic, O(m) for the others; memory O(n),
-    for the hinge O(n log g) with g grades. The bits do not depend on the number of threads.
+    Cost: O(m log m) a query for the hinge, O(m^2) for the logistic, O(m) for the others; memory
+    O(n), for the hinge O(n log g) with g grades. Any number of threads gives the same bits.
 
     Examples
     --------
