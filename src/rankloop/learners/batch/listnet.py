@@ -57,7 +57,7 @@ class ListNet(ConvexRanker):
     def __init__(
         self,
         C: float = 1.0,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-8,
         metric: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,

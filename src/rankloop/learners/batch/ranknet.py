@@ -86,7 +86,7 @@ class RankNet(ConvexRanker):
         C: float = 1e-2,
         hidden: int = 0,
         rounds: int = 200,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-8,
         random_state: int = 0,
         metric: str | Measure = "nDCG@10",
         patience: int | None = None,

@@ -62,7 +62,7 @@ class RankSVM(ConvexRanker):
     def __init__(
         self,
         C: float = 1e-3,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-8,
         metric: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,

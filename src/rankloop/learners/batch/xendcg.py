@@ -65,7 +65,7 @@ class XENDCG(ConvexRanker):
         self,
         C: float = 1.0,
         gamma: float = 1.0,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-8,
         metric: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,
