@@ -59,6 +59,8 @@ class ConvexRanker(BatchRanker):
         self.weights_ = np.zeros(n_features)
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
+        if not data.n_documents:
+            return
         for point in minimise(Ridge(data, self._loss(), self.C), self.weights_, self.tolerance):
             self.weights_ = point.w
             yield point.objective

@@ -51,7 +51,7 @@ class Dense:
         matrix = np.eye(d) + C * _core.query_scatter(data.X, data.offsets, h, threads())
         self._unit = 1 / np.sqrt(np.diag(matrix))
         self._m = matrix * self._unit * self._unit[:, None]  # a diagonal of 1
-        self._factor = cho_factor(self._m + 1e-11 * np.eye(d), check_finite=False)
+        self._factor = cho_factor(self._m + 1e-10 * np.eye(d), check_finite=False)
 
     def times(self, v: Floats) -> Floats:
         """Return M v."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.linear import ConvexRanker
+from rankloop.learners.batch.network import Network, hidden_units
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Range
 from rankloop.losses.pairwise import PairwiseLogistic
-from rankloop.losses.whole import WholeLoss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.search import Search
-    from rankloop.losses.base import Floats, QueryLoss
+    from rankloop.losses.base import QueryLoss
     from rankloop.metrics.measures import Measure
-
-_ROWS = 8192
 
 
 class RankNet(ConvexRanker):
@@ -120,35 +118,20 @@ class RankNet(ConvexRanker):
             self.weights_ = rng.normal(size=self.hidden) / np.sqrt(self.hidden)
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        if not self.hidden:
+        if not self.hidden or not data.n_documents:
             yield from super()._rounds(data)
             return
-        whole = WholeLoss(self._loss(), data)
-
-        def objective(packed: Floats) -> tuple[float, Floats]:
-            w, b, V = self._unpacked(packed)
-            units = _units(data.X, V, b)
-            value, slope = whole.at(units @ w)
-            ridge = (w @ w + (V * V).sum()) / 2
-            pull = slope[:, None] * w * (1 - units**2)
-            gradient = [w + self.C * (slope @ units), self.C * pull.sum(axis=0)]
-            gradient.append((V + self.C * _transposed_times(data.X, pull)).ravel())
-            return float(ridge + self.C * value), np.concatenate(gradient)
-
-        start = np.concatenate([self.weights_, self.hidden_bias_, self.hidden_weights_.ravel()])
-        steps = descend(objective, start, self.tolerance)
+        network = Network(data, self._loss(), self.C, self.hidden)
+        start = Network.packed(self.weights_, self.hidden_bias_, self.hidden_weights_)
+        steps = descend(network.at, start, self.tolerance)
         for _, (packed, value) in zip(range(self.rounds), steps, strict=False):
-            self.weights_, self.hidden_bias_, self.hidden_weights_ = self._unpacked(packed)
+            self.weights_, self.hidden_bias_, self.hidden_weights_ = network.unpacked(packed)
             yield value
-
-    def _unpacked(self, packed: Floats) -> tuple[Floats, Floats, Floats]:
-        h = self.hidden
-        return packed[:h].copy(), packed[h : 2 * h].copy(), packed[2 * h :].reshape(-1, h).copy()
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
         if not self.hidden:
             return super()._score_rows(X, offsets)
-        return np.asarray(_units(X, self.hidden_weights_, self.hidden_bias_) @ self.weights_)
+        return np.asarray(hidden_units(X, self.hidden_weights_, self.hidden_bias_) @ self.weights_)
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the weight of each feature, or each hidden unit with its own, largest first."""
@@ -163,21 +146,3 @@ class RankNet(ConvexRanker):
             weight, bias = float(self.weights_[k]), float(self.hidden_bias_[k])
             parts.append({"weight": weight, "bias": bias, "features": features})
         return parts
-
-
-def _units(X: Rows, V: Floats, b: Floats) -> Floats:
-    """Return tanh(X V + b), added up in float64."""
-    units = np.empty((len(X), V.shape[1]))
-    for first in range(0, len(X), _ROWS):
-        rows = slice(first, first + _ROWS)
-        units[rows] = np.tanh(X[rows].astype(np.float64) @ V + b)
-    return units
-
-
-def _transposed_times(X: Rows, pull: Floats) -> Floats:
-    """Return X' pull, added up in float64."""
-    total = np.zeros((X.shape[1], pull.shape[1]))
-    for first in range(0, len(X), _ROWS):
-        rows = slice(first, first + _ROWS)
-        total += X[rows].astype(np.float64).T @ pull[rows]
-    return total

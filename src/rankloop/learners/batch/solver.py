@@ -79,6 +79,8 @@ def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]
     here, radius = problem.at(start), np.inf
     M, products = problem.preconditioner(), 0
     for _ in range(_MOST_ROUNDS):
+        if not here.gradient.any():
+            return
         if products > _STALE:
             M = problem.preconditioner()
         step, foretold, products = _newton_step(problem, here.gradient, M, radius)
