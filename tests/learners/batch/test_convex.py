@@ -378,6 +378,20 @@ def test_bad_parameters(ranker, says):
     assert not ranker.is_learnt
 
 
+def test_hidden_units_cannot_be_changed_on_the_way():
+    data = noisy()
+    model = rl.RankNet(hidden=3).fit(data)
+    scores = model.set_params(hidden=4, warm_start=True).predict(data)
+    with pytest.raises(
+        DataError, match="goes on from 3 hidden units, but hidden is 4; set warm_st"
+    ):
+        model.fit(data)
+    assert np.array_equal(model.predict(data), scores)
+    settings = [{"hidden": 0}, {"hidden": 2}, {"hidden": 0}]
+    shapes = [m.weights_.shape for m in model.fit_path(data, settings)]
+    assert shapes == [(5,), (2,), (5,)]
+
+
 def test_a_bad_metric():
     with pytest.raises(MeasureError):
         rl.RankSVM(metric="nonsense").fit(noisy())

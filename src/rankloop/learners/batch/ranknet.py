@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop.exceptions import DataError
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.linear import ConvexRanker
 from rankloop.learners.batch.network import Network, hidden_units
@@ -72,7 +73,9 @@ class RankNet(ConvexRanker):
     Burges et al., Learning to rank using gradient descent (2005).
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-5, 1, points=11, log=True)}
+    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-6, 1, points=13, log=True)}
+
+    follows_path: ClassVar[bool] = False  # hidden units would go on from another optimum
 
     _arrays: ClassVar[tuple[str, ...]] = ("weights_", "hidden_weights_", "hidden_bias_")
 
@@ -104,6 +107,11 @@ class RankNet(ConvexRanker):
         check_whole("hidden", self.hidden, 0)
         check_whole("rounds", self.rounds)
         check_whole("random_state", self.random_state, 0)
+        if self.warm_start and self.is_learnt and len(self.hidden_bias_) != self.hidden:
+            raise DataError(
+                f"warm_start goes on from {len(self.hidden_bias_)} hidden units, but hidden is "
+                f"{self.hidden}; set warm_start to False to start anew"
+            )
 
     def _loss(self) -> QueryLoss:
         return PairwiseLogistic()
@@ -129,15 +137,15 @@ class RankNet(ConvexRanker):
             yield value
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
-        if not self.hidden:
+        if not self.hidden_bias_.size:
             return super()._score_rows(X, offsets)
         return np.asarray(hidden_units(X, self.hidden_weights_, self.hidden_bias_) @ self.weights_)
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the weight of each feature, or each hidden unit with its own, largest first."""
-        if not self.hidden:
-            return super().explain()
         self._check_learnt()
+        if not self.hidden_bias_.size:
+            return super().explain()
         parts = []
         for k in np.argsort(-np.abs(self.weights_), kind="stable"):
             inner = self.hidden_weights_[:, k]

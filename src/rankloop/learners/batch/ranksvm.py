@@ -57,7 +57,7 @@ class RankSVM(ConvexRanker):
     search engines using clickthrough data (2002).
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-6, 1e-1, points=11, log=True)}
+    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1e-1, points=13, log=True)}
 
     def __init__(
         self,
