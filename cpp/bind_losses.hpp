@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "bind_measures.hpp"
+#include "dense.hpp"
 #include "products.hpp"
 #include "scatter.hpp"
 #include "whole_loss.hpp"
@@ -112,6 +113,32 @@ inline void bind_losses(nb::module_& m) {
         column_spreads(x.data(), offsets.data(), offsets.size() - 1, x.shape(1), h.data(), out, threads);
         return result;
     }, "x"_a, "offsets"_a, "h"_a, "threads"_a);
+    m.def("cholesky", [](nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> matrix) {
+        const std::size_t d = matrix.shape(0);
+        if (matrix.shape(1) != d) throw nb::value_error("the matrix must be square");
+        double* out;
+        nb::object result = new_array<double>({d, d}, &out);
+        bool definite;
+        {
+            nb::gil_scoped_release release;
+            std::copy_n(matrix.data(), d * d, out);
+            definite = cholesky_augmented(out, d, 0);
+        }
+        if (!definite) throw nb::value_error("the matrix is not positive definite");
+        return result;
+    }, "matrix"_a);
+    m.def("cholesky_solve", [](nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> upper, Vector<double> b) {
+        const std::size_t d = upper.shape(0);
+        check_size(b, d, "one value a row is needed");
+        if (upper.shape(1) != d) throw nb::value_error("the matrix must be square");
+        double* out;
+        nb::object result = new_array<double>({d}, &out);
+        nb::gil_scoped_release release;
+        std::copy_n(b.data(), d, out);
+        solve_lower_rows(upper.data(), d, d, out, 1);
+        solve_upper(upper.data(), d, d, out);
+        return result;
+    }, "upper"_a, "b"_a);
     m.def("query_scatter", [](Features x, Vector<std::int64_t> offsets, Vector<double> h, unsigned threads) {
         check_size(h, x.shape(0), "one value a row is needed");
         check_offsets(offsets, x.shape(0));

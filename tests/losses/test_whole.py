@@ -183,6 +183,19 @@ def test_products_of_features(rng):
         assert all(np.array_equal(found[0], other) for other in found)
 
 
+def test_cholesky(rng):
+    rows = rng.normal(size=(40, 9))
+    matrix = rows.T @ rows
+    upper = _core.cholesky(matrix)
+    assert np.triu(upper).T @ np.triu(upper) == pytest.approx(matrix)
+    b = rng.normal(size=9)
+    assert matrix @ _core.cholesky_solve(upper, b) == pytest.approx(b)
+    with pytest.raises(ValueError, match="not positive definite"):
+        _core.cholesky(-matrix)
+    with pytest.raises(ValueError, match="square"):
+        _core.cholesky(rows)
+
+
 def test_errors(rng):
     data = queries(rng)
     whole = WholeLoss(PairwiseLogistic(), data)
