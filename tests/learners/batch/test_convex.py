@@ -155,6 +155,36 @@ def test_the_start_does_not_matter(ranker):
         assert np.allclose(far.fit(data).weights_, home, rtol=1e-4, atol=1e-5)
 
 
+class Watched(Ridge):
+    """Knows whether products are taken where the solver stands: at the lowest point so far."""
+
+    refused = 0
+
+    def at(self, w):
+        point = super().at(w)
+        self.last = point.objective
+        self.lowest = min(getattr(self, "lowest", np.inf), self.last)
+        self.refused += self.last > self.lowest
+        return point
+
+    def product(self, v):
+        assert self.last == self.lowest
+        return super().product(v)
+
+
+@each_case
+def test_a_step_up_is_not_taken(ranker, loss):
+    data, refused = noisy(unjudged=0), 0
+    for seed in range(5):
+        far = 100 * np.random.default_rng(seed).normal(size=data.n_features)
+        problem = Watched(data, loss, ranker.C)
+        values = [problem.at(far).objective]
+        values += [point.objective for point in minimise(problem, far, 1e-8)]
+        assert values == sorted(values, reverse=True)
+        refused += problem.refused
+    assert refused or isinstance(loss, PairwiseHinge)
+
+
 @each
 def test_warm_start_at_the_optimum_stays_there(ranker):
     data = noisy()
