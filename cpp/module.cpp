@@ -4,6 +4,7 @@
 
 #include "arrays.hpp"
 #include "bind_letor.hpp"
+#include "bind_losses.hpp"
 #include "bind_measures.hpp"
 #include "bind_online.hpp"
 
@@ -20,6 +21,7 @@ NB_MODULE(_core, m) {
         },
         "x"_a, "allow_nan"_a = false);
     rankloop::bind_letor(m);
+    rankloop::bind_losses(m);
     rankloop::bind_measures(m);
     rankloop::bind_online(m);
 }

@@ -55,6 +55,10 @@ if TYPE_CHECKING:
     from rankloop.experiments.tune import tune as tune
     from rankloop.learners.auto import Auto as Auto
     from rankloop.learners.batch.scaled import Scaled as Scaled
+    from rankloop.learners.batch.listnet import ListNet as ListNet
+    from rankloop.learners.batch.ranknet import RankNet as RankNet
+    from rankloop.learners.batch.ranksvm import RankSVM as RankSVM
+    from rankloop.learners.batch.xendcg import XENDCG as XENDCG
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
     from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
@@ -120,6 +124,10 @@ _HOME = {
     "rankloop.experiments.tune": ("tune",),
     "rankloop.learners.auto": ("Auto",),
     "rankloop.learners.batch.scaled": ("Scaled",),
+    "rankloop.learners.batch.listnet": ("ListNet",),
+    "rankloop.learners.batch.ranknet": ("RankNet",),
+    "rankloop.learners.batch.ranksvm": ("RankSVM",),
+    "rankloop.learners.batch.xendcg": ("XENDCG",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),

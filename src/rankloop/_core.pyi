@@ -69,6 +69,43 @@ def measure_queries(
     ap_by_cutoff: bool,
     threads: int,
 ) -> NDArray[np.float64]: ...
+
+class WholeLoss:
+    def __init__(
+        self,
+        kind: int,
+        gamma: float,
+        grades: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        doc_weights: NDArray[np.float64] | None,
+        query_weights: NDArray[np.float64] | None,
+    ) -> None: ...
+    def at(
+        self, scores: NDArray[np.float64], threads: int
+    ) -> tuple[float, NDArray[np.float64]]: ...
+    def product(self, v: NDArray[np.float64], threads: int) -> NDArray[np.float64]: ...
+    def diagonal(self, threads: int) -> NDArray[np.float64]: ...
+
+def row_products(
+    x: NDArray[np.float32], w: NDArray[np.float64], threads: int
+) -> NDArray[np.float64]: ...
+def column_products(
+    x: NDArray[np.float32], r: NDArray[np.float64], threads: int
+) -> NDArray[np.float64]: ...
+def column_spreads(
+    x: NDArray[np.float32],
+    offsets: NDArray[np.int64],
+    h: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
+def cholesky(matrix: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def cholesky_solve(upper: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def query_scatter(
+    x: NDArray[np.float32],
+    offsets: NDArray[np.int64],
+    h: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
 def query_ranks(
     x: NDArray[np.float32], offsets: NDArray[np.int64], ranks: NDArray[np.float32]
 ) -> None: ...

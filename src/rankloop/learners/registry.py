@@ -31,6 +31,10 @@ _HOME = {
     "mix": "mix.Mix",
     "auto": "auto.Auto",
     "scaled": "batch.scaled.Scaled",
+    "ranksvm": "batch.ranksvm.RankSVM",
+    "listnet": "batch.listnet.ListNet",
+    "ranknet": "batch.ranknet.RankNet",
+    "xendcg": "batch.xendcg.XENDCG",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""

@@ -168,10 +168,9 @@ class BatchRanker(Ranker):
         for setting in settings:
             start = copy.deepcopy(last if last is not None and self.follows_path else self)
             warm = start is not self and last is not None and self.follows_path
-            model = start.set_params(**setting, warm_start=warm)
-            yield model.fit(data, valid=valid)
-            model.warm_start = self.warm_start
-            last = model
+            last = start.set_params(**setting, warm_start=warm).fit(data, valid=valid)
+            last.warm_start = self.warm_start
+            yield last
 
     def feature_name(self, feature: int) -> str:
         """Return the name of a feature, or its number from 1 as LETOR files count."""

@@ -1,0 +1,77 @@
+"""Linear batch rankers: the weights that make a convex loss and a ridge smallest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.batch.solver import Ridge, minimise
+from rankloop.learners.parameters import check_number
+from rankloop.metrics.ranking import threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Offsets, Rows
+    from rankloop.losses.base import QueryLoss
+
+
+class ConvexRanker(BatchRanker):
+    """A linear ranker: scores are X @ weights_, the weights at the optimum of a convex objective.
+
+    |w|^2 / 2 + C sum of the loss over queries.
+
+    A subclass says which loss (:meth:`_loss`). Besides those of :class:`BatchRanker` it has the
+    parameters
+
+    C : what the loss weighs against the ridge, above 0
+    tolerance : stop where a round promises to lower the objective by less than this part of it
+
+    Attributes
+    ----------
+    weights_ : (d,) the weights
+    """
+
+    C: float
+    tolerance: float
+    weights_: NDArray[np.float64]
+
+    _arrays: ClassVar[tuple[str, ...]] = ("weights_",)
+    follows_path: ClassVar[bool] = True
+
+    @abstractmethod
+    def _loss(self) -> QueryLoss:
+        """Return the loss of a query."""
+
+    def _check(self, data: QueryDataset) -> None:  # noqa: ARG002
+        check_number("C", self.C, above=True)
+        check_number("tolerance", self.tolerance, 0, 1, above=True)
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self.weights_ = np.zeros(n_features)
+
+    def _rounds(self, data: QueryDataset) -> Iterator[float]:
+        if not data.n_documents:
+            return
+        for point in minimise(Ridge(data, self._loss(), self.C), self.weights_, self.tolerance):
+            self.weights_ = point.w
+            yield point.objective
+
+    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+        return _core.row_products(X, self.weights_, threads())
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the weight of each feature, the largest either way first."""
+        self._check_learnt()
+        return [
+            {"feature": self.feature_name(int(j)), "weight": float(self.weights_[j])}
+            for j in np.argsort(-np.abs(self.weights_), kind="stable")
+        ]

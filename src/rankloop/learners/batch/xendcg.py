@@ -1,0 +1,85 @@
+"""Linear XE_NDCG: the cross entropy that bounds nDCG, at its optimum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rankloop.learners.batch.linear import ConvexRanker
+from rankloop.learners.parameters import check_number
+from rankloop.learners.search import Range
+from rankloop.losses.xendcg import XENDCGLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.search import Search
+    from rankloop.losses.base import QueryLoss
+    from rankloop.metrics.measures import Measure
+
+
+class XENDCG(ConvexRanker):
+    """The linear ranker of the least XE_NDCG.
+
+    |w|^2 / 2 + C sum over queries of -sum_i phi_i log softmax(s)_i,   s = X w,
+    phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
+
+    Where we depart: the paper boosts trees and draws gamma anew for each; here scores are linear,
+    gamma is one number, and a small ridge is added.
+
+    Parameters
+    ----------
+    C : what queries weigh against the ridge, above 0
+    gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
+    tolerance : stop where a round promises to lower the objective by less than this part of it
+    metric, patience, warm_start : see :class:`BatchRanker`; None as patience: go on to the optimum
+
+    Attributes
+    ----------
+    weights_ : (d,) the weights
+
+    Notes
+    -----
+    Cost: O(n d) a product, about 10 products, and O(n d^2) once (where d is at most 500);
+    O(n + d^2) memory beside the features. Scale raw counts first: the ridge knows no units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankloop.data.simulate import separable
+    >>> data = separable(50, np.random.default_rng(0), n_features=3).data
+    >>> XENDCG(C=10).fit(data).explain()[0]["feature"]
+    '3'
+
+    References
+    ----------
+    Bruch, An alternative cross entropy loss for learning-to-rank (2021): Definition 1.
+    """
+
+    search_space: ClassVar[Mapping[str, Search]] = {
+        "gamma": Range(0, 1, points=2),
+        "C": Range(1e-3, 1e2, points=11, log=True),
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        gamma: float = 1.0,
+        tolerance: float = 1e-8,
+        metric: str | Measure = "nDCG@10",
+        patience: int | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.tolerance = tolerance
+        self.metric = metric
+        self.patience = patience
+        self.warm_start = warm_start
+
+    def _check(self, data: QueryDataset) -> None:
+        super()._check(data)
+        check_number("gamma", self.gamma, 0, 1)
+
+    def _loss(self) -> QueryLoss:
+        return XENDCGLoss(self.gamma)
