@@ -6,6 +6,7 @@
 #include "bind_letor.hpp"
 #include "bind_measures.hpp"
 #include "bind_online.hpp"
+#include "bind_stumps.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,4 +23,5 @@ NB_MODULE(_core, m) {
     rankloop::bind_letor(m);
     rankloop::bind_measures(m);
     rankloop::bind_online(m);
+    rankloop::bind_stumps(m);
 }
