@@ -51,6 +51,12 @@ if TYPE_CHECKING:
     from rankloop.exceptions import RankloopError as RankloopError
     from rankloop.experiments.progressive import progressive as progressive
     from rankloop.learners.auto import Auto as Auto
+    from rankloop.learners.batch.adarank import AdaRank as AdaRank
+    from rankloop.learners.batch.baselines import Constant as Constant
+    from rankloop.learners.batch.baselines import SingleFeature as SingleFeature
+    from rankloop.learners.batch.coordinate_ascent import CoordinateAscent as CoordinateAscent
+    from rankloop.learners.batch.frank import FRank as FRank
+    from rankloop.learners.batch.rankboost import RankBoost as RankBoost
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
     from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
@@ -111,6 +117,11 @@ _HOME = {
     ),
     "rankloop.experiments.progressive": ("progressive",),
     "rankloop.learners.auto": ("Auto",),
+    "rankloop.learners.batch.adarank": ("AdaRank",),
+    "rankloop.learners.batch.baselines": ("Constant", "SingleFeature"),
+    "rankloop.learners.batch.coordinate_ascent": ("CoordinateAscent",),
+    "rankloop.learners.batch.frank": ("FRank",),
+    "rankloop.learners.batch.rankboost": ("RankBoost",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),

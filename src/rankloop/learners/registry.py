@@ -30,6 +30,12 @@ _HOME = {
     "mapped": "maps.Mapped",
     "mix": "mix.Mix",
     "auto": "auto.Auto",
+    "adarank": "batch.adarank.AdaRank",
+    "rankboost": "batch.rankboost.RankBoost",
+    "frank": "batch.frank.FRank",
+    "coordinate-ascent": "batch.coordinate_ascent.CoordinateAscent",
+    "single-feature": "batch.baselines.SingleFeature",
+    "constant": "batch.baselines.Constant",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""

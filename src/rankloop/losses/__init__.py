@@ -10,6 +10,7 @@ Each has `value(scores, grades)` and `gradient(scores, grades)`, and says whethe
 """
 
 from rankloop.losses.base import QueryLoss
+from rankloop.losses.fidelity import Fidelity
 from rankloop.losses.listnet import ListNetLoss
 from rankloop.losses.maxpair import MaxPairLoss
 from rankloop.losses.pairwise import PairwiseHinge
@@ -17,6 +18,7 @@ from rankloop.losses.slam import SlamLoss
 from rankloop.losses.xendcg import XENDCGLoss
 
 __all__ = [
+    "Fidelity",
     "ListNetLoss",
     "MaxPairLoss",
     "PairwiseHinge",

@@ -44,9 +44,10 @@ class AdaRank(BatchRanker):
 
     Where we depart: as published, a feature that changes no ranking is chosen again for ever, since
     P stays as it is; RankLib sets a feature aside after five times in a row. Here a weak ranker is
-    added only where the mean of E over the training queries rises by more than `tolerance`; else the
-    next best is tried, and learning ends where none helps. So the training measure rises every
-    round. E = 1 counts as 1 - 1e-6 in alpha. Ties: see :class:`Objective`.
+    added only where the mean of E over the training queries rises by more than `tolerance`; else
+    the next best is tried, and learning ends where none helps. So the training measure rises every
+    round. e counts as 1 - 1e-6 at most, so that alpha stays finite. Tied documents share their
+    ranks in E where the measure allows it, else they are shuffled.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class AdaRank(BatchRanker):
 
     Attributes
     ----------
-    features_, alphas_ : the weak rankers, one a round; alpha is below 0 where the negative was added
+    features_, alphas_ : the weak rankers, one a round; alpha is below 0 for a negative
     weights_ : (d,) their sum, a linear ranker
 
     Notes
@@ -73,7 +74,7 @@ class AdaRank(BatchRanker):
     >>> data = separable(60, np.random.default_rng(0), n_features=5).data
     >>> ranker = AdaRank("AP").fit(data, valid=data)
     >>> [row["feature"] for row in ranker.explain()][:2]
-    ['4', '3']
+    ['3', '5']
 
     References
     ----------
@@ -81,8 +82,7 @@ class AdaRank(BatchRanker):
     """
 
     search_space: ClassVar[Mapping[str, Search]] = {
-        "measure": Choice(("nDCG@10", "AP")),
-        "both_directions": Choice((False, True)),
+        "measure": Choice(("nDCG@5", "nDCG@10", "nDCG", "AP"))
     }
     _arrays: ClassVar[tuple[str, ...]] = ("features_", "alphas_")
     growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, *_arrays)
@@ -111,7 +111,9 @@ class AdaRank(BatchRanker):
     def weights_(self) -> Floats:
         """The linear ranker that the weak rankers add up to."""
         self._check_learnt()
-        return np.bincount(self.features_, self.alphas_, self.n_features_in_)
+        return np.asarray(
+            np.bincount(self.features_, self.alphas_, self.n_features_in_), np.float64
+        )
 
     def explain(self) -> list[dict[str, Any]]:
         """Return features with their weights, largest first."""

@@ -15,6 +15,8 @@ from rankloop.metrics.ranking import threads
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.batch.stumps import BinnedPairs, Floats
     from rankloop.learners.search import Search
@@ -27,7 +29,7 @@ class FRank(StumpRanker):
     """Weak rankers added one by one to make the fidelity loss of pairs small.
 
     With p_ij = 1 / (1 + exp(s_j - s_i)), the loss is the mean over queries of the mean over the
-    query's pairs R_i > R_j of 1 - sqrt(p_ij): no pair costs more than 1, no query more than another.
+    query's pairs R_i > R_j of 1 - sqrt(p_ij): no pair and no query costs more than 1.
     A weak ranker h is 1 where a feature is above a threshold, else 0. With
 
         W_ij = D_ij (1 - p_ij) sqrt(p_ij),   D_ij = 1 / (number of queries x pairs of the query),
@@ -101,7 +103,7 @@ class FRank(StumpRanker):
         return loss, potentials
 
     def _choose(
-        self, pairs: BinnedPairs, scores: Floats, slopes: Floats
+        self, pairs: BinnedPairs, scores: Floats, loss: float, slopes: Floats
     ) -> tuple[int, int, float] | None:
         places = np.flatnonzero(slopes)
         steepness = np.abs(slopes.ravel()[places])
@@ -110,19 +112,18 @@ class FRank(StumpRanker):
         features, cuts = np.divmod(np.sort(places), slopes.shape[1])
         rankers = (pairs.bins[features] > cuts[:, None]).astype(np.uint8)
         alphas = self._alphas(pairs, scores, rankers)
-        before = self._potentials(pairs, scores)[0]
         losses = np.array(
             [
                 self._potentials(pairs, scores + alpha * h)[0]
                 for alpha, h in zip(alphas, rankers, strict=True)
             ]
         )
-        best = first_largest(before - losses)
-        if losses[best] >= before:
+        best = first_largest(loss - losses)
+        if losses[best] >= loss:
             return None
         return int(features[best]), int(cuts[best]), float(alphas[best])
 
-    def _alphas(self, pairs: BinnedPairs, scores: Floats, rankers: Floats) -> Floats:
+    def _alphas(self, pairs: BinnedPairs, scores: Floats, rankers: NDArray[np.uint8]) -> Floats:
         splits = np.empty((2, len(rankers)))
         _core.fidelity_splits(
             scores,
@@ -134,10 +135,11 @@ class FRank(StumpRanker):
             splits,
             threads(),
         )
-        right, wrong = splits + _LEAST * splits.sum(axis=0)
-        return np.asarray(np.log(right / wrong) / 2)
+        splits += _LEAST * splits.sum(axis=0)
+        alphas: Floats = np.log(splits[0] / splits[1]) / 2
+        return alphas
 
 
 def _shares(pairs: BinnedPairs) -> Floats:
     """Return the weight D of a pair of documents of weight 1, one a query."""
-    return pairs.query_weights / (pairs.query_weights.sum() * pairs.pair_weights())
+    return pairs.query_weights / (pairs.query_weights.sum() * pairs.totals)

@@ -24,8 +24,8 @@ _SURE = 1 - 1e-6
 class RankBoost(StumpRanker):
     """Boosting on pairs: each round adds the weak ranker that agrees best with hard pairs.
 
-    It makes small the sum over pairs R_i > R_j of exp(s_j - s_i). With D, the shares of the pairs in
-    that sum, a weak ranker h (1 where a feature is above a threshold, else 0) is worth
+    It makes small the sum over pairs R_i > R_j of exp(s_j - s_i). With D, the shares of the pairs
+    in that sum, a weak ranker h (1 where a feature is above a threshold, else 0) is worth
 
         r = sum_ij D_ij (h_i - h_j) = sum_i pi_i h_i,
         pi_i = sum_{j: R_j < R_i} D_ij - sum_{j: R_j > R_i} D_ji;
@@ -87,15 +87,16 @@ class RankBoost(StumpRanker):
         largest = (above + of_query).max()
         above, below = np.exp(above + of_query - largest), np.exp(below + of_query - largest)
         total = above.sum()
-        pairs_in_all = pairs.query_weights @ pairs.pair_weights()
+        in_all = pairs.query_weights @ pairs.totals
         with np.errstate(over="ignore"):
-            loss = float(np.exp(largest + np.log(total / pairs_in_all)))
+            loss = float(np.exp(largest + np.log(total / in_all)))
         return loss, (above - below) / total
 
     def _choose(
         self,
         pairs: BinnedPairs,  # noqa: ARG002
         scores: Floats,  # noqa: ARG002
+        loss: float,  # noqa: ARG002
         slopes: Floats,
     ) -> tuple[int, int, float]:
         feature, cut = divmod(first_largest(np.abs(slopes)), slopes.shape[1])

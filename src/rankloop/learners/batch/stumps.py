@@ -33,8 +33,9 @@ class BinnedPairs:
     """Training data for losses over pairs: documents by grade, features by threshold.
 
     X, y, offsets : documents in ascending order of grade inside each query
-    weights : one a document; a pair weighs the product of its documents' and its query's
+    weights : one a document
     query_weights : one a query
+    totals : the sum of a query's pairs, each the product of its documents' weights
     cuts : the thresholds of each feature, ascending
     bins : (d, n) how many of them are below the document's value
     """
@@ -44,6 +45,7 @@ class BinnedPairs:
     offsets: Offsets
     weights: Floats
     query_weights: Floats
+    totals: Floats
     cuts: list[NDArray[np.float32]]
     bins: NDArray[np.uint8]
 
@@ -61,20 +63,8 @@ class BinnedPairs:
         bins = np.empty(columns.shape, np.uint8)
         for row, column, points in zip(bins, columns, cuts, strict=True):
             row[:] = np.searchsorted(points, column, side="left")
-        return cls(X, y, data.offsets, weights, of_queries, cuts, bins)
-
-    def pair_weights(self) -> Floats:
-        """Return the sum over pairs of the product of weights, one a query."""
-        starts = np.flatnonzero(np.r_[True, self.y[1:] != self.y[:-1]] | self._first)
-        of_grades = np.add.reduceat(self.weights, starts)
-        squares = np.add.reduceat(of_grades**2, np.searchsorted(starts, self.offsets[:-1]))
-        return (np.add.reduceat(self.weights, self.offsets[:-1]) ** 2 - squares) / 2
-
-    @property
-    def _first(self) -> NDArray[np.bool_]:
-        first = np.zeros(len(self.y), bool)
-        first[self.offsets[:-1]] = True
-        return first
+        totals = pair_totals(y, query, weights)
+        return cls(X, y, data.offsets, weights, of_queries, totals, cuts, bins)
 
     def slopes(self, potentials: Floats) -> Floats:
         """Return, for each feature and threshold, the potentials of the documents above it."""
@@ -83,9 +73,17 @@ class BinnedPairs:
         _core.bin_sums(self.bins, potentials, sums, threads())
         return np.asarray(sums[:, :0:-1].cumsum(axis=1)[:, ::-1])
 
-    def above(self, feature: int, cut: int) -> NDArray[np.bool_]:
-        """Tell which documents are above a threshold."""
-        return self.bins[feature] > cut
+
+def pair_totals(y: Floats, query: NDArray[np.int64], weights: Floats) -> Floats:
+    """Return the sum over a query's pairs of w_i w_j; documents stand by query, then by grade.
+
+    >>> pair_totals(np.array([0.0, 0, 1, 0, 1]), np.array([0, 0, 0, 1, 1]), np.ones(5)).tolist()
+    [2.0, 1.0]
+    """
+    starts = np.flatnonzero(np.r_[True, (y[1:] != y[:-1]) | (query[1:] != query[:-1])])
+    of_grades = np.add.reduceat(weights, starts)
+    alike = np.bincount(query[starts], of_grades**2)
+    return np.asarray((np.bincount(query, weights) ** 2 - alike) / 2)
 
 
 def cut_points(values: Rows, counts: Floats, most: int) -> NDArray[np.float32]:
@@ -117,8 +115,8 @@ def first_largest(values: Floats) -> int:
 class StumpRanker(BatchRanker):
     """A sum of weak rankers: alpha where a feature is above a threshold, else 0.
 
-    A subclass says what each document weighs in the loss (:meth:`_potentials`) and which weak ranker
-    comes next (:meth:`_choose`). It has, with those of :class:`BatchRanker`, the parameters
+    A subclass says what each document weighs in the loss (:meth:`_potentials`) and which weak
+    ranker comes next (:meth:`_choose`). It has, with those of :class:`BatchRanker`, the parameters
 
     rounds : weak rankers in all
     thresholds : at most so many a feature, at quantiles of the training data; up to 255
@@ -143,7 +141,7 @@ class StumpRanker(BatchRanker):
 
     @abstractmethod
     def _choose(
-        self, pairs: BinnedPairs, scores: Floats, slopes: Floats
+        self, pairs: BinnedPairs, scores: Floats, loss: float, slopes: Floats
     ) -> tuple[int, int, float] | None:
         """Return the next weak ranker: feature, number of the threshold, alpha."""
 
@@ -166,12 +164,12 @@ class StumpRanker(BatchRanker):
             return
         pairs = BinnedPairs.make(data, self.thresholds)
         score = self._scorer(pairs.X, pairs.offsets)
-        potentials = self._potentials(pairs, score())[1]
+        loss, potentials = self._potentials(pairs, score())
         while self.rounds_ < self.rounds:
             slopes = pairs.slopes(potentials)
             if not slopes.any():
                 return
-            chosen = self._choose(pairs, score(), slopes)
+            chosen = self._choose(pairs, score(), loss, slopes)
             if chosen is None:
                 return
             feature, cut, alpha = chosen
