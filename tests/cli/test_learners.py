@@ -82,7 +82,7 @@ def test_learners_lists_everything(run):
     assert [row["learner"] for row in found] == list(NAMES)
     for row in found:
         assert row["summary"].endswith(".")
-        assert "random_state" in row["parameters"]
+        assert {"random_state", "warm_start"} & row["parameters"].keys()
     assert "solar-ii" in run("learners").out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.learners.registry import NAMES
+from rankloop.learners.registry import ONLINE_NAMES
 
 GRADES = {
     "five": [0, 0, 0, 1, 2, 3, 4],
@@ -22,7 +22,7 @@ SHAPES = {
     "wide": ([12], 40, 8),  # more features than documents
 }
 
-LINEAR = [name for name in NAMES if name not in ("mapped", "mix", "auto")]
+LINEAR = [name for name in ONLINE_NAMES if name not in ("mapped", "mix", "auto")]
 
 
 def stream(shape="short", grades="five", *, seed=0, whole=False, unjudged=0.1, ties=False):

@@ -67,13 +67,13 @@ class FRank(StumpRanker):
     Tsai, Liu, Qin, Chen and Ma, FRank: a ranking method with fidelity loss (2007).
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"thresholds": Choice((10, 30, 255))}
+    search_space: ClassVar[Mapping[str, Search]] = {"thresholds": Choice((30, 255))}
 
     def __init__(
         self,
         rounds: int = 300,
         thresholds: int = 255,
-        candidates: int | None = 5,
+        candidates: int | None = 1,
         metric: str | Measure = "nDCG@10",
         patience: int | None = 100,
         warm_start: bool = False,
