@@ -71,7 +71,8 @@ inline void bind_stumps(nb::module_& m) {
         if (potentials.size() != y.size() || query_weights.size() != queries.count) throw nb::value_error("potentials or query weights do not fit");
         std::vector<double> losses(queries.count);
         queries.run(threads, [&](std::size_t q, std::size_t i, std::size_t n) {
-            losses[q] = fidelity_query(queries.scores + i, queries.y + i, queries.weights + i, n, query_weights.data()[q], potentials.data() + i);
+            thread_local FidelityPairs pairs;
+            losses[q] = fidelity_query(pairs, queries.scores + i, queries.y + i, queries.weights + i, n, query_weights.data()[q], potentials.data() + i);
         });
         double sum = 0;
         for (const double loss : losses) sum += loss;
@@ -87,7 +88,8 @@ inline void bind_stumps(nb::module_& m) {
         std::vector<double> parts(queries.count * 2 * k);
         queries.run(threads, [&](std::size_t q, std::size_t i, std::size_t n) {
             double* const right = parts.data() + q * 2 * k;
-            fidelity_splits_query(queries.scores + i, queries.y + i, queries.weights + i, n, query_weights.data()[q],
+            thread_local FidelityPairs pairs;
+            fidelity_splits_query(pairs, queries.scores + i, queries.y + i, queries.weights + i, n, query_weights.data()[q],
                                   rankers.data() + i, k, rankers.shape(1), right, right + k);
         });
         std::fill(splits.data(), splits.data() + 2 * k, 0.0);

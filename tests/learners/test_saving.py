@@ -19,7 +19,6 @@ from rankloop.metrics.measures import nDCG
 from .streams import stream
 from .test_properties import EVERY, same
 
-
 BATCH = [name for name in NAMES if name not in ONLINE_NAMES]
 LEARNS_NOTHING = ("constant",)
 

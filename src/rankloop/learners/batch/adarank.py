@@ -8,12 +8,8 @@ import numpy as np
 
 from rankloop.exceptions import MeasureError
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
-from rankloop.learners.batch.measured import (
-    Objective,
-    best_first,
-    explain_weights,
-    linear_scores,
-)
+from rankloop.learners.batch.measured import Objective, explain_weights, linear_scores
+from rankloop.learners.batch.ties import NOISE, best_first
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice
 from rankloop.metrics.measures import parse
@@ -150,7 +146,7 @@ class AdaRank(BatchRanker):
                 alpha = sign * np.arctanh(min(worth[chosen], _SURE))
                 added = scores + alpha * E.columns[feature]
                 P, mean = _hard_queries(E, E.values(added))
-                if mean > reached + self.tolerance:
+                if mean > reached + max(self.tolerance, NOISE):
                     break
             else:
                 return

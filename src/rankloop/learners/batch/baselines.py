@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
-from rankloop.learners.batch.measured import Objective, best_first
+from rankloop.learners.batch.measured import Objective
+from rankloop.learners.batch.ties import first_largest
 from rankloop.learners.search import Choice
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class SingleFeature(BatchRanker):
         if len(E.data) == 0 or data.n_features == 0 or self.rounds_:
             return
         worth = np.average(E.of_features(both=True), axis=1, weights=E.weights)
-        chosen = int(best_first(worth)[0])
+        chosen = first_largest(worth)
         self.choice_ = np.array([chosen % data.n_features, 1 if chosen < data.n_features else -1])
         yield 1 - float(worth[chosen])
 

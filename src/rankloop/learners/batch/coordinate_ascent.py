@@ -8,6 +8,7 @@ import numpy as np
 
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
 from rankloop.learners.batch.measured import Objective, explain_weights, linear_scores
+from rankloop.learners.batch.ties import NOISE, first_largest
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice
 
@@ -32,7 +33,7 @@ class CoordinateAscent(BatchRanker):
     w + t, t = a, 3a, 7a, 15a, ... (`steps` points), if none is better at w - t, and if none is, at
     0; the best is taken if it raises the mean of the measure over queries, and weights are divided
     by the sum of their sizes. The first start has equal weights, the others random ones. Each start
-    goes on until a round raises its measure by less than `tolerance`; the best start ranks.
+    goes on until a round raises its measure by no more than `tolerance`; the best start ranks.
 
     a is 0.001; where that is more than half of |w|, and w is not 0, it is |w| / 20. These are
     RankLib's steps and defaults.
@@ -139,29 +140,30 @@ class CoordinateAscent(BatchRanker):
         if len(E.data) == 0 or data.n_features == 0:
             return
         while self.rounds_ < self.rounds and not self.finished_.all():
-            reached = [self._climb(E, start) for start in range(len(self.starts_))]
-            self.best_[0] = int(np.argmax(reached))
-            yield 1 - max(reached)
+            starts = self.starts_.copy()
+            reached = np.array([self._climb(E, starts, k) for k in range(len(starts))])
+            before = np.array([E.mean(E.scores(w)) for w in self.starts_])
+            self.finished_ = reached - before <= self.tolerance
+            self.starts_, self.best_ = starts, np.array([first_largest(reached)])
+            yield 1 - float(reached.max())
 
-    def _climb(self, E: Objective, start: int) -> float:
+    def _climb(self, E: Objective, starts: Floats, start: int) -> float:
         """Take one start through one round; return what it reaches."""
-        w = self.starts_[start]
+        w = starts[start]
         scores = E.scores(w)
-        before = reached = E.mean(scores)
+        reached = E.mean(scores)
         if self.finished_[start]:
-            return before
+            return reached
         rng = np.random.default_rng((self.random_state, start, self.rounds_))
         for feature in rng.permutation(len(w)):
             x = E.columns[feature]
             step, mean = self._search(E, scores, x, w[feature], reached)
-            if mean <= reached:
+            tried = w.copy()
+            tried[feature] += step
+            if mean <= reached or not tried.any():
                 continue
-            reached = mean
-            w[feature] += step
-            size = np.abs(w).sum()
-            scores = (scores + step * x) / size
-            w /= size
-        self.finished_[start] = reached - before < self.tolerance
+            w[:] = tried / np.abs(tried).sum()
+            reached, scores = mean, E.scores(w)
         return reached
 
     def _search(
@@ -173,10 +175,10 @@ class CoordinateAscent(BatchRanker):
             first = _SMALL_STEP * abs(weight)
         steps = first * (np.exp2(np.arange(1, self.steps + 1)) - 1)
         for line in (steps, -steps, np.array([-weight])):
-            means = [E.mean(scores + step * x) for step in line]
-            if max(means) > least:
-                best = int(np.argmax(means))
-                return float(line[best]), means[best]
+            means = np.array([E.mean(scores + step * x) for step in line])
+            best = first_largest(means)
+            if means[best] > least + NOISE:
+                return float(line[best]), float(means[best])
         return 0.0, least
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002

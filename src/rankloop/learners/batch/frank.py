@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.learners.batch.stumps import StumpRanker, first_largest
+from rankloop.learners.batch.stumps import StumpRanker
+from rankloop.learners.batch.ties import best_first, first_largest
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Choice
 from rankloop.metrics.ranking import threads
@@ -40,7 +41,7 @@ class FRank(StumpRanker):
     Where we depart: the paper computes alpha and the loss of every weak ranker in every round; we
     do so for the `candidates` whose slope |sum W_ij (h_i - h_j)| is steepest, found without pairs.
     Both sums of alpha's ratio are raised by a millionth of their total, so that it stays finite.
-    Where no candidate lowers the loss, learning ends.
+    Learning ends where the loss falls no more.
 
     Parameters
     ----------
@@ -67,6 +68,7 @@ class FRank(StumpRanker):
     Tsai, Liu, Qin, Chen and Ma, FRank: a ranking method with fidelity loss (2007).
     """
 
+    _least_fall: ClassVar[float] = 1e-12
     search_space: ClassVar[Mapping[str, Search]] = {"thresholds": Choice((30, 255))}
 
     def __init__(
@@ -102,25 +104,21 @@ class FRank(StumpRanker):
         )
         return loss, potentials
 
-    def _choose(
-        self, pairs: BinnedPairs, scores: Floats, loss: float, slopes: Floats
-    ) -> tuple[int, int, float] | None:
+    def _choose(self, pairs: BinnedPairs, scores: Floats, slopes: Floats) -> tuple[int, int, float]:
         places = np.flatnonzero(slopes)
-        steepness = np.abs(slopes.ravel()[places])
         if self.candidates is not None:
-            places = places[np.argsort(-steepness, kind="stable")[: self.candidates]]
+            steepness = np.abs(slopes.ravel()[places])
+            places = places[best_first(steepness)[: self.candidates]]
         features, cuts = np.divmod(np.sort(places), slopes.shape[1])
         rankers = (pairs.bins[features] > cuts[:, None]).astype(np.uint8)
         alphas = self._alphas(pairs, scores, rankers)
-        losses = np.array(
-            [
+        best = 0
+        if len(alphas) > 1:
+            losses = [
                 self._potentials(pairs, scores + alpha * h)[0]
                 for alpha, h in zip(alphas, rankers, strict=True)
             ]
-        )
-        best = first_largest(loss - losses)
-        if losses[best] >= loss:
-            return None
+            best = first_largest(1 - np.array(losses))
         return int(features[best]), int(cuts[best]), float(alphas[best])
 
     def _alphas(self, pairs: BinnedPairs, scores: Floats, rankers: NDArray[np.uint8]) -> Floats:
@@ -142,4 +140,5 @@ class FRank(StumpRanker):
 
 def _shares(pairs: BinnedPairs) -> Floats:
     """Return the weight D of a pair of documents of weight 1, one a query."""
-    return pairs.query_weights / (pairs.query_weights.sum() * pairs.totals)
+    shares: Floats = pairs.query_weights / (pairs.query_weights.sum() * pairs.totals)
+    return shares

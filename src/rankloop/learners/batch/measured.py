@@ -73,15 +73,6 @@ class Objective:
         return np.array(values).reshape(len(values), len(self.data))
 
 
-def best_first(values: Floats) -> NDArray[np.int64]:
-    """Return places by value, largest first; where values differ by rounding only, in order.
-
-    >>> best_first(np.array([0.1, 0.3, 0.3 + 1e-15, 0.9])).tolist()
-    [3, 1, 2, 0]
-    """
-    return np.argsort(-np.round(values, 10), kind="stable")
-
-
 def linear_scores(X: Rows, weights: Floats) -> Floats:
     """Return X @ weights in float64, features added in order, so that equal rows have equal scores.
 

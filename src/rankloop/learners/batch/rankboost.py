@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.learners.batch.stumps import StumpRanker, first_largest
+from rankloop.learners.batch.stumps import StumpRanker
+from rankloop.learners.batch.ties import first_largest
 from rankloop.learners.search import Choice
 from rankloop.metrics.ranking import threads
 
@@ -96,7 +97,6 @@ class RankBoost(StumpRanker):
         self,
         pairs: BinnedPairs,  # noqa: ARG002
         scores: Floats,  # noqa: ARG002
-        loss: float,  # noqa: ARG002
         slopes: Floats,
     ) -> tuple[int, int, float]:
         feature, cut = divmod(first_largest(np.abs(slopes)), slopes.shape[1])

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOST_THRESHOLDS = 255
 """Bins are numbered in one byte."""
 
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class BinnedPairs:
@@ -71,7 +73,9 @@ class BinnedPairs:
         width = 1 + max(map(len, self.cuts))
         sums = np.empty((len(self.bins), width))
         _core.bin_sums(self.bins, potentials, sums, threads())
-        return np.asarray(sums[:, :0:-1].cumsum(axis=1)[:, ::-1])
+        slopes = np.asarray(sums[:, :0:-1].cumsum(axis=1)[:, ::-1])
+        slopes[np.abs(slopes) <= _ROUNDING * np.abs(potentials).sum()] = 0
+        return slopes
 
 
 def pair_totals(y: Floats, query: NDArray[np.int64], weights: Floats) -> Floats:
@@ -107,11 +111,6 @@ def cut_points(values: Rows, counts: Floats, most: int) -> NDArray[np.float32]:
     return np.where(middle < high, middle, low)
 
 
-def first_largest(values: Floats) -> int:
-    """Return where the largest value stands; the first of those that differ by rounding only."""
-    return int(np.argmax(values >= values.max() * (1 - 1e-10)))
-
-
 class StumpRanker(BatchRanker):
     """A sum of weak rankers: alpha where a feature is above a threshold, else 0.
 
@@ -129,6 +128,9 @@ class StumpRanker(BatchRanker):
     rounds: int
     thresholds: int
 
+    _least_fall: ClassVar[float] = 0.0
+    """Learning ends where the loss falls by no more in a round."""
+
     _arrays: ClassVar[tuple[str, ...]] = ("features_", "thresholds_", "alphas_")
     growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, *_arrays)
     features_: NDArray[np.int64]
@@ -140,9 +142,7 @@ class StumpRanker(BatchRanker):
         """Return the loss, and how much it falls with each document's score."""
 
     @abstractmethod
-    def _choose(
-        self, pairs: BinnedPairs, scores: Floats, loss: float, slopes: Floats
-    ) -> tuple[int, int, float] | None:
+    def _choose(self, pairs: BinnedPairs, scores: Floats, slopes: Floats) -> tuple[int, int, float]:
         """Return the next weak ranker: feature, number of the threshold, alpha."""
 
     def _check(self, data: QueryDataset) -> None:  # noqa: ARG002
@@ -163,20 +163,21 @@ class StumpRanker(BatchRanker):
         if len(data) == 0 or data.n_features == 0:
             return
         pairs = BinnedPairs.make(data, self.thresholds)
-        score = self._scorer(pairs.X, pairs.offsets)
-        loss, potentials = self._potentials(pairs, score())
+        scores = self._score_rows(pairs.X, pairs.offsets)
+        loss, potentials = self._potentials(pairs, scores)
         while self.rounds_ < self.rounds:
             slopes = pairs.slopes(potentials)
             if not slopes.any():
                 return
-            chosen = self._choose(pairs, score(), loss, slopes)
-            if chosen is None:
+            feature, cut, alpha = self._choose(pairs, scores, slopes)
+            scores += alpha * (pairs.bins[feature] > cut)
+            before = loss
+            loss, potentials = self._potentials(pairs, scores)
+            if not loss < before - self._least_fall:
                 return
-            feature, cut, alpha = chosen
             self.features_ = np.append(self.features_, feature)
             self.thresholds_ = np.append(self.thresholds_, pairs.cuts[feature][cut])
             self.alphas_ = np.append(self.alphas_, alpha)
-            loss, potentials = self._potentials(pairs, score())
             yield loss
 
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Floats]:  # noqa: ARG002
