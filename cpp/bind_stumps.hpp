@@ -25,14 +25,15 @@ struct GradedQueries {
         if (offsets[0] != 0 || offsets[count] != static_cast<std::int64_t>(grades.size())) throw nb::value_error("offsets do not fit the documents");
     }
 
-    // Calls body(query, its first document, its number of documents).
-    template <typename Body>
+    // Calls body(query, its first document, its number of documents, scratch).
+    template <typename Scratch, typename Body>
     void run(unsigned threads, const Body& body) const {
         nb::gil_scoped_release release;
         parallel_parts(count, 64, threads, [&](std::size_t begin, std::size_t end) {
+            Scratch scratch;
             for (std::size_t q = begin; q < end; ++q) {
                 const auto first = static_cast<std::size_t>(offsets[q]);
-                body(q, first, static_cast<std::size_t>(offsets[q + 1]) - first);
+                body(q, first, static_cast<std::size_t>(offsets[q + 1]) - first, scratch);
             }
         });
     }
@@ -60,7 +61,7 @@ inline void bind_stumps(nb::module_& m) {
                                   Out<double, 1> above, Out<double, 1> below, unsigned threads) {
         if (above.size() != y.size() || below.size() != y.size()) throw nb::value_error("one place a document is needed");
         const GradedQueries queries(scores, y, offsets, log_weights);
-        queries.run(threads, [&](std::size_t, std::size_t i, std::size_t n) {
+        queries.run<LogSum>(threads, [&](std::size_t, std::size_t i, std::size_t n, LogSum&) {
             exponential_query(queries.scores + i, queries.y + i, queries.weights + i, n, above.data() + i, below.data() + i);
         });
     }, "scores"_a, "y"_a, "offsets"_a, "log_weights"_a, "above"_a, "below"_a, "threads"_a);
@@ -70,8 +71,7 @@ inline void bind_stumps(nb::module_& m) {
         const GradedQueries queries(scores, y, offsets, weights);
         if (potentials.size() != y.size() || query_weights.size() != queries.count) throw nb::value_error("potentials or query weights do not fit");
         std::vector<double> losses(queries.count);
-        queries.run(threads, [&](std::size_t q, std::size_t i, std::size_t n) {
-            thread_local FidelityPairs pairs;
+        queries.run<FidelityPairs>(threads, [&](std::size_t q, std::size_t i, std::size_t n, FidelityPairs& pairs) {
             losses[q] = fidelity_query(pairs, queries.scores + i, queries.y + i, queries.weights + i, n, query_weights.data()[q], potentials.data() + i);
         });
         double sum = 0;
@@ -86,9 +86,8 @@ inline void bind_stumps(nb::module_& m) {
         if (rankers.shape(1) != y.size() || query_weights.size() != queries.count) throw nb::value_error("rankers or query weights do not fit");
         if (splits.shape(0) != 2 || splits.shape(1) != k) throw nb::value_error("two sums a weak ranker are needed");
         std::vector<double> parts(queries.count * 2 * k);
-        queries.run(threads, [&](std::size_t q, std::size_t i, std::size_t n) {
+        queries.run<FidelityPairs>(threads, [&](std::size_t q, std::size_t i, std::size_t n, FidelityPairs& pairs) {
             double* const right = parts.data() + q * 2 * k;
-            thread_local FidelityPairs pairs;
             fidelity_splits_query(pairs, queries.scores + i, queries.y + i, queries.weights + i, n, query_weights.data()[q],
                                   rankers.data() + i, k, rankers.shape(1), right, right + k);
         });

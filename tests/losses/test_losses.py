@@ -15,7 +15,14 @@ import rankloop
 from rankloop import losses
 from rankloop.checks import Loss, check
 from rankloop.exceptions import DataError, MeasureError
-from rankloop.losses import ListNetLoss, MaxPairLoss, PairwiseHinge, SlamLoss, XENDCGLoss
+from rankloop.losses import (
+    Fidelity,
+    ListNetLoss,
+    MaxPairLoss,
+    PairwiseHinge,
+    SlamLoss,
+    XENDCGLoss,
+)
 from rankloop.losses.base import rivals
 
 S = np.array([0.5, 2.0, -1.0, 0.0])
@@ -39,6 +46,7 @@ VARIANTS = [
     XENDCGLoss(),
     XENDCGLoss(gamma=0.0),
     XENDCGLoss(gamma=0.5),
+    Fidelity(),
 ]
 
 
@@ -69,6 +77,10 @@ BY_HAND = [
     (
         PairwiseHinge(squared=True),
         (1 + 1.5) ** 2 + (1 + 3) ** 2 + (1 + 1) ** 2 + (1 + 1.5) ** 2 + (1 - 0.5) ** 2,
+    ),
+    (
+        Fidelity(),
+        1 - sum((1 + exp(-o)) ** -0.5 for o in (-1.5, -3, -1, -1.5, 0.5)) / 5,
     ),
     (
         ListNetLoss(),
@@ -132,7 +144,7 @@ def test_nothing_to_order():
         assert loss.gradient(empty, empty).shape == (0,)
         assert loss.value(S, -np.ones(4)) == 0
         assert not loss.gradient(S, -np.ones(4)).any()
-    for loss in VARIANTS[:8]:
+    for loss in (*VARIANTS[:8], Fidelity()):
         assert loss.value(S, np.ones(4)) == 0
     assert XENDCGLoss().value(S, np.zeros(4)) == 0
     assert not XENDCGLoss().gradient(S, np.zeros(4)).any()
