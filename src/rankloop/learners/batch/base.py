@@ -151,7 +151,8 @@ class BatchRanker(Ranker):
                 reached = float(evaluate(valid, score(), metric)[str(metric)])
             better = reached is None or reached > best
             if better:
-                best, kept = reached or best, copy.deepcopy(self.learnt())
+                best = best if reached is None else reached
+                kept = copy.deepcopy(self.learnt())
             if on_round is not None:
                 on_round(Round(self.rounds_, objective, reached, better))
             if self._is_exhausted(kept["rounds_"]):

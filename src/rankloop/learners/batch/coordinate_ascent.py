@@ -80,6 +80,7 @@ class CoordinateAscent(BatchRanker):
 
     search_space: ClassVar[Mapping[str, Search]] = {"measure": Choice(("nDCG@10", "AP"))}
     _arrays: ClassVar[tuple[str, ...]] = ("starts_", "finished_", "best_")
+    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, "starts_", "finished_")
     starts_: Floats
     finished_: NDArray[np.bool_]
     best_: NDArray[np.int64]
