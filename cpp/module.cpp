@@ -7,6 +7,7 @@
 #include "bind_losses.hpp"
 #include "bind_measures.hpp"
 #include "bind_online.hpp"
+#include "bind_stumps.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,4 +25,5 @@ NB_MODULE(_core, m) {
     rankloop::bind_losses(m);
     rankloop::bind_measures(m);
     rankloop::bind_online(m);
+    rankloop::bind_stumps(m);
 }

@@ -54,10 +54,16 @@ if TYPE_CHECKING:
     from rankloop.experiments.report import write_report as write_report
     from rankloop.experiments.tune import tune as tune
     from rankloop.learners.auto import Auto as Auto
-    from rankloop.learners.batch.scaled import Scaled as Scaled
+    from rankloop.learners.batch.adarank import AdaRank as AdaRank
+    from rankloop.learners.batch.baselines import Constant as Constant
+    from rankloop.learners.batch.baselines import SingleFeature as SingleFeature
+    from rankloop.learners.batch.coordinate_ascent import CoordinateAscent as CoordinateAscent
+    from rankloop.learners.batch.frank import FRank as FRank
     from rankloop.learners.batch.listnet import ListNet as ListNet
+    from rankloop.learners.batch.rankboost import RankBoost as RankBoost
     from rankloop.learners.batch.ranknet import RankNet as RankNet
     from rankloop.learners.batch.ranksvm import RankSVM as RankSVM
+    from rankloop.learners.batch.scaled import Scaled as Scaled
     from rankloop.learners.batch.xendcg import XENDCG as XENDCG
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
@@ -128,6 +134,11 @@ _HOME = {
     "rankloop.learners.batch.ranknet": ("RankNet",),
     "rankloop.learners.batch.ranksvm": ("RankSVM",),
     "rankloop.learners.batch.xendcg": ("XENDCG",),
+    "rankloop.learners.batch.adarank": ("AdaRank",),
+    "rankloop.learners.batch.baselines": ("Constant", "SingleFeature"),
+    "rankloop.learners.batch.coordinate_ascent": ("CoordinateAscent",),
+    "rankloop.learners.batch.frank": ("FRank",),
+    "rankloop.learners.batch.rankboost": ("RankBoost",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),

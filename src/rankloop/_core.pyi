@@ -238,3 +238,45 @@ def learn_committee(
     lasted: NDArray[np.float64],
     streak: NDArray[np.int64],
 ) -> int: ...
+def bin_sums(
+    bins: NDArray[np.uint8],
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def add_stumps(
+    x: NDArray[np.float32],
+    features: NDArray[np.int64],
+    thresholds: NDArray[np.float32],
+    alphas: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def exponential_pairs(
+    scores: NDArray[np.float64],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    log_weights: NDArray[np.float64],
+    above: NDArray[np.float64],
+    below: NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def fidelity_pairs(
+    scores: NDArray[np.float64],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    query_weights: NDArray[np.float64],
+    potentials: NDArray[np.float64],
+    threads: int,
+) -> float: ...
+def fidelity_splits(
+    scores: NDArray[np.float64],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    query_weights: NDArray[np.float64],
+    rankers: NDArray[np.uint8],
+    splits: NDArray[np.float64],
+    threads: int,
+) -> None: ...

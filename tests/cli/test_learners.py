@@ -10,7 +10,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.letor import letor_lines
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES, ONLINE_NAMES
+from rankloop.learners.registry import NAMES
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_learners_lists_everything(run):
         assert row["summary"].endswith(".")
         assert row["streams"] == ("passes" in row["parameters"])
         assert row["searched"].keys() <= row["parameters"].keys()
-        assert ("random_state" if row["learner"] in ONLINE_NAMES else "metric") in row["parameters"]
+        assert ("random_state" if row["streams"] else "warm_start") in row["parameters"]
     assert "solar-ii" in run("learners").out
 
 

@@ -16,6 +16,7 @@ from rankloop import losses
 from rankloop.checks import Loss, check
 from rankloop.exceptions import DataError, MeasureError
 from rankloop.losses import (
+    Fidelity,
     ListNetLoss,
     MaxPairLoss,
     PairwiseHinge,
@@ -47,6 +48,7 @@ VARIANTS = [
     XENDCGLoss(),
     XENDCGLoss(gamma=0.0),
     XENDCGLoss(gamma=0.5),
+    Fidelity(),
 ]
 
 
@@ -85,6 +87,10 @@ BY_HAND = [
         + log(1 + exp(1))
         + log(1 + exp(1.5))
         + log(1 + exp(-0.5)),
+    ),
+    (
+        Fidelity(),
+        1 - sum((1 + exp(-o)) ** -0.5 for o in (-1.5, -3, -1, -1.5, 0.5)) / 5,
     ),
     (
         ListNetLoss(),
@@ -148,7 +154,7 @@ def test_nothing_to_order():
         assert loss.gradient(empty, empty).shape == (0,)
         assert loss.value(S, -np.ones(4)) == 0
         assert not loss.gradient(S, -np.ones(4)).any()
-    for loss in VARIANTS[:9]:
+    for loss in (*VARIANTS[:9], Fidelity()):
         assert loss.value(S, np.ones(4)) == 0
     assert XENDCGLoss().value(S, np.zeros(4)) == 0
     assert not XENDCGLoss().gradient(S, np.zeros(4)).any()

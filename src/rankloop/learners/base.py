@@ -62,6 +62,9 @@ class Ranker(Estimator, ABC):
     scores_rows_alone: ClassVar[bool] = True
     """Whether a row's score does not depend on the other rows of its query."""
 
+    baseline: ClassVar[bool] = False
+    """Whether it is there to be beaten, and need not learn."""
+
     search_space: ClassVar[Mapping[str, Search]] = {}
     """The parameters worth choosing by validation, and the values worth trying."""
 

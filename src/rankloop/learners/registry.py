@@ -35,6 +35,12 @@ _HOME = {
     "listnet": "batch.listnet.ListNet",
     "ranknet": "batch.ranknet.RankNet",
     "xendcg": "batch.xendcg.XENDCG",
+    "adarank": "batch.adarank.AdaRank",
+    "rankboost": "batch.rankboost.RankBoost",
+    "frank": "batch.frank.FRank",
+    "coordinate-ascent": "batch.coordinate_ascent.CoordinateAscent",
+    "single-feature": "batch.baselines.SingleFeature",
+    "constant": "batch.baselines.Constant",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""

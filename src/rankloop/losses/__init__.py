@@ -11,6 +11,7 @@ them compiled, for all queries of a data set at once.
 """
 
 from rankloop.losses.base import QueryLoss
+from rankloop.losses.fidelity import Fidelity
 from rankloop.losses.listnet import ListNetLoss
 from rankloop.losses.maxpair import MaxPairLoss
 from rankloop.losses.pairwise import PairwiseHinge, PairwiseLogistic
@@ -18,6 +19,7 @@ from rankloop.losses.slam import SlamLoss
 from rankloop.losses.xendcg import XENDCGLoss
 
 __all__ = [
+    "Fidelity",
     "ListNetLoss",
     "MaxPairLoss",
     "PairwiseHinge",

@@ -18,9 +18,10 @@ from rankloop.metrics.measures import parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Offsets, Rows
     from rankloop.metrics.measures import Measure
 
 
@@ -86,6 +87,10 @@ class BatchRanker(Ranker):
         weights above 0. Go on from what the model knows.
         """
 
+    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
+        """Return what scores rows after each round; for a subclass that need not start anew."""
+        return lambda: self._score_rows(X, offsets)
+
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
         self.queries_ = self.rounds_ = 0
@@ -137,16 +142,17 @@ class BatchRanker(Ranker):
         if valid is not None:
             self._check_width(valid.X)
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
+            score = self._scorer(valid.X, valid.offsets)
         best, kept = -np.inf, self.learnt()
         for objective in self._rounds(teaching(data)):
             self.rounds_ += 1
             reached = None
             if valid is not None:
-                scores = self._score_rows(valid.X, valid.offsets)
-                reached = float(evaluate(valid, scores, metric)[str(metric)])
+                reached = float(evaluate(valid, score(), metric)[str(metric)])
             better = reached is None or reached > best
             if better:
-                best, kept = reached or best, copy.deepcopy(self.learnt())
+                best = best if reached is None else reached
+                kept = copy.deepcopy(self.learnt())
             if on_round is not None:
                 on_round(Round(self.rounds_, objective, reached, better))
             if self._is_exhausted(kept["rounds_"]):
@@ -197,7 +203,7 @@ def teaching(data: QueryDataset) -> QueryDataset:
     np.maximum.at(highest, query[keep], data.y[keep])
     np.minimum.at(lowest, query[keep], data.y[keep])
     keep &= (highest > lowest)[query]
-    return data if keep.all() else data.keep(keep)
+    return data if keep.all() and data.sizes.all() else data.keep(keep)
 
 
 def refuse_document_weights(ranker: BatchRanker, data: QueryDataset) -> None:

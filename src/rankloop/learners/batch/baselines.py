@@ -1,0 +1,138 @@
+"""What a ranker must beat: its best feature, and no opinion at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
+from rankloop.learners.batch.measured import Objective
+from rankloop.learners.batch.ties import first_largest
+from rankloop.learners.search import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.batch.measured import Floats
+    from rankloop.learners.search import Search
+    from rankloop.metrics.measures import Measure
+
+
+class SingleFeature(BatchRanker):
+    """The feature, or its negative, that ranks the training data best by itself.
+
+    Among equals the first feature wins, its own direction before the other.
+
+    Parameters
+    ----------
+    measure : any
+    metric, patience, warm_start : see :class:`BatchRanker`; there is one round
+
+    Attributes
+    ----------
+    choice_ : (2,) the feature, counted from 0, and 1 or -1
+
+    Notes
+    -----
+    Cost: 2 d evaluations of O(n log m); memory O(d q) and a copy of the data.
+
+    Examples
+    --------
+    >>> ranker = SingleFeature("AP").fit([[1, 3], [2, 2], [1, 1]], [0, 1, 2])
+    >>> ranker.explain(), ranker.predict([[5, 4]]).tolist()
+    ([{'feature': '2', 'weight': -1.0}], [-4.0])
+    """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"measure": Choice(("nDCG@10", "AP"))}
+    baseline: ClassVar[bool] = True
+    _arrays: ClassVar[tuple[str, ...]] = ("choice_",)
+    choice_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        measure: str | Measure = "nDCG@10",
+        metric: str | Measure = "nDCG@10",
+        patience: int | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.measure = measure
+        self.metric = metric
+        self.patience = patience
+        self.warm_start = warm_start
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the feature, and 1 or -1."""
+        self._check_learnt()
+        feature, sign = self.choice_.tolist()
+        return [{"feature": self.feature_name(feature), "weight": float(sign)}] if sign else []
+
+    def _check(self, data: QueryDataset) -> None:
+        refuse_document_weights(self, data)
+        Objective.check(self.measure, data)
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self.choice_ = np.zeros(2, np.int64)
+
+    def _rounds(self, data: QueryDataset) -> Iterator[float]:
+        E = Objective(self.measure, data)
+        if len(E.data) == 0 or data.n_features == 0 or self.rounds_:
+            return
+        worth = np.average(E.of_features(both=True), axis=1, weights=E.weights)
+        chosen = first_largest(worth)
+        self.choice_ = np.array([chosen % data.n_features, 1 if chosen < data.n_features else -1])
+        yield 1 - float(worth[chosen])
+
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+        feature, sign = self.choice_.tolist()
+        if not sign:
+            return np.zeros(len(X))
+        return np.asarray(sign * X[:, feature].astype(np.float64))
+
+
+class Constant(BatchRanker):
+    """Scores every document 0: what it seems to reach is what ties are worth.
+
+    In file order that is the order of the file; shuffle documents to see chance.
+
+    Parameters
+    ----------
+    metric, patience, warm_start : see :class:`BatchRanker`; there are no rounds
+
+    Notes
+    -----
+    Cost: none.
+
+    Examples
+    --------
+    >>> Constant().fit([[1.0], [2.0]], [0, 1]).predict([[3.0], [4.0]]).tolist()
+    [0.0, 0.0]
+    """
+
+    baseline: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        metric: str | Measure = "nDCG@10",
+        patience: int | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.metric = metric
+        self.patience = patience
+        self.warm_start = warm_start
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return nothing."""
+        self._check_learnt()
+        return []
+
+    def _rounds(self, data: QueryDataset) -> Iterator[float]:  # noqa: ARG002
+        return iter(())
+
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+        return np.zeros(len(X))

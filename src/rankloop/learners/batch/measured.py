@@ -1,0 +1,97 @@
+"""What the rankers that optimise a measure share: measuring, and linear scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.metrics.conventions import CONVENTIONS
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Rows
+    from rankloop.learners.batch.base import BatchRanker
+
+    Floats = NDArray[np.float64]
+
+_AVERAGED = CONVENTIONS["standard"].differing("standard, ties averaged", ties="averaged")
+_BLOCK = 1024
+
+
+class Objective:
+    """A measure of rankings of one data set; queries in which it is not defined are left out.
+
+    Tied documents share their ranks, so that their order in the file counts for nothing. Where the
+    measure knows no shared ranks (RR, ERR, RBP, Success, AP@k), documents are shuffled instead.
+
+    Parameters
+    ----------
+    measure : any
+    data : the training data
+    """
+
+    def __init__(self, measure: str | Measure, data: QueryDataset) -> None:
+        self.measure = parse(measure)
+        named = self.measure.name in ("RR", "ERR", "RBP", "Success")
+        shared = not named and (self.measure.name != "AP" or self.measure.cutoff is None)
+        self.convention = _AVERAGED if shared else CONVENTIONS["standard"]
+        self.data = data.shuffled(np.random.default_rng(0))
+        defined = ~np.isnan(self.values(np.zeros(data.n_documents)))
+        if not defined.all():
+            self.data = self.data.select(defined)
+        weights = self.data.query_weights
+        self.weights = np.ones(len(self.data)) if weights is None else weights
+        self.columns = np.ascontiguousarray(self.data.X.T)
+
+    @staticmethod
+    def check(measure: str | Measure, data: QueryDataset) -> None:
+        """Raise where the measure cannot be computed on the data."""
+        evaluate(data, np.zeros(data.n_documents), measure)
+
+    def values(self, scores: NDArray[Any]) -> Floats:
+        """Return the measure of each query's ranking."""
+        return evaluate(self.data, scores, self.measure, self.convention).results[0].values
+
+    def mean(self, scores: NDArray[Any]) -> float:
+        """Return its mean."""
+        return float(np.average(self.values(scores), weights=self.weights))
+
+    def scores(self, weights: Floats) -> Floats:
+        """Score the documents by a weighted sum of features."""
+        return linear_scores(self.data.X, weights)
+
+    def of_features(self, both: bool) -> Floats:
+        """Return one row a feature, one column a query; with `both`, then those of -feature."""
+        values = [self.values(column) for column in self.columns]
+        if both:
+            values += [self.values(-column) for column in self.columns]
+        return np.array(values).reshape(len(values), len(self.data))
+
+
+def linear_scores(X: Rows, weights: Floats) -> Floats:
+    """Return X @ weights in float64, features added in order, so that equal rows have equal scores.
+
+    >>> linear_scores(np.eye(2, dtype=np.float32), np.array([0.5, 0.0])).tolist()
+    [0.5, 0.0]
+    """
+    scores = np.zeros(len(X))
+    for first in range(0, len(X), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        for feature in np.flatnonzero(weights):
+            scores[block] += weights[feature] * X[block, feature]
+    return scores
+
+
+def explain_weights(ranker: BatchRanker, weights: Floats) -> list[dict[str, Any]]:
+    """Return features with weights other than 0, largest first."""
+    order = np.argsort(-np.abs(weights), kind="stable")
+    return [
+        {"feature": ranker.feature_name(int(feature)), "weight": float(weights[feature])}
+        for feature in order
+        if weights[feature] != 0
+    ]

@@ -1,0 +1,104 @@
+"""RankBoost: boosting on pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.learners.batch.stumps import StumpRanker
+from rankloop.learners.batch.ties import first_largest
+from rankloop.learners.search import Choice
+from rankloop.metrics.ranking import threads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.learners.batch.stumps import BinnedPairs, Floats
+    from rankloop.learners.search import Search
+    from rankloop.metrics.measures import Measure
+
+_SURE = 1 - 1e-6
+
+
+class RankBoost(StumpRanker):
+    """Boosting on pairs: each round adds the weak ranker that agrees best with hard pairs.
+
+    It makes small the sum over pairs R_i > R_j of exp(s_j - s_i). With D, the shares of the pairs
+    in that sum, a weak ranker h (1 where a feature is above a threshold, else 0) is worth
+
+        r = sum_ij D_ij (h_i - h_j) = sum_i pi_i h_i,
+        pi_i = sum_{j: R_j < R_i} D_ij - sum_{j: R_j > R_i} D_ji;
+
+    the one with the largest |r| is added with alpha = 1/2 ln((1 + r) / (1 - r)), which is below 0
+    where low values are good. D_ij is a product of a factor of i and one of j, so that pi takes
+    sums over documents by grade, and pairs are never listed.
+
+    Where we depart: D starts equal over all pairs of all queries, each times the weights of its
+    query and its two documents; |r| counts as 1 - 1e-6 at most, so that alpha stays finite; among
+    equals the first feature and the lowest threshold win.
+
+    Parameters
+    ----------
+    rounds, thresholds : see :class:`StumpRanker`
+    metric, patience, warm_start : see :class:`BatchRanker`
+
+    Notes
+    -----
+    Cost: O(n d) a round, n documents, d features; memory n d bytes besides a copy of the data.
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.metrics.evaluation import evaluate
+    >>> data = separable(60, np.random.default_rng(0), n_features=5).data
+    >>> ranker = RankBoost(rounds=100).fit(data)
+    >>> evaluate(data, ranker.predict(data), "nDCG@10")["nDCG@10"] > 0.9
+    True
+
+    References
+    ----------
+    Freund, Iyer, Schapire and Singer, An efficient boosting algorithm for combining preferences
+    (2003): figure 1, section 3.2 (the third method), figure 2 and section 3.3.
+    """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"thresholds": Choice((10, 30, 255))}
+
+    def __init__(
+        self,
+        rounds: int = 300,
+        thresholds: int = 255,
+        metric: str | Measure = "nDCG@10",
+        patience: int | None = 100,
+        warm_start: bool = False,
+    ) -> None:
+        self.rounds = rounds
+        self.thresholds = thresholds
+        self.metric = metric
+        self.patience = patience
+        self.warm_start = warm_start
+
+    def _potentials(self, pairs: BinnedPairs, scores: Floats) -> tuple[float, Floats]:
+        above, below = np.empty_like(scores), np.empty_like(scores)
+        _core.exponential_pairs(
+            scores, pairs.y, pairs.offsets, np.log(pairs.weights), above, below, threads()
+        )
+        of_query = np.repeat(np.log(pairs.query_weights), np.diff(pairs.offsets))
+        largest = (above + of_query).max()
+        above, below = np.exp(above + of_query - largest), np.exp(below + of_query - largest)
+        total = above.sum()
+        in_all = pairs.query_weights @ pairs.totals
+        with np.errstate(over="ignore"):
+            loss = float(np.exp(largest + np.log(total / in_all)))
+        return loss, (above - below) / total
+
+    def _choose(
+        self,
+        pairs: BinnedPairs,  # noqa: ARG002
+        scores: Floats,  # noqa: ARG002
+        slopes: Floats,
+    ) -> tuple[int, int, float]:
+        feature, cut = divmod(first_largest(np.abs(slopes)), slopes.shape[1])
+        r = np.clip(slopes[feature, cut], -_SURE, _SURE)
+        return feature, cut, float(np.arctanh(r))
