@@ -239,3 +239,11 @@ def test_an_interrupt_leaves_whole_rounds():
         with pytest.raises(KeyboardInterrupt):
             ranker.fit(data, on_round=stop)
         same(whole, ranker)
+
+
+def test_validation_data_without_relevant_documents_is_an_error():
+    data = queries(0, "binary")
+    nothing = rl.QueryDataset(data.X, 0 * data.y, data.offsets, data.query_ids)
+    ranker = rl.RankBoost(rounds=3)
+    with pytest.raises(DataError, match="has no value on the validation data"):
+        ranker.fit(data, valid=nothing)

@@ -141,21 +141,21 @@ class BatchRanker(Ranker):
         self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
         if valid is not None:
             self._check_width(valid.X)
+            _check_measurable(valid, metric)
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
             score = self._scorer(valid.X, valid.offsets)
-        best, kept = -np.inf, self.learnt()
+        best, kept = -np.inf, copy.deepcopy(self.learnt())
         for objective in self._rounds(teaching(data)):
             self.rounds_ += 1
             reached = None
             if valid is not None:
                 reached = float(evaluate(valid, score(), metric)[str(metric)])
             better = reached is None or reached > best
-            if better:
-                best = best if reached is None else reached
-                kept = copy.deepcopy(self.learnt())
+            if reached is not None and better:
+                best, kept = reached, copy.deepcopy(self.learnt())
             if on_round is not None:
                 on_round(Round(self.rounds_, objective, reached, better))
-            if self._is_exhausted(kept["rounds_"]):
+            if valid is not None and self._is_exhausted(kept["rounds_"]):
                 break
         if valid is not None and self.patience is not None:
             for name, value in kept.items():
@@ -204,6 +204,15 @@ def teaching(data: QueryDataset) -> QueryDataset:
     np.minimum.at(lowest, query[keep], data.y[keep])
     keep &= (highest > lowest)[query]
     return data if keep.all() and data.sizes.all() else data.keep(keep)
+
+
+def _check_measurable(valid: QueryDataset, metric: Measure) -> None:
+    """Raise where a measure has no value on the validation data: no round would be the best."""
+    if np.isnan(evaluate(valid, np.zeros(valid.n_documents), metric)[str(metric)]):
+        raise DataError(
+            f"{metric} has no value on the validation data: none of its {len(valid):,} queries has "
+            "a relevant document; give other data"
+        )
 
 
 def refuse_document_weights(ranker: BatchRanker, data: QueryDataset) -> None:
