@@ -69,6 +69,11 @@ class Source:
             return read(self.folder)
         return concat([replace(part, doc_ids=None) for part in fold.read()])
 
+    @property
+    def quick_data(self) -> QueryDataset:
+        """Some of its queries, for a look."""
+        return self.data.select(slice(0, 60))
+
     def __str__(self) -> str:
         if self.kind == "own":
             return "made by the experiment"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.experiments.compare import compare_learners
 from rankloop.experiments.papers.declaration import Curve, Found, Measured
 from rankloop.experiments.progressive import progressive
 from rankloop.learners.registry import make_online_learner
@@ -82,6 +83,53 @@ def _best(learners: Mapping[str, Sequence[str]], streams: Sequence[Stream]) -> d
     for stream in streams:
         means.setdefault(stream.learner, stream.mean)
     return {name: max(texts, key=means.__getitem__) for name, texts in learners.items()}
+
+
+def by_folds(
+    learners: Mapping[str, str],
+    measures: Sequence[str],
+    conventions: Mapping[str, str],
+    *,
+    chosen_by: str,
+) -> Callable[[Source, Setting], Found]:
+    """Run over the data set's own folds, parameters chosen on their validation parts.
+
+    Parameters
+    ----------
+    learners : texts by name
+    conventions : which one each learner was published under
+    chosen_by : the measure on validation data
+    """
+
+    def run(source: Source, setting: Setting) -> Found:
+        wanted = [chosen_by, *(measure for measure in measures if measure != chosen_by)]
+        rules = list(dict.fromkeys(conventions.values()))
+        standings = compare_learners(
+            source.quick_data if setting.quick else source.folder or source.data,
+            list(learners.values()),
+            wanted,
+            rules,
+            folds=3 if setting.quick else None,
+            seed=setting.seed,
+            search=not setting.quick,
+        )
+        found = {(row.learner, row.metric, row.convention): row for row in standings.rows}
+        rows = {
+            (name, measure): found[text, measure, conventions[name]]
+            for name, text in learners.items()
+            for measure in measures
+        }
+        bars = [
+            Curve(name, list(range(1, len(measures) + 1)), [rows[name, m].mean for m in measures])
+            for name in learners
+        ]
+        return Found(
+            {f"{name}, {m}": Measured(row.mean, row.std) for (name, m), row in rows.items()},
+            {", ".join(measures): bars},
+            ("measure", "mean over folds"),
+        )
+
+    return run
 
 
 def curves(streams: Sequence[Stream]) -> dict[str, list[Curve]]:
