@@ -1,10 +1,11 @@
 # `make run` does the main job, `make test` runs the tests; both set everything up by themselves.
 PYTHON ?= python3
 VENV   ?= .venv
+DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: help install run test check format bench fuzz clean
+.PHONY: help install run test check format bench table fuzz clean
 
 help:           ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -39,6 +40,9 @@ format: install ## rewrite the code in our format
 
 bench: $(VENV)/.bench  ## measure speed and memory beside the tools people use
 	$(BIN)/python -m benchmarks
+
+table: install  ## make the README's table of rankers again (DATA=folder with the data sets)
+	$(BIN)/python -m benchmarks.quality $(DATA)
 
 fuzz:           ## fuzz the LETOR parser under AddressSanitizer (FUZZ_SECONDS=300)
 	$(MAKE) -C cpp/fuzz
