@@ -54,7 +54,10 @@ RANKLOOP_CLONES inline void shorten_paths(const double* f, const double* d, cons
 
 class Assignment {
 public:
-    // positions[i] of each document; up to `few` distinct gains are solved grade by grade.
+    // positions[i] of each document; up to `few` distinct gains are solved grade by grade. Measured,
+    // that pays up to about m / 8 of them.
+    static std::size_t usual(std::size_t m) { return 2 + m / 8; }
+
     void solve(const double* s, const double* g, const double* f, const double* d, std::size_t m, std::size_t few,
                std::int64_t* positions) {
         m_ = m, f_ = f, d_ = d;

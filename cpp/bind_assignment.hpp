@@ -14,12 +14,12 @@ using namespace nb::literals;
 inline void bind_assignment(nb::module_& m) {
     using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     using Positions = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    m.def("assign_positions", [](Doubles scores, Doubles gains, Doubles f, Doubles d, Positions positions, std::size_t few) {
+    m.def("assign_positions", [](Doubles scores, Doubles gains, Doubles f, Doubles d, Positions positions, std::int64_t few) {
         const std::size_t n = scores.size();
         if (gains.size() != n || f.size() < n || d.size() < n || positions.size() != n) throw nb::value_error("arrays of one length are needed");
         nb::gil_scoped_release release;
-        Assignment().solve(scores.data(), gains.data(), f.data(), d.data(), n, few, positions.data());
-    }, "scores"_a, "gains"_a, "f"_a, "d"_a, "positions"_a, "few"_a);
+        Assignment().solve(scores.data(), gains.data(), f.data(), d.data(), n, few < 0 ? Assignment::usual(n) : static_cast<std::size_t>(few), positions.data());
+    }, "scores"_a, "gains"_a, "f"_a, "d"_a, "positions"_a, "few"_a = -1);
 }
 
 }  // namespace rankloop

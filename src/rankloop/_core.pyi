@@ -11,7 +11,7 @@ def assign_positions(
     f: NDArray[np.float64],
     d: NDArray[np.float64],
     positions: NDArray[np.int64],
-    few: int,
+    few: int = -1,
 ) -> None: ...
 def format_letor(
     x: NDArray[np.float32],
