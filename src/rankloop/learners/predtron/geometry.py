@@ -3,8 +3,8 @@
 Mirror descent with psi(W) = |W|^2 / 2 for some norm keeps D = grad psi(W), moves D against the
 gradient, and goes back: W = (grad psi)^-1(D) = grad psi*(D), where psi*(D) = |D|_*^2 / 2 for the
 dual norm. If psi is a-strongly convex in its norm, the regret against U is at most
-|U|^2 / (2 rate) + rate / (2 a) sum |gradient|_*^2. Only the dual D is updated here, so each geometry
-is its way back, `weights`, and its inverse `dual`. Both are homogeneous: c W has dual c D.
+|U|^2 / (2 rate) + rate / (2 a) sum |gradient|_*^2. Only the dual D is updated here, so each
+geometry is its way back, `weights`, and its inverse `dual`. Both are homogeneous: c W has dual c D.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Geometry(ABC):
     linear = False
     """Whether weights are their own dual, so that they are a sum of inputs."""
 
-    def check(self, shape: tuple[int, int]) -> None:
+    def check(self, shape: tuple[int, int]) -> None:  # noqa: B027
         """Raise where the norm of such a matrix is another, simpler one."""
 
     @abstractmethod

@@ -70,7 +70,7 @@ class Problem(ABC):
         """Return the label as the other methods take it, or raise DataError."""
         return label
 
-    def margin(self, scores: Floats, label: Any) -> float:
+    def margin(self, scores: Floats, label: Any) -> float:  # noqa: ARG002
         """Return the least <rep(correct) - rep(wrong), scores> over all correct and all wrong."""
         raise DataError(f"{type(self).__name__} does not know its margins")
 
@@ -129,7 +129,7 @@ class Listed(Problem):
     @property
     def n_labels(self) -> int:
         """How many labels there are."""
-        return self.losses.shape[1]
+        return int(self.losses.shape[1])
 
     def loss(self, prediction: int, label: int) -> float:
         """Look it up."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ class Multilabel(Problem):
 
     def represent(self, prediction: Labels) -> Floats:
         """Return 1/sqrt(m) where a label is in, else the negative."""
-        return np.where(prediction, 1.0, -1.0) / np.sqrt(self.dimension)
+        return np.where(prediction, 1.0, -1.0) / math.sqrt(self.dimension)
 
     def decode(self, scores: Floats) -> Labels:
         """Take every label with a score above 0."""
@@ -65,8 +66,8 @@ class Multilabel(Problem):
         return float((np.where(label, 1, -1) * self._steps(scores)).min())
 
     def _steps(self, scores: Floats) -> Floats:
-        """What each label adds by being in."""
-        return 2 / np.sqrt(self.dimension) * scores
+        """Return what each label adds by being in."""
+        return 2 / math.sqrt(self.dimension) * scores
 
 
 class SubsetZeroOne(Multilabel):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rankloop.exceptions import DataError
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.predtron.problems.ranking import RankingProblem
@@ -28,6 +26,7 @@ class MultilabelRanking(RankingProblem):
 
     Examples
     --------
+    >>> import numpy as np
     >>> problem = MultilabelRanking(4, measure="P@2")
     >>> problem.loss(problem.decode(np.array([0.4, 0.3, 0.2, 0.1])), np.array([1.0, 0, 1, 0]))
     0.5

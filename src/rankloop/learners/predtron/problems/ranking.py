@@ -57,11 +57,12 @@ class RankingProblem(Problem):
             top = label.max(initial=0.0)
             gains = np.exp2(label - top) - np.exp2(-top)  # only ratios count: nothing overflows
             best = -np.sort(-gains) @ self.discounts(len(gains))
-        return gains / best if best > 0 else np.zeros(len(label))
+        scaled: Floats = gains / best if best > 0 else np.zeros(len(label))
+        return scaled
 
     def discounts(self, m: int) -> Floats:
         """Return D of positions 0 to m - 1."""
-        discounts = 1 / np.log2(np.arange(2.0, m + 2))
+        discounts: Floats = 1 / np.log2(np.arange(2.0, m + 2))
         if self.measure.name == "P":
             discounts[:] = 1.0
         discounts[self.measure.cutoff or m :] = 0.0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.learners.parameters import check_number, check_whole
@@ -25,6 +24,7 @@ class SubsetRanking(RankingProblem):
 
     Examples
     --------
+    >>> import numpy as np
     >>> problem = SubsetRanking("-i")
     >>> grades, scores = np.array([0.0, 2, 1]), np.array([0.1, 0.3, 0.2])
     >>> problem.loss(problem.decode(scores), grades)
@@ -73,4 +73,4 @@ def least_ranking_loss(m: int, top_grade: float, precision: bool = False) -> flo
     """
     if precision:
         return 1 / m
-    return 1 / (2 ** (top_grade + 1) * m**2 * np.log2(2 * m) ** 2)
+    return 1 / (2 ** (top_grade + 1) * m**2 * math.log2(2 * m) ** 2)
