@@ -50,8 +50,8 @@ def theorem_1(
     >>> theorem_1(1.0, 0.5, 1.0, 1.0).value
     16.0
     """
-    return _descent("Theorem 1", 2 * radius, 1.0, margin, smallest_loss, largest_loss, norm,
-                    surrogate, rate)  # fmt: skip
+    losses = smallest_loss, largest_loss
+    return _descent("Theorem 1", radius, 2.0, 1.0, margin, losses, norm, surrogate, rate)
 
 
 def loss_driven_bound(
@@ -146,7 +146,7 @@ def trace_norm_bound(
     least 1. A gradient g x' has one singular value, at most 2 R, so the dual norm costs nothing.
     """
     curve = 1 / max(1.0, math.log(min(shape)) - 1)
-    return _descent("trace norm", 2 * radius, curve, margin, smallest_loss, largest_loss)
+    return _descent("trace norm", radius, 2.0, curve, margin, (smallest_loss, largest_loss))
 
 
 def _sparse(
@@ -155,22 +155,24 @@ def _sparse(
     log = max(1.0, math.log(n_features))
     # |g|_q^2 / a <= 4 e^2 R^2 (log p - 1) for p > e^2, else 4 p R^2: both at most 36 R^2 log p
     least = least_ranking_loss(m, top_grade)
-    return _descent(name, 6 * radius, 1 / log, margin, least, 1.0)
+    return _descent(name, radius, 6.0, 1 / log, margin, (least, 1.0))
 
 
 def _descent(
     name: str,
-    steep: float,
+    radius: float,
+    times: float,
     curve: float,
     margin: float,
-    smallest_loss: float,
-    largest_loss: float,
+    losses: tuple[float, float],
     norm: float = 1.0,
     surrogate: float = 0.0,
     rate: float | None = None,
 ) -> Bound:
-    """Return (F + |U|^2 / (2 rate)) / (1 - rate G^2 / (2 a c_L))."""
-    _check(steep, margin, smallest_loss, largest_loss)
+    """Return (F + |U|^2 / (2 rate)) / (1 - rate G^2 / (2 a c_L)), with G = times R."""
+    smallest_loss, largest_loss = losses
+    _check(radius, margin, smallest_loss, largest_loss)
+    steep = times * radius
     usual = curve * smallest_loss / steep**2
     rate = usual if rate is None else rate
     small = Assumption("rate below 2 a c_L / G^2", 0 < rate < 2 * usual)

@@ -62,8 +62,9 @@ class Multilabel(Problem):
         return found.astype(bool)
 
     def margin(self, scores: Floats, label: Labels) -> float:
-        """Return what turning the least sure label costs."""
-        return float((np.where(label, 1, -1) * self._steps(scores)).min())
+        """Return what turning the least sure label costs, or what turning all wrong ones would."""
+        toll = np.where(label, 1, -1) * self._steps(scores)
+        return float(toll.min() if toll.min() >= 0 else toll[toll < 0].sum())
 
     def _steps(self, scores: Floats) -> Floats:
         """Return what each label adds by being in."""
