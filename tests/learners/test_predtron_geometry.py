@@ -89,7 +89,7 @@ def test_exponents():
 
 def test_bad_geometries():
     with pytest.raises(
-        DataError, match="geometry must be one of euclidean, rnorm, group, schatten"
+        DataError, match="one of euclidean, rnorm, group, schatten"
     ):
         as_geometry("l1")
     for r in (1, 2.5, "x"):
