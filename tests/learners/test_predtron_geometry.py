@@ -88,9 +88,7 @@ def test_exponents():
 
 
 def test_bad_geometries():
-    with pytest.raises(
-        DataError, match="one of euclidean, rnorm, group, schatten"
-    ):
+    with pytest.raises(DataError, match="one of euclidean, rnorm, group, schatten"):
         as_geometry("l1")
     for r in (1, 2.5, "x"):
         with pytest.raises(DataError, match="r must be a number above 1 to 2"):

@@ -198,6 +198,17 @@ def test_r_norm_of_two_is_euclidean():
     assert np.allclose(one.weights.matrix, other.weights.matrix)
 
 
+@pytest.mark.parametrize("problem", [BinaryReject(), Multiclass(4, reject=0.2)])
+@pytest.mark.parametrize("geometry", ["euclidean", "group", "schatten"])
+def test_from_zero_weights_rejection_is_out_of_reach(problem, geometry):
+    """Scores of the classes add up to 0, so that one of them is ahead of rejection."""
+    for rule in RULES:
+        learner, _ = played(problem, rule=rule, geometry=geometry)
+        assert np.allclose(learner.weights.matrix.sum(axis=0), 0, atol=1e-9)
+        said = {learner.decide(x) for x, _ in rounds(problem, seed=9)}
+        assert said == set(range(problem.n_labels))
+
+
 def test_the_mean_of_the_weights():
     learner, total = Predtron(Multiclass(4), average=True), np.zeros((4, 6))
     for x, y in rounds(Multiclass(4)):

@@ -215,7 +215,7 @@ def test_trace_norm(name):
 @pytest.mark.parametrize("name", ["rnorm", "group", "schatten"])
 @pytest.mark.parametrize("p", [3, 8, 60])
 def test_strong_convexity_and_dual_norms_as_the_proofs_use_them(name, p):
-    """psi is (r - 1)-strongly convex, and the dual norm of a gradient is within e of its largest."""
+    """psi is (r - 1)-strongly convex; the dual norm of a gradient is within e of its largest."""
     geometry, rng = as_geometry(name), np.random.default_rng(0)
     n = min(p, 5) if name == "schatten" else (5 * p if name == "rnorm" else p)
     r = geometry.exponent(n)
@@ -246,7 +246,7 @@ def test_a_rate_too_large_has_no_bound():
 
 
 def test_bad_numbers():
-    with pytest.raises(DataError, match="radius and margin must be above 0; found 1.0 and 0.0"):
+    with pytest.raises(DataError, match=r"radius and margin must be above 0; found 1\.0 and 0\.0"):
         theory.theorem_1(1.0, 0.0, 1.0, 1.0)
     with pytest.raises(DataError, match="smallest loss must be above 0 and at most the largest"):
         theory.theorem_1(1.0, 1.0, 2.0, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.learners.predtron.labels import classes_of, encoded, label_matrix
-from rankloop.learners.predtron.problems.binary import Binary, BinaryReject
+from rankloop.learners.predtron.problems.binary import Binary
 from rankloop.learners.predtron.problems.multiclass import Multiclass
 from rankloop.learners.predtron.problems.multilabel import ErrorSetSize, Hamming, SubsetZeroOne
 from rankloop.learners.predtron.problems.ordinal import Ordinal
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 
 class PredtronClassifier(RowEstimator):
-    """Classes by perceptron, with costs and the option to reject.
+    """Classes by perceptron, with costs.
+
+    There is no option to reject here, as :class:`BinaryReject` hardly ever takes it; look at
+    `decision_function` for how sure a prediction is.
 
     Parameters
     ----------
     class_weight : what a mistake costs on each label, by label; others cost 1
-    reject : what it costs to say nothing, above 0, at most 1; None: always a class
-    reject_label : what `predict` says then
     geometry, rule, rate, kernel, average, intercept, passes, random_state : see
         :class:`RowEstimator`
 
@@ -44,7 +45,7 @@ class PredtronClassifier(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k classes; two classes without rejection share one weight vector.
+    Cost: O(k d) a row for k classes; two classes share one weight vector.
 
     Examples
     --------
@@ -65,8 +66,6 @@ class PredtronClassifier(RowEstimator):
     def __init__(
         self,
         class_weight: Mapping[Any, float] | None = None,
-        reject: float | None = None,
-        reject_label: Any = -1,
         geometry: str = "euclidean",
         rule: str = "predtron",
         rate: float = 1.0,
@@ -77,8 +76,6 @@ class PredtronClassifier(RowEstimator):
         random_state: int | None = 0,
     ) -> None:
         self.class_weight = class_weight
-        self.reject = reject
-        self.reject_label = reject_label
         self.geometry = geometry
         self.rule = rule
         self.rate = rate
@@ -90,13 +87,11 @@ class PredtronClassifier(RowEstimator):
 
     def _problem(self, y: Any, classes: Any) -> Problem:
         found = classes_of(y if classes is None else classes)
+        if found.dtype.kind == "f" and (found % 1 != 0).any():
+            raise DataError("Unknown label type: y has fractions; give whole numbers or names")
         weights = [float((self.class_weight or {}).get(name, 1.0)) for name in found.tolist()]
-        if len(found) == 2 and self.reject is None:
-            problem: Problem = Binary((weights[0], weights[1]))
-        elif len(found) == 2 and self.class_weight is None:
-            problem = BinaryReject((self.reject, self.reject))  # type: ignore[arg-type]
-        else:
-            problem = Multiclass(len(found), weights, self.reject)
+        two = len(found) == 2
+        problem = Binary((weights[0], weights[1])) if two else Multiclass(len(found), weights)
         self.classes_ = found
         return problem
 
@@ -104,20 +99,12 @@ class PredtronClassifier(RowEstimator):
         return encoded(y, self.classes_)
 
     def _decode(self, predictions: list[int]) -> NDArray[Any]:
-        found = np.array(predictions, np.int64)
-        rejected = found == len(self.classes_)
-        if not rejected.any():
-            return self.classes_[found]
-        names = self.classes_[np.where(rejected, 0, found)].astype(object)
-        names[rejected] = self.reject_label
-        return np.array(names.tolist())
+        return self.classes_[np.array(predictions, np.int64)]
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores: (n, k), or (n,) for two classes, above 0 for the second."""
         scores = self.scores(X)
-        if len(self.classes_) > 2:
-            return scores
-        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that this is a classifier."""
@@ -263,3 +250,13 @@ class PredtronMultilabel(RowEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each label, (n, k), above 0 where it is predicted."""
         return self.scores(X)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that this predicts several labels at a time."""
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
+        tags.target_tags.single_output, tags.target_tags.multi_output = False, True
+        return tags

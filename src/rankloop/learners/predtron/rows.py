@@ -113,8 +113,11 @@ class RowEstimator(Estimator, ABC):
 
     def _begin(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> tuple[Floats, list[Any]]:
         matrix = as_matrix(X)
-        if len(matrix) == 0:
-            raise DataError(f"X has 0 rows: {type(self).__name__} has nothing to learn from")
+        if matrix.size == 0:
+            none = "0 row(s)" if len(matrix) == 0 else "0 feature(s)"
+            raise DataError(
+                f"X has {none} (shape={matrix.shape}) while a minimum of 1 is required."
+            )
         if y is None:
             raise DataError("y is needed: one label a row")
         problem = self._problem(y, classes)

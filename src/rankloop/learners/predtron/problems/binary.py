@@ -39,7 +39,11 @@ class BinaryReject(Listed):
     """Labels 0 and 1, predictions 0, 1 and 2: reject, which costs costs[y].
 
     rep is a basis vector of the plane for each label, and their normalised sum for rejection: it
-    wins where the two scores are close.
+    wins where both scores are above 0 and close.
+
+    A learner that starts from 0 seldom gets there. A step from one class to the other keeps the
+    sum of their scores, which so stays 0, and then one of them is ahead of rejection (in the
+    Euclidean, group and Schatten geometries). The bound holds all the same: it counts mistakes.
 
     Parameters
     ----------
