@@ -40,16 +40,29 @@ RANKLOOP_CLONES inline void divide_step(const double* before, double* after, con
     }
 }
 
-// One row of shortest augmenting paths: shorten the paths to columns not yet reached.
-RANKLOOP_CLONES inline void shorten_paths(const double* f, const double* d, const double* price, double score,
-                                          double gain, double base, std::size_t m, double* length,
-                                          std::int32_t* via, const std::uint8_t* reached, std::int32_t row) {
+// One row of shortest augmenting paths: shorten the paths to columns through it, and return the
+// length of the shortest that is open. Columns that are not have an infinite entry in `closed`.
+RANKLOOP_CLONES inline double shorten_paths(const double* f, const double* d, const double* price, const double* closed,
+                                            double score, double gain, double base, std::size_t m, double* __restrict length,
+                                            std::int64_t* __restrict via, std::int64_t row) {
     for (std::size_t p = 0; p < m; ++p) {
-        const double reduced = base - score * f[p] + gain * d[p] - price[p];
-        const bool shorter = !reached[p] && reduced < length[p];
-        length[p] = shorter ? reduced : length[p];
-        via[p] = shorter ? row : via[p];
+        const double reduced = base - score * f[p] + gain * d[p] - price[p] + closed[p], old = length[p];
+        const std::int64_t before = via[p];
+        length[p] = reduced < old ? reduced : old;
+        via[p] = reduced < old ? row : before;
     }
+    constexpr std::size_t lanes = 8;  // a minimum of several columns at a time
+    double nearest[lanes];
+    std::fill(nearest, nearest + lanes, std::numeric_limits<double>::infinity());
+    const std::size_t whole = m - m % lanes;
+    for (std::size_t p = 0; p < whole; p += lanes) {
+        for (std::size_t k = 0; k < lanes; ++k) {
+            const double open = length[p + k] + closed[p + k];
+            nearest[k] = open < nearest[k] ? open : nearest[k];
+        }
+    }
+    for (std::size_t p = whole; p < m; ++p) nearest[0] = std::min(nearest[0], length[p] + closed[p]);
+    return *std::min_element(nearest, nearest + lanes);
 }
 
 class Assignment {
@@ -238,35 +251,32 @@ private:
 
     // Shortest augmenting paths (Jonker and Volgenant, without its heuristics), costs as they are needed.
     void by_paths(const double* s, const double* g, std::int64_t* positions) {
-        constexpr std::int32_t none = -1;
-        std::vector<double> price(m_, 0.0), worth(m_, 0.0), length(m_);
-        std::vector<std::int32_t> owner(m_, none), via(m_);
-        std::vector<std::uint8_t> reached(m_);
-        std::vector<std::uint32_t> path;
+        constexpr std::int64_t none = -1;
+        std::vector<double> price(m_, 0.0), worth(m_, 0.0), length(m_), closed(m_);
+        std::vector<std::int64_t> owner(m_, none), via(m_, none);
+        std::vector<std::size_t> path;
         for (const std::uint32_t newcomer : order_) {
             std::fill(length.begin(), length.end(), infinity_);
-            std::fill(reached.begin(), reached.end(), 0);
+            std::fill(closed.begin(), closed.end(), 0.0);
             path.clear();
-            auto row = static_cast<std::int32_t>(newcomer);
+            std::int64_t row = newcomer;
             double nearest = 0;
             std::size_t column = 0;
             while (true) {
                 const auto i = static_cast<std::size_t>(row);
-                shorten_paths(f_, d_, price.data(), s[i], g[i], nearest - worth[i], m_, length.data(), via.data(), reached.data(), row);
-                nearest = infinity_;
-                for (std::size_t p = 0; p < m_; ++p) {
-                    if (!reached[p] && (length[p] < nearest || (length[p] == nearest && owner[p] == none))) nearest = length[p], column = p;
-                }
+                nearest = shorten_paths(f_, d_, price.data(), closed.data(), s[i], g[i], nearest - worth[i], m_, length.data(), via.data(), row);
+                column = 0;
+                while (length[column] != nearest || closed[column] != 0) ++column;
                 if (owner[column] == none) break;
-                reached[column] = 1, path.push_back(static_cast<std::uint32_t>(column));
+                closed[column] = infinity_, path.push_back(column);
                 row = owner[column];
             }
             worth[newcomer] += nearest;
-            for (const std::uint32_t p : path) {
+            for (const std::size_t p : path) {
                 worth[static_cast<std::size_t>(owner[p])] += nearest - length[p];
                 price[p] -= nearest - length[p];
             }
-            for (std::int32_t i = none; i != static_cast<std::int32_t>(newcomer);) {
+            for (std::int64_t i = none; i != static_cast<std::int64_t>(newcomer);) {
                 i = via[column];
                 owner[column] = i;
                 const std::int64_t freed = positions[i];
