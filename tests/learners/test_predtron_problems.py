@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, MeasureError
-from rankloop.learners.predtron.decreasing import Positions, as_function
+from rankloop.learners.predtron.decreasing import as_function, unit_positions
 from rankloop.learners.predtron.problem import Listed
 from rankloop.learners.predtron.problems.binary import Binary, BinaryReject
 from rankloop.learners.predtron.problems.multiclass import Multiclass
@@ -221,13 +221,13 @@ def test_the_least_loss_of_rankings(m, top):
 )
 def test_decreasing_functions(text, expected):
     assert as_function(text)(np.arange(1.0, 4)) == pytest.approx(np.array(expected, float))
-    assert Positions(text)(3) == pytest.approx(np.array(expected) / np.linalg.norm(expected))
+    assert unit_positions(text)(3) == pytest.approx(np.array(expected) / np.linalg.norm(expected))
 
 
 @pytest.mark.parametrize("f", ["i", "i^2", "-j", "-i^0", "1/log(i)", "-i^-1", "", 3, "__import__"])
 def test_other_functions(f):
     with pytest.raises(DataError, match="f must be"):
-        Positions(f)
+        unit_positions(f)
 
 
 def test_functions_of_ones_own():

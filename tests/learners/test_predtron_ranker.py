@@ -98,6 +98,7 @@ def test_real_data(data_dir):
         ("predtron:geometry=group", DataError, "take geometry rnorm"),
         ("predtron:geometry=schatten", DataError, "take geometry euclidean"),
         ("predtron:geometry=round", DataError, "geometry must be one of"),
+        ("predtron:geometry=[]", DataError, "geometry must be one of"),
         ("predtron:rule=none", DataError, "rule must be one of"),
         ("predtron:rate=0", DataError, "rate must be a number above 0"),
         ("predtron:measure=AP", MeasureError, "Predtron learns nDCG"),

@@ -46,29 +46,37 @@ def as_function(f: Decreasing) -> Callable[[Floats], Floats]:
 
 
 class Positions:
-    """f(1), ..., f(m) divided by their norm, for any m.
+    """Values of positions 1, ..., m, for any m; they are kept for the next time."""
 
-    Parameters
-    ----------
-    f : a form that :func:`as_function` reads, or a function
-    """
-
-    def __init__(self, f: Decreasing) -> None:
-        self._f = as_function(f)
+    def __init__(self, values: Callable[[int], Floats]) -> None:
+        self._values = values
         self._known: dict[int, Floats] = {}
 
     def __call__(self, m: int) -> Floats:
-        """Return the m values; they are kept for the next time."""
-        if m not in self._known:
+        """Return the m values, which must not be changed."""
+        found = self._known.get(m)
+        if found is None:
             if len(self._known) > 1000:
                 self._known.clear()
-            values = np.asarray(self._f(np.arange(1.0, m + 1)), np.float64)
-            if (
-                values.shape != (m,)
-                or not np.isfinite(values).all()
-                or (np.diff(values) >= 0).any()
-            ):
-                raise DataError(f"f must be finite and strictly decreasing on 1 to {m}")
-            norm = np.linalg.norm(values)
-            self._known[m] = values / norm if norm > 0 else np.ones(m)
-        return self._known[m]
+            found = self._known[m] = self._values(m)
+            found.flags.writeable = False
+        return found
+
+
+def unit_positions(f: Decreasing) -> Positions:
+    """Return f(1), ..., f(m) divided by their norm; f is anything :func:`as_function` takes.
+
+    >>> unit_positions("-i")(2).round(3)
+    array([-0.447, -0.894])
+    """
+    function = as_function(f)
+
+    def values(m: int) -> Floats:
+        found = np.array(function(np.arange(1.0, m + 1)), np.float64)
+        finite = found.shape == (m,) and np.isfinite(found).all()
+        if not finite or (np.diff(found) >= 0).any():
+            raise DataError(f"f must be finite and strictly decreasing on 1 to {m}")
+        norm = float(np.linalg.norm(found))
+        return found / norm if norm > 0 else np.ones(m)
+
+    return Positions(values)

@@ -184,6 +184,6 @@ def as_geometry(geometry: str | Geometry) -> Geometry:
     """Take a geometry as it is, or by its name."""
     if isinstance(geometry, Geometry):
         return geometry
-    if geometry not in GEOMETRIES:
+    if not isinstance(geometry, str) or geometry not in GEOMETRIES:
         raise DataError(f"geometry must be one of {', '.join(GEOMETRIES)}; found {geometry!r}")
     return GEOMETRIES[geometry]()

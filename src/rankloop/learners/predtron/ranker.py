@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class PredtronRanker(LinearRanker):
-    """Perceptron that stands rankings for vectors f(position) and looks for the worst of them.
+    """Perceptron that steps away from the worst ranking, its loss counted in.
 
-    On a query whose ranking loses something, one step on
-    max over rankings s of { 1 - measure(s) + <rep(s) - rep(best ranking), X w> }, found exactly.
+    A ranking is the vector rep = f(positions) / Z. On a query whose ranking loses something, one
+    step on max over rankings s of { 1 - measure(s) + <rep(s) - rep(best), X w> }, found exactly.
     f = 1/i asks for gaps at the top; -i^1.1 and -i^2 ask for less the lower the position.
 
     Where we depart: a ranking with ties loses what the worst of their orders does.
@@ -108,7 +109,7 @@ class PredtronRanker(LinearRanker):
             )
         geometry = as_geometry(self.geometry)
         geometry.check((1, 2))
-        return SubsetRanking(self.f, self.measure), geometry, as_rule(self.rule)
+        return _problem(self.f, str(self.measure)), geometry, as_rule(self.rule)
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
@@ -137,3 +138,9 @@ class PredtronRanker(LinearRanker):
             if total is not None:
                 total += w
         return updates
+
+
+@lru_cache(maxsize=32)
+def _problem(f: str, measure: str) -> SubsetRanking:
+    """Make a problem once: it keeps f and discounts of the lengths it has met."""
+    return SubsetRanking(f, measure)

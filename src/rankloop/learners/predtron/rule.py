@@ -83,6 +83,6 @@ def as_rule(rule: str | Rule) -> Rule:
     """Take a rule as it is, or by its name."""
     if isinstance(rule, Rule):
         return rule
-    if rule not in RULES:
+    if not isinstance(rule, str) or rule not in RULES:
         raise DataError(f"rule must be one of {', '.join(RULES)}; found {rule!r}")
     return RULES[rule]()

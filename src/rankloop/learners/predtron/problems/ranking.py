@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError, MeasureError
-from rankloop.learners.predtron.decreasing import Decreasing, Positions
+from rankloop.learners.predtron.decreasing import Decreasing, Positions, unit_positions
 from rankloop.learners.predtron.problem import TINY, Problem
 from rankloop.metrics.measures import Measure, parse
 
@@ -44,7 +44,8 @@ class RankingProblem(Problem):
         precise = self.measure.name == "P" and self.measure.cutoff is not None
         if not (precise or self.measure.name == "nDCG") or self.measure.parameters:
             raise MeasureError(f"Predtron learns nDCG, nDCG@k or P@k; found {self.measure}")
-        self.positions = Positions(f)
+        self.positions = unit_positions(f)
+        self.discounts = Positions(self._discounts)
         self.positions(2)  # says at once where f cannot be used
 
     def gains(self, label: Floats) -> Floats:
@@ -60,7 +61,7 @@ class RankingProblem(Problem):
         scaled: Floats = gains / best if best > 0 else np.zeros(len(label))
         return scaled
 
-    def discounts(self, m: int) -> Floats:
+    def _discounts(self, m: int) -> Floats:
         """Return D of positions 0 to m - 1."""
         discounts: Floats = 1 / np.log2(np.arange(2.0, m + 2))
         if self.measure.name == "P":
