@@ -121,6 +121,22 @@ def test_nothing_and_one():
     assert solve(none, none, none, none).tolist() == []
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_numbers_that_would_overflow(bad, place):
+    parts = [np.array([1.0, 2.0]), np.ones(2), np.array([2.0, 1.0]), np.ones(2)]
+    parts[place][1] = bad
+    with pytest.raises(ValueError, match="finite and below 1e100"):
+        solve(*parts)
+
+
+def test_f_must_decrease():
+    two = np.ones(2)
+    for f in (two, np.array([1.0, 2.0]), np.array([1.0, np.nan])):
+        with pytest.raises(ValueError, match="f must decrease"):
+            solve(two, two, f, two)
+
+
 def test_lengths_must_agree():
     one, two = np.ones(1), np.ones(2)
     with pytest.raises(ValueError, match="one length"):

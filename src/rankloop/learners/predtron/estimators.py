@@ -36,8 +36,7 @@ class PredtronClassifier(RowEstimator):
     Parameters
     ----------
     class_weight : what a mistake costs on each label, by label; others cost 1
-    geometry, rule, rate, kernel, average, intercept, passes, random_state : see
-        :class:`RowEstimator`
+    the others : see :class:`RowEstimator`
 
     Attributes
     ----------
@@ -120,8 +119,7 @@ class PredtronOrdinal(RowEstimator):
 
     Parameters
     ----------
-    geometry, rule, rate, kernel, average, intercept, passes, random_state : see
-        :class:`RowEstimator`
+    the others : see :class:`RowEstimator`
 
     Attributes
     ----------
@@ -174,10 +172,6 @@ class PredtronOrdinal(RowEstimator):
     def _decode(self, predictions: list[int]) -> NDArray[Any]:
         return self.classes_[np.array(predictions, np.int64)]
 
-    def decision_function(self, X: Any) -> Floats:
-        """Return the score of each grade, (n, k)."""
-        return self.scores(X)
-
 
 class PredtronMultilabel(RowEstimator):
     """Sets of labels by perceptron; y has a row of 0 and 1 for each row of X.
@@ -186,8 +180,7 @@ class PredtronMultilabel(RowEstimator):
     ----------
     loss : `hamming` (labels that are wrong), `subset` (1 unless all are right) or `error-set`
         (pairs of a missed label and a wrong one)
-    geometry, rule, rate, kernel, average, intercept, passes, random_state : see
-        :class:`RowEstimator`
+    the others : see :class:`RowEstimator`
 
     Notes
     -----
@@ -246,10 +239,6 @@ class PredtronMultilabel(RowEstimator):
 
     def _decode(self, predictions: list[Any]) -> NDArray[Any]:
         return np.array(predictions, np.int64).reshape(len(predictions), self._width)
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the score of each label, (n, k), above 0 where it is predicted."""
-        return self.scores(X)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that this predicts several labels at a time."""

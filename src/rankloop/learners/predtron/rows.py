@@ -94,6 +94,10 @@ class RowEstimator(Estimator, ABC):
             return np.zeros((len(rows), self.learner_.problem.dimension))
         return weights.scores(rows, mean=True)
 
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores: of each class, grade or label."""
+        return self.scores(X)
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted label of each row."""
         decode = self.learner_.problem.decode if hasattr(self, "learner_") else None
