@@ -49,6 +49,7 @@ public:
 
     void solve(const double* s, const double* g, const double* f, const double* d, std::size_t m, std::size_t few,
                std::int64_t* positions) {
+        if (m == 0) return;
         m_ = m, f_ = f, d_ = d;
         order_.resize(m);
         std::iota(order_.begin(), order_.end(), 0);
@@ -99,7 +100,7 @@ private:
 
     // A first solution: by s - l g, where l is the mean exchange rate of the two slopes.
     void start() {
-        const double across = f_[0] - f_[m_ ? m_ - 1 : 0];
+        const double across = f_[0] - f_[m_ - 1];
         const double rate = m_ > 1 ? (d_[0] - d_[m_ - 1]) / across : 0.0;
         std::vector<std::uint32_t> by_key(m_), owner(m_);
         std::vector<double> key(m_);
