@@ -78,6 +78,11 @@ if TYPE_CHECKING:
     from rankloop.learners.online.solar_i import SolarI as SolarI
     from rankloop.learners.online.solar_ii import SolarII as SolarII
     from rankloop.learners.online.xendcg import OnlineXENDCG as OnlineXENDCG
+    from rankloop.learners.predtron.estimators import PredtronClassifier as PredtronClassifier
+    from rankloop.learners.predtron.estimators import PredtronMultilabel as PredtronMultilabel
+    from rankloop.learners.predtron.estimators import PredtronOrdinal as PredtronOrdinal
+    from rankloop.learners.predtron.learner import Predtron as Predtron
+    from rankloop.learners.predtron.ranker import PredtronRanker as PredtronRanker
     from rankloop.learners.ranking import Ranking as Ranking
     from rankloop.learners.registry import make_learner as make_learner
     from rankloop.learners.saving import load as load
@@ -152,6 +157,13 @@ _HOME = {
     "rankloop.learners.online.solar_i": ("SolarI",),
     "rankloop.learners.online.solar_ii": ("SolarII",),
     "rankloop.learners.online.xendcg": ("OnlineXENDCG",),
+    "rankloop.learners.predtron.estimators": (
+        "PredtronClassifier",
+        "PredtronMultilabel",
+        "PredtronOrdinal",
+    ),
+    "rankloop.learners.predtron.learner": ("Predtron",),
+    "rankloop.learners.predtron.ranker": ("PredtronRanker",),
     "rankloop.learners.ranking": ("Ranking",),
     "rankloop.learners.registry": ("make_learner",),
     "rankloop.learners.saving": ("load",),

@@ -5,6 +5,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 def first_not_finite(x: NDArray[np.float32], allow_nan: bool = False) -> int: ...
+def assign_positions(
+    scores: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    f: NDArray[np.float64],
+    d: NDArray[np.float64],
+    positions: NDArray[np.int64],
+    few: int = -1,
+) -> None: ...
 def format_letor(
     x: NDArray[np.float32],
     y: NDArray[np.float64],

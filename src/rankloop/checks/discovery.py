@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankloop.checks import learners, losses, measures
 from rankloop.checks.contracts import Learner, Loss, OnlineLearner
+from rankloop.learners.base import Ranker
 from rankloop.metrics.measures import FAMILIES, Measure
 
 if TYPE_CHECKING:
@@ -81,5 +82,5 @@ def _classes(package: str) -> Iterator[type]:
 
 
 def _is_subject(kind: type) -> bool:
-    has = [hasattr(kind, name) for name in ("fit", "predict")]
-    return all(has) or all(hasattr(kind, name) for name in ("value", "gradient"))
+    """Whether it is a ranker (a classifier is not) or a loss."""
+    return issubclass(kind, Ranker) or all(hasattr(kind, name) for name in ("value", "gradient"))

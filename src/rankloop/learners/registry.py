@@ -27,6 +27,7 @@ _HOME = {
     "committee": "online.committee.CommitteePerceptron",
     "solar-i": "online.solar_i.SolarI",
     "solar-ii": "online.solar_ii.SolarII",
+    "predtron": "predtron.ranker.PredtronRanker",
     "mapped": "maps.Mapped",
     "mix": "mix.Mix",
     "auto": "auto.Auto",

@@ -1,0 +1,49 @@
+"""Labels of rows: their names, and their numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def classes_of(y: Any) -> NDArray[Any]:
+    """Return the labels there are, sorted; at least two."""
+    found = np.unique(_one_each(y))
+    if len(found) < 2:
+        raise DataError(f"y has {len(found)} class: at least two are needed to tell apart")
+    return found
+
+
+def encoded(y: Any, classes: NDArray[Any]) -> list[int]:
+    """Return the number of each label among the classes."""
+    labels = _one_each(y)
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise DataError(f"label {labels[unknown][0]!r} is not one of the classes {classes}")
+    numbers: list[int] = np.searchsorted(classes, labels).tolist()
+    return numbers
+
+
+def _one_each(y: Any) -> NDArray[Any]:
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise DataError(f"y must have one label a row; found {labels.ndim} axes")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError("y contains NaN or infinity")
+    return labels
+
+
+def label_matrix(y: Any) -> NDArray[np.bool_]:
+    """Return sets of labels as rows of a boolean matrix."""
+    found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+    if found.ndim != 2 or not np.isin(found, (0, 1)).all():
+        raise DataError(f"y must be a matrix of 0 and 1, one row a row; found {found.ndim} axes")
+    return found.astype(bool)

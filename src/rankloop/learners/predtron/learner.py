@@ -1,0 +1,135 @@
+"""One perceptron for any prediction problem: a problem, a geometry, a rule, and weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.learners.parameters import check_number
+from rankloop.learners.predtron.geometry import Geometry, as_geometry
+from rankloop.learners.predtron.rule import Rule, as_rule
+from rankloop.learners.predtron.weights import DenseWeights, Kernel, KernelWeights
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from rankloop.learners.predtron.problem import Floats, Problem
+
+
+class Predtron:
+    """Score an input, decode the scores, look at the label, and step where that lost something.
+
+    Each round: t = W x; where L(decode(t), y) > 0, the dual of W moves by -rate g x', with g the
+    rule's gradient, and W follows by the link of the geometry. Where the problem ranks the rows of
+    X (`problem.shared`), t = X w and the step is X' g.
+
+    Where we depart: predictions that tie count as mistakes if one of them is, so that learning
+    begins at W = 0; the paper leaves ties open.
+
+    Parameters
+    ----------
+    problem : what is predicted, and what a mistake costs
+    geometry : `euclidean`, `rnorm`, `group`, `schatten`, or a :class:`Geometry`
+    rule : `predtron` (Algorithm 1), `loss-driven` (Predtron.LD), or a :class:`Rule`
+    rate : step size, above 0; Theorem 1 asks for c_L / (4 R^2), the paper's experiments take 1
+    kernel : k(A, B) -> matrix, for weights that are a sum of kernel functions; Euclidean only
+    average : predict by the mean of the weights over rounds rather than by the last ones
+
+    Attributes
+    ----------
+    rounds : how many inputs it has learnt from
+    updates : on how many of them it took a step
+    loss : what its predictions have lost, ties included
+
+    Notes
+    -----
+    Cost: O(d p) a round, plus the decodings of the problem.
+
+    Examples
+    --------
+    >>> from rankloop.learners.predtron.problems.multiclass import Multiclass
+    >>> learner = Predtron(Multiclass(3))
+    >>> for _ in range(5):
+    ...     losses = [learner.learn(x, y) for y, x in enumerate(np.eye(3))]
+    >>> losses, [learner.decide(x) for x in np.eye(3)]
+    ([0.0, 0.0, 0.0], [0, 1, 2])
+
+    References
+    ----------
+    Jain, Natarajan and Tewari, Predtron: a family of online algorithms for general prediction
+    problems (2015): Algorithms 1 to 3.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        geometry: str | Geometry = "euclidean",
+        rule: str | Rule = "predtron",
+        rate: float = 1.0,
+        kernel: Kernel | None = None,
+        average: bool = False,
+    ) -> None:
+        self.problem = problem
+        self.geometry = as_geometry(geometry)
+        self.rule = as_rule(rule)
+        check_number("rate", rate, above=True)
+        if kernel is not None and not callable(kernel):
+            raise DataError(f"kernel must be a function of two matrices; found {kernel!r}")
+        if kernel is not None and not self.geometry.linear:
+            raise DataError(
+                "a kernel needs weights that are a sum of inputs, which only the Euclidean "
+                f"geometry keeps; found {type(self.geometry).__name__}: drop one of the two"
+            )
+        self.rate, self.kernel, self.average = rate, kernel, average
+        self.rounds = self.updates = 0
+        self.loss = 0.0
+        self.weights: DenseWeights | KernelWeights | None = None
+
+    def scores(self, X: ArrayLike) -> Floats:
+        """Return the scores t of an input: a vector, or the rows that are to be ranked."""
+        rows = self._rows(X)
+        return self._started(rows).scores(rows, mean=True).ravel()
+
+    def decide(self, X: ArrayLike) -> Any:
+        """Return the prediction."""
+        return self.problem.decode(self.scores(X))
+
+    def learn(self, X: ArrayLike, label: Any) -> float:
+        """Learn from one input and its label; return what the prediction before lost."""
+        rows, label = self._rows(X), self.problem.check(label)
+        if self.problem.shared and len(label) != len(rows):
+            raise DataError(f"the label has {len(label)} grades for {len(rows)} rows")
+        weights = self._started(rows)
+        loss, gradient = self.rule.step(self.problem, weights.scores(rows).ravel(), label)
+        step = None if gradient is None else -self.rate * gradient.reshape(len(rows), -1)
+        weights.learn(rows, step)
+        self.rounds += 1
+        self.updates += step is not None
+        self.loss += loss
+        return loss
+
+    def _started(self, rows: Floats) -> DenseWeights | KernelWeights:
+        """Return the weights, which begin with the first input."""
+        if self.weights is None:
+            shape = (1 if self.problem.shared else self.problem.dimension, rows.shape[1])
+            self.weights = (
+                DenseWeights(self.geometry, shape, self.average)
+                if self.kernel is None
+                else KernelWeights(self.kernel, shape, self.average)
+            )
+            self._width = rows.shape[1]
+        if rows.shape[1] != self._width:
+            raise DataError(f"the input has {rows.shape[1]} features, not {self._width} as before")
+        return self.weights
+
+    def _rows(self, X: ArrayLike) -> Floats:
+        """Return an input as rows: one, or those to be ranked."""
+        found = np.asarray(X, np.float64)
+        wanted = 2 if self.problem.shared else 1
+        if found.ndim != wanted or not np.isfinite(found).all():
+            kind = "a matrix, one row an item" if wanted == 2 else "a vector"
+            raise DataError(f"an input must be {kind} of finite numbers; found {found.ndim} axes")
+        return np.atleast_2d(found)

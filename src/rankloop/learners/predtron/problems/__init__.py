@@ -1,0 +1,1 @@
+"""The problems of the paper, one family a file."""

@@ -1,0 +1,167 @@
+"""What the estimators share: rows in, labels out, and going on learning."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from rankloop.data.validation import as_matrix
+from rankloop.exceptions import DataError, NotFittedError
+from rankloop.learners.estimator import Estimator
+from rankloop.learners.parameters import check_whole
+from rankloop.learners.predtron.learner import Predtron
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.learners.predtron.problem import Floats, Problem
+    from rankloop.learners.predtron.weights import Kernel
+
+
+class RowEstimator(Estimator, ABC):
+    """Fit, go on, score and predict rows, one after the other.
+
+    A subclass makes the problem from the labels, and turns labels into numbers and back. It has
+    the parameters
+
+    geometry, rule, rate, kernel, average : see :class:`Predtron`
+    intercept : whether to add a constant feature
+    passes : how often `fit` goes through the data, at least 1
+    random_state : seed of the order of rows in `fit`, another one each pass; None: as given
+
+    Attributes
+    ----------
+    learner_ : the :class:`Predtron`
+    n_features_in_ : number of features
+    """
+
+    geometry: str
+    rule: str
+    rate: float
+    kernel: Kernel | None
+    average: bool
+    intercept: bool
+    passes: int
+    random_state: int | None
+    learner_: Predtron
+    n_features_in_: int
+
+    @abstractmethod
+    def _problem(self, y: Any, classes: Any) -> Problem:
+        """Return the problem that labels belong to; remember what they are called."""
+
+    @abstractmethod
+    def _encode(self, y: Any) -> list[Any]:
+        """Return labels as the problem takes them."""
+
+    @abstractmethod
+    def _decode(self, predictions: list[Any]) -> NDArray[Any]:
+        """Return predictions as labels."""
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from nothing: `passes` times through the rows."""
+        check_whole("passes", self.passes)
+        rows, labels = self._begin(X, y, None)
+        order = np.arange(len(rows))
+        rng = None if self.random_state is None else np.random.default_rng(self.random_state)
+        for _ in range(self.passes):
+            self._go_on(rows, labels, order if rng is None else rng.permutation(order))
+        return self
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Go on learning, once through the rows; the first call says which classes there are.
+
+        Parameters
+        ----------
+        X, y : rows and their labels
+        classes : all classes that will ever come; default: those of the first y
+        """
+        if not hasattr(self, "learner_"):
+            rows, labels = self._begin(X, y, classes)
+        else:
+            rows, labels = self._rows(X), self._encode(y)
+            self._check_rows(rows, labels)
+        self._go_on(rows, labels, np.arange(len(rows)))
+        return self
+
+    def scores(self, X: Any) -> Floats:
+        """Return the score vectors t of rows, one a row."""
+        rows = self._rows(X)
+        weights = self.learner_.weights
+        if weights is None:
+            return np.zeros((len(rows), self.learner_.problem.dimension))
+        return weights.scores(rows, mean=True)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores: of each class, grade or label."""
+        return self.scores(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted label of each row."""
+        decode = self.learner_.problem.decode if hasattr(self, "learner_") else None
+        scores = self.scores(X)
+        return self._decode([decode(t) for t in scores] if decode else [])
+
+    def margins(self, X: Any, y: ArrayLike) -> Floats:
+        """Return by how much each row's label is ahead of the best wrong prediction."""
+        scores, labels = self.scores(X), self._encode(y)
+        problem = self.learner_.problem
+        return np.array([problem.margin(t, label) for t, label in zip(scores, labels, strict=True)])
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the share of rows that are predicted right."""
+        right = self.predict(X) == np.asarray(y)
+        return float(right.reshape(len(right), -1).all(axis=1).mean())
+
+    def _begin(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> tuple[Floats, list[Any]]:
+        matrix = as_matrix(X)
+        if matrix.size == 0:
+            none = "0 row(s)" if len(matrix) == 0 else "0 feature(s)"
+            raise DataError(
+                f"X has {none} (shape={matrix.shape}) while a minimum of 1 is required."
+            )
+        if y is None:
+            raise DataError("y is needed: one label a row")
+        problem = self._problem(y, classes)
+        learner = Predtron(
+            problem,
+            geometry=self.geometry,
+            rule=self.rule,
+            rate=self.rate,
+            kernel=self.kernel,
+            average=self.average,
+        )
+        width = matrix.shape[1] + bool(self.intercept)
+        learner.geometry.check((problem.dimension, width))
+        labels = self._encode(y)
+        self._check_rows(matrix, labels)
+        self.learner_, self.n_features_in_ = learner, matrix.shape[1]
+        return self._rows(matrix), labels
+
+    def _go_on(self, rows: Floats, labels: list[Any], order: NDArray[np.int64]) -> None:
+        for i in order:
+            self.learner_.learn(rows[i], labels[i])
+
+    def _rows(self, X: Any) -> Floats:
+        if not hasattr(self, "learner_"):
+            raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit")
+        rows = as_matrix(X).astype(np.float64)
+        if rows.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return np.hstack([rows, np.ones((len(rows), 1))]) if self.intercept else rows
+
+    @staticmethod
+    def _check_rows(rows: NDArray[Any], labels: list[Any]) -> None:
+        if len(rows) != len(labels):
+            raise DataError(f"y has {len(labels):,} values for {len(rows):,} rows")
+
+    def get_metadata_routing(self) -> Any:
+        """Tell scikit-learn that there is nothing to route."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        return MetadataRequest(owner=self)
