@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include "arrays.hpp"
+#include "bind_boosting.hpp"
 #include "bind_letor.hpp"
 #include "bind_losses.hpp"
 #include "bind_measures.hpp"
@@ -20,6 +21,7 @@ NB_MODULE(_core, m) {
             return rankloop::first_not_finite(x.data(), x.size(), allow_nan);
         },
         "x"_a, "allow_nan"_a = false);
+    rankloop::bind_boosting(m);
     rankloop::bind_letor(m);
     rankloop::bind_losses(m);
     rankloop::bind_measures(m);

@@ -34,12 +34,17 @@ _HOME = {
     "listnet": "batch.listnet.ListNet",
     "ranknet": "batch.ranknet.RankNet",
     "xendcg": "batch.xendcg.XENDCG",
+    "xendcg-boost": "boosting.xendcg.XENDCGBoost",
+    "lambdamart": "boosting.lambdamart.LambdaMART",
+    "listnet-boost": "boosting.listnet.ListNetBoost",
+    "loss-boost": "boosting.loss.LossBoost",
+    "blend": "boosting.blend.Blend",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
 
 ONLINE_NAMES: tuple[str, ...] = tuple(
-    name for name, place in _HOME.items() if not place.startswith("batch.")
+    name for name, place in _HOME.items() if not place.startswith(("batch.", "boosting."))
 )
 """The short names of those that can stream."""
 

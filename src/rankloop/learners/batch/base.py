@@ -12,15 +12,17 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.learners.base import Ranker, as_dataset
 from rankloop.learners.parameters import check_whole
+from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Offsets, Rows
     from rankloop.metrics.measures import Measure
 
 
@@ -47,6 +49,7 @@ class BatchRanker(Ranker):
     it scores (:meth:`_score_rows`) and what it learns (`_arrays`). It has the parameters
 
     metric : what is measured on the validation set after each round
+    convention : of that measure, where the subclass has this parameter; else `standard`
     patience : with a validation set, stop after so many rounds without a better one and keep the
         best; None: go on to the end
     warm_start : `fit` goes on from what was learnt, rather than from nothing
@@ -62,6 +65,7 @@ class BatchRanker(Ranker):
     """
 
     metric: str | Measure
+    convention: str = "standard"
     patience: int | None
     warm_start: bool
     rounds_: int
@@ -85,6 +89,18 @@ class BatchRanker(Ranker):
         `data` holds only what teaches: judged documents of queries with two grades or more, and
         weights above 0. Go on from what the model knows.
         """
+
+    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
+        """Return what scores rows after each round; for a subclass that need not start anew."""
+        return lambda: self._score_rows(X, offsets)
+
+    def _snapshot(self) -> dict[str, Any]:
+        """Return what :meth:`_restore` needs to go back to this round, `rounds_` among it."""
+        return copy.deepcopy(self.learnt())
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        for name, value in snapshot.items():
+            setattr(self, name, value)
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
@@ -128,7 +144,8 @@ class BatchRanker(Ranker):
         """
         check_whole("patience", 1 if self.patience is None else self.patience)
         metric = parse(self.metric)
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        as_convention(self.convention)
+        data = as_dataset(X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan)
         self._check(data)
         if not (self.warm_start and self.is_learnt):
             self._reset(data.n_features)
@@ -137,23 +154,22 @@ class BatchRanker(Ranker):
         if valid is not None:
             self._check_width(valid.X)
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
-        best, kept = -np.inf, self.learnt()
+            score = self._scorer(valid.X, valid.offsets)
+        best, kept = -np.inf, self._snapshot()
         for objective in self._rounds(teaching(data)):
             self.rounds_ += 1
             reached = None
             if valid is not None:
-                scores = self._score_rows(valid.X, valid.offsets)
-                reached = float(evaluate(valid, scores, metric)[str(metric)])
+                reached = float(evaluate(valid, score(), metric, self.convention)[str(metric)])
             better = reached is None or reached > best
             if better:
-                best, kept = reached or best, copy.deepcopy(self.learnt())
+                best, kept = reached or best, self._snapshot()
             if on_round is not None:
                 on_round(Round(self.rounds_, objective, reached, better))
             if self._is_exhausted(kept["rounds_"]):
                 break
         if valid is not None and self.patience is not None:
-            for name, value in kept.items():
-                setattr(self, name, value)
+            self._restore(kept)
         return self
 
     def fit_path(
