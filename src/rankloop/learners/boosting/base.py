@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
+    import lightgbm
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
@@ -142,9 +143,14 @@ class BoostedRanker(TreeModel):
             return "loss", found[0], False
 
         settings["objective"] = objective.native or grown_on
-        booster = lgb.train(
-            settings, train, 1, init_model=self._booster, keep_training_booster=True
-        )
+        try:
+            booster: lightgbm.Booster = lgb.train(
+                settings, train, 1, init_model=self._booster, keep_training_booster=True
+            )
+        except lgb.basic.LightGBMError as error:
+            if "num_features" not in str(error):
+                raise
+            return  # no feature has two values
         try:
             for done in range(1, self.trees + 1):
                 self._grown = booster
@@ -159,11 +165,12 @@ class BoostedRanker(TreeModel):
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
-        scores, seen = self._score_rows(X, offsets), self.rounds_
+        scores: NDArray[Any] = self._score_rows(X, offsets)
+        seen = self.rounds_
 
         def more() -> NDArray[Any]:
             nonlocal scores, seen
-            new = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
+            new: dict[str, Any] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
             scores, seen = scores + self._predicted(X, raw_score=True, **new), self.rounds_
             return scores
 
