@@ -36,7 +36,7 @@ class BoostedRanker(TreeModel):
     trees : how many `fit` adds; with a validation set and patience, at most so many
     rate : what a tree's values are multiplied by, above 0, at most 1
     leaves : of a tree, at least 2; None: by the number of documents n, sqrt(n) / 6 from 7 to 255
-    min_data_in_leaf : documents in a leaf, at least; None: n / 200 from 1 to 50
+    min_data_in_leaf : documents in a leaf, at least; None: n / 40 from 1 to 50
     feature_fraction : the part of the features, drawn anew, that a tree may look at
     lambda_l2 : ridge on the values of leaves
     increasing, decreasing : features, by name or by column from 0, with which scores may only rise
@@ -108,7 +108,7 @@ class BoostedRanker(TreeModel):
         return {
             "learning_rate": self.rate,
             "num_leaves": self.leaves or int(np.clip(n**0.5 / 6, 7, 255)),
-            "min_data_in_leaf": self.min_data_in_leaf or int(np.clip(n / 200, 1, 50)),
+            "min_data_in_leaf": self.min_data_in_leaf or int(np.clip(n / 40, 1, 50)),
             "feature_fraction": self.feature_fraction,
             "lambda_l2": self.lambda_l2,
             "seed": self.random_state,

@@ -179,7 +179,7 @@ def ranks_and_gains(y: Floats, gain: ArrayFunction) -> tuple[NDArray[np.int32], 
 
     >>> ranks, gains = ranks_and_gains(np.array([0.0, 2.0, 1.0]), lambda grades: grades)
     >>> ranks.tolist(), gains.tolist()
-    ([0, 2, 1], [0.0, 1.0, 0.5])
+    ([0, 2, 1], [0.0, 0.5, 1.0])
     """
     grades, ranks = np.unique(y, return_inverse=True)
     gains = np.asarray(gain(grades), np.float64)
