@@ -22,12 +22,13 @@ inline void bind_boosting(nb::module_& m) {
         check_size(grades, n, "one grade a document is needed");
         if (doc_weights) check_size(*doc_weights, n, "one weight a document is needed");
         if (query_weights) check_size(*query_weights, offsets.size() - 1, "one weight a query is needed");
-        if (gradient.size() != n || hessian.size() != n) throw nb::value_error("one place a document is needed");
+        const bool wanted = gradient.size() > 0 || hessian.size() > 0;
+        if (wanted && (gradient.size() != n || hessian.size() != n)) throw nb::value_error("one place a document is needed");
         nb::gil_scoped_release release;
         const SoftmaxTrees trees{gains ? Targets::gains : Targets::grades, static_cast<GammaKind>(gamma_kind), gamma, seed, draw, terms,
                                  grades.data(), doc_weights ? doc_weights->data() : nullptr,
                                  query_weights ? query_weights->data() : nullptr, offsets.data(), offsets.size() - 1};
-        return trees.at(scores.data(), gradient.data(), hessian.data(), threads);
+        return trees.at(scores.data(), wanted ? gradient.data() : nullptr, wanted ? hessian.data() : nullptr, threads);
     }, "scores"_a, "grades"_a, "offsets"_a, "doc_weights"_a.none(), "query_weights"_a.none(), "gains"_a, "gamma_kind"_a, "gamma"_a,
        "seed"_a, "draw"_a, "terms"_a, "gradient"_a, "hessian"_a, "threads"_a);
 }

@@ -48,7 +48,7 @@ struct SoftmaxTrees {
     const std::int64_t* offsets;
     std::size_t queries;
 
-    // Returns the loss; random gammas count in it as their mean.
+    // Returns the loss, random gammas counting as their mean; without places to fill, only that.
     double at(const double* scores, float* gradient, float* hessian, unsigned threads) const {
         std::vector<double> values(queries);
         const auto documents = static_cast<std::size_t>(offsets[queries]);
@@ -69,8 +69,7 @@ private:
 
     double query(std::size_t q, const double* scores, float* gradient, float* hessian, Scratch& own) const {
         const auto first = static_cast<std::size_t>(offsets[q]), m = static_cast<std::size_t>(offsets[q + 1]) - first;
-        float *const g = gradient + first, *const h = hessian + first;
-        std::fill_n(g, m, 0.0f), std::fill_n(h, m, 0.0f);
+        if (gradient) std::fill_n(gradient + first, m, 0.0f), std::fill_n(hessian + first, m, 0.0f);
         if (m < 2) return 0;
         const double *const s = scores + first, *const grades = y + first;
         const double* const a = doc_weights ? doc_weights + first : nullptr;
@@ -83,7 +82,7 @@ private:
         const double log_sum = std::log(sum);
         for (std::size_t i = 0; i < m; ++i) rho[i] /= sum, cost[i] = top + log_sum - s[i];  // of one copy
         const double value = target(q, m, grades, best, a, cost, phi);
-        newton(m, a, weight, rho, phi, g, h);
+        if (gradient) newton(m, a, weight, rho, phi, gradient + first, hessian + first);
         return weight * value;
     }
 

@@ -116,7 +116,7 @@ class BoostedRanker(TreeModel):
             "metric": "none",
             "verbosity": -1,
             "deterministic": True,
-            "force_col_wise": True,  # a histogram is added up by one thread
+            "force_col_wise": "force_row_wise" not in (self.params or {}),  # one thread a sum
             "num_threads": max(1, min(threads(), n * data.n_features // (100 * ROWS_A_THREAD))),
             **({"monotone_constraints": monotone.tolist()} if monotone.any() else {}),
             **(self.params or {}),
@@ -160,7 +160,7 @@ class BoostedRanker(TreeModel):
                     break
         finally:
             if self._grown is booster:
-                self.booster_ = engine.text_of(booster)
+                self.booster_ = engine.text_of(booster, start + done)
 
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
         if not self._adds_up():

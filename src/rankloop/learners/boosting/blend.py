@@ -112,6 +112,7 @@ class Blend(BatchRanker):
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Learn from a data set: see :meth:`BatchRanker.fit`. A round is a member."""
+        check_whole("patience", 1 if self.patience is None else self.patience)
         metric = parse(self.metric)
         as_convention(self.convention)
         data = as_dataset(X, y, qid, group, sample_weight, query_weight)
@@ -141,6 +142,8 @@ class Blend(BatchRanker):
         for k, member in enumerate(self.members_):
             trees = isinstance(member, BoostedRanker)
             member.set_params(metric=self.metric, warm_start=self.warm_start)
+            if "convention" in member.parameters():
+                member.set_params(convention=self.convention)
             if self.patience is not None:
                 member.set_params(patience=self.patience)
             member.fit(data if trees else scaled, valid=valid if trees else scaled_valid)

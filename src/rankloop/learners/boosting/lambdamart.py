@@ -44,7 +44,7 @@ class LambdaMART(BoostedRanker):
 
     Notes
     -----
-    Cost: O(m x truncation) a query and tree, beside O(n d); memory: LightGBM's, and 8 bytes a
+    Cost: O(m x truncation) a query and tree, beside O(n d); memory: LightGBM's, and 32 bytes a
     document. Query weights count as copies of the query; there are no document weights, and a query
     has at most 10,000 judged documents.
 

@@ -106,7 +106,7 @@ class SoftmaxObjective:
 
     def __post_init__(self) -> None:
         self.labels = self.shape.y
-        n = len(self.shape.y)
+        n = 0 if self.native else len(self.labels)
         self.gradient, self.hessian = np.zeros(n, np.float32), np.zeros(n, np.float32)
 
     def at(self, scores: Floats, tree: int) -> float:

@@ -172,14 +172,20 @@ class XENDCGBoost(BoostedRanker):
             check_number("gamma", self.gamma, 0, 1)
 
     def _objective(self, data: QueryDataset) -> SoftmaxObjective:
-        objective = self._step(data)
+        shape = Shape.of(data)
         whole = bool((data.y == np.floor(data.y)).all()) and data.y.max() <= _LARGEST_NATIVE
-        if objective.kind == "random" and whole and objective.shape.doc_weights is None:
-            objective.native = "rank_xendcg"
-        return objective
+        serves = self._kind() == "random" and whole and shape.doc_weights is None
+        return self._softmax(shape, "rank_xendcg" if serves else None)
 
     def _step(self, data: QueryDataset) -> SoftmaxObjective:
-        if isinstance(self.gamma, str):
-            kind = "tight" if self.gamma == "tight" else "random"
-            return SoftmaxObjective(Shape.of(data), True, kind, seed=self.random_state)
-        return SoftmaxObjective(Shape.of(data), True, gamma=float(self.gamma))
+        return self._softmax(Shape.of(data))
+
+    def _kind(self) -> str:
+        if not isinstance(self.gamma, str):
+            return "number"
+        return "tight" if self.gamma == "tight" else "random"
+
+    def _softmax(self, shape: Shape, native: str | None = None) -> SoftmaxObjective:
+        gamma = 1.0 if isinstance(self.gamma, str) else float(self.gamma)
+        seed = self.random_state
+        return SoftmaxObjective(shape, True, self._kind(), gamma, seed, native=native)
