@@ -427,3 +427,27 @@ def test_what_to_install(train, monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'rankloop\[trees\]'"):
         rl.XENDCGBoost().fit(train)
+
+
+@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
+def test_real_data_is_learnt(name, data_dir):
+    train, valid, test = rl.letor_folds(data_dir / name)[0].read()
+    model = rl.XENDCGBoost(trees=60).fit(train, valid=valid)
+    noise = np.random.default_rng(0).normal(size=test.n_documents)
+    chance = rl.evaluate(test, noise, "nDCG@10")["nDCG@10"]
+    assert quality(model, test) > chance + 0.08
+
+
+def test_real_valued_grades_of_real_data(data_dir):
+    """Yandex's are averages; LightGBM alone would refuse them, or cut them off."""
+    data = rl.read(*sorted((data_dir / "YandexIMat2009-sample").iterdir()))
+    train, test = data.select(slice(0, 70)), data.select(slice(70, 104))
+    for ranker in (rl.LambdaMART(trees=30), rl.XENDCGBoost(trees=30)):
+        model = ranker.fit(train)
+        assert quality(model, test) > 0.7
+    with pytest.raises(lightgbm.basic.LightGBMError, match="label should be int type"):
+        lightgbm.train(
+            {"objective": "lambdarank", "verbosity": -1},
+            lightgbm.Dataset(train.X, train.y, group=train.sizes),
+            1,
+        )
