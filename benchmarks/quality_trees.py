@@ -2,11 +2,11 @@
 
 `python -m benchmarks.quality_trees DATA [--sets MQ2008 ...] [--systems NAME ...] [--json FILE]`,
 where DATA holds MQ2008, OHSUMED and MSLR-sample. A model has at most 500 trees at rate .05 and
-stops early by nDCG@10 on the validation part (50 rounds); else all have their defaults: ours follow the
-number of documents, those of peers do not. `blend` has three such models, thus three times the
-trees; `ranksvm` chooses C among 11 on the validation part. nDCG@10
-is by the standard convention, documents shuffled. Results are kept in FILE after each fold: a run
-that was stopped goes on.
+stops early by nDCG@10 on the validation part (50 rounds); else all have their defaults: ours
+follow the number of documents, those of peers do not. `blend` has three such models, thus three
+times the trees; `ranksvm` chooses C among 11 on the validation part. nDCG@10 is by the standard
+convention, documents shuffled. Results are kept in FILE after each fold: a run that was stopped
+goes on.
 """
 
 from __future__ import annotations
