@@ -11,7 +11,15 @@ from pathlib import Path
 from benchmarks.harness import Settings
 from benchmarks.tables import as_json, as_markdown, as_text
 
-NAMES = ("parse_letor", "measure", "stream_letor", "learn_online", "learn_batch", "assign")
+NAMES = (
+    "parse_letor",
+    "measure",
+    "stream_letor",
+    "learn_online",
+    "learn_batch",
+    "assign",
+    "boost",
+)
 
 
 def main() -> None:

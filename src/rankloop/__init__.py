@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rankloop.clicks.cascade import cascade_clicks as cascade_clicks
+    from rankloop.clicks.cascade import click_probabilities as click_probabilities
     from rankloop.data.dataset import Query as Query
     from rankloop.data.dataset import QueryDataset as QueryDataset
     from rankloop.data.dataset import concat as concat
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from rankloop.data.letor import iter_letor as iter_letor
     from rankloop.data.letor import read_letor as read_letor
     from rankloop.data.letor import write_letor as write_letor
+    from rankloop.data.perturb import add_negatives as add_negatives
+    from rankloop.data.perturb import perturb_grades as perturb_grades
     from rankloop.data.scaling import NoScaling as NoScaling
     from rankloop.data.scaling import QueryMinMax as QueryMinMax
     from rankloop.data.scaling import RobustLog as RobustLog
@@ -65,6 +69,11 @@ if TYPE_CHECKING:
     from rankloop.learners.batch.ranksvm import RankSVM as RankSVM
     from rankloop.learners.batch.scaled import Scaled as Scaled
     from rankloop.learners.batch.xendcg import XENDCG as XENDCG
+    from rankloop.learners.boosting.blend import Blend as Blend
+    from rankloop.learners.boosting.lambdamart import LambdaMART as LambdaMART
+    from rankloop.learners.boosting.listnet import ListNetBoost as ListNetBoost
+    from rankloop.learners.boosting.loss import LossBoost as LossBoost
+    from rankloop.learners.boosting.xendcg import XENDCGBoost as XENDCGBoost
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
     from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
@@ -108,9 +117,11 @@ if TYPE_CHECKING:
     from rankloop.metrics.scorer import scorer as scorer
 
 _HOME = {
+    "rankloop.clicks.cascade": ("cascade_clicks", "click_probabilities"),
     "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
     "rankloop.data.formats": ("read",),
     "rankloop.data.letor": ("iter_letor", "read_letor", "write_letor"),
+    "rankloop.data.perturb": ("add_negatives", "perturb_grades"),
     "rankloop.data.scaling": ("NoScaling", "QueryMinMax", "RobustLog", "Standard"),
     "rankloop.data.folds": ("letor_folds",),
     "rankloop.data.splits": ("QueryKFold", "k_folds", "random_split"),
@@ -144,6 +155,11 @@ _HOME = {
     "rankloop.learners.batch.coordinate_ascent": ("CoordinateAscent",),
     "rankloop.learners.batch.frank": ("FRank",),
     "rankloop.learners.batch.rankboost": ("RankBoost",),
+    "rankloop.learners.boosting.xendcg": ("XENDCGBoost",),
+    "rankloop.learners.boosting.loss": ("LossBoost",),
+    "rankloop.learners.boosting.listnet": ("ListNetBoost",),
+    "rankloop.learners.boosting.lambdamart": ("LambdaMART",),
+    "rankloop.learners.boosting.blend": ("Blend",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),

@@ -288,3 +288,19 @@ def fidelity_splits(
     splits: NDArray[np.float64],
     threads: int,
 ) -> None: ...
+def softmax_trees(
+    scores: NDArray[np.float64],
+    grades: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    doc_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    gains: bool,
+    gamma_kind: int,
+    gamma: float,
+    seed: int,
+    draw: int,
+    terms: int,
+    gradient: NDArray[np.float32],
+    hessian: NDArray[np.float32],
+    threads: int,
+) -> float: ...

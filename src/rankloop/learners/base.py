@@ -33,6 +33,7 @@ def as_dataset(
     group: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     query_weight: ArrayLike | None = None,
+    allow_nan: bool = False,
 ) -> QueryDataset:
     """Take a data set as it is, or make one; rows without query ids form a single query."""
     if isinstance(X, QueryDataset):
@@ -46,7 +47,13 @@ def as_dataset(
     if qid is None and group is None:
         group = [len(np.asarray(y))]
     return QueryDataset.from_arrays(
-        X, y, qid=qid, group=group, doc_weights=sample_weight, query_weights=query_weight
+        X,
+        y,
+        qid=qid,
+        group=group,
+        doc_weights=sample_weight,
+        query_weights=query_weight,
+        allow_nan=allow_nan,
     )
 
 
@@ -64,6 +71,9 @@ class Ranker(Estimator, ABC):
 
     baseline: ClassVar[bool] = False
     """Whether it is there to be beaten, and need not learn."""
+
+    takes_nan: ClassVar[bool] = False
+    """Whether NaN features are missing values to it, rather than an error."""
 
     search_space: ClassVar[Mapping[str, Search]] = {}
     """The parameters worth choosing by validation, and the values worth trying."""
@@ -106,13 +116,12 @@ class Ranker(Estimator, ABC):
         by query first, rows without ids count as one query.
         """
         self._check_learnt()
-        rows = X.X if isinstance(X, Query | QueryDataset) else as_matrix(X)
-        self._check_width(rows)
+        rows = self._rows(X)
         if isinstance(X, QueryDataset):
             return self._score_rows(rows, X.offsets)
         if qid is None and group is None:
             return self._score_rows(rows, np.array([0, len(rows)]))
-        data = as_dataset(rows, np.zeros(len(rows)), qid, group)
+        data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
         return data.in_row_order(self._score_rows(data.X, data.offsets))
 
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
@@ -134,6 +143,15 @@ class Ranker(Estimator, ABC):
     def _check_learnt(self) -> None:
         if not self.is_learnt:
             raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+
+    def _rows(self, X: Any) -> Rows:
+        """Return the rows to score, checked."""
+        if isinstance(X, Query | QueryDataset):
+            rows = X.X
+        else:
+            rows = as_matrix(X, allow_nan=self.takes_nan)
+        self._check_width(rows)
+        return rows
 
     def _check_width(self, rows: Rows) -> None:
         if rows.shape[1] != self.n_features_in_:

@@ -94,7 +94,7 @@ class Estimator:
         return Tags(
             estimator_type=None,
             target_tags=TargetTags(required=True),
-            input_tags=InputTags(sparse=True),
+            input_tags=InputTags(sparse=True, allow_nan=getattr(self, "takes_nan", False)),
             requires_fit=True,
         )
 

@@ -42,12 +42,17 @@ _HOME = {
     "coordinate-ascent": "batch.coordinate_ascent.CoordinateAscent",
     "single-feature": "batch.baselines.SingleFeature",
     "constant": "batch.baselines.Constant",
+    "xendcg-boost": "boosting.xendcg.XENDCGBoost",
+    "lambdamart": "boosting.lambdamart.LambdaMART",
+    "listnet-boost": "boosting.listnet.ListNetBoost",
+    "loss-boost": "boosting.loss.LossBoost",
+    "blend": "boosting.blend.Blend",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
 
 ONLINE_NAMES: tuple[str, ...] = tuple(
-    name for name, place in _HOME.items() if not place.startswith("batch.")
+    name for name, place in _HOME.items() if not place.startswith(("batch.", "boosting."))
 )
 """The short names of those that can stream."""
 

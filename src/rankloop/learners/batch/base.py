@@ -12,6 +12,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.learners.base import Ranker, as_dataset
 from rankloop.learners.parameters import check_whole
+from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import parse
 
@@ -48,6 +49,7 @@ class BatchRanker(Ranker):
     it scores (:meth:`_score_rows`) and what it learns (`_arrays`). It has the parameters
 
     metric : what is measured on the validation set after each round
+    convention : of that measure, where the subclass has this parameter; else `standard`
     patience : with a validation set, stop after so many rounds without a better one and keep the
         best; None: go on to the end
     warm_start : `fit` goes on from what was learnt, rather than from nothing
@@ -63,6 +65,7 @@ class BatchRanker(Ranker):
     """
 
     metric: str | Measure
+    convention: str = "standard"
     patience: int | None
     warm_start: bool
     rounds_: int
@@ -90,6 +93,14 @@ class BatchRanker(Ranker):
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
         """Return what scores rows after each round; for a subclass that need not start anew."""
         return lambda: self._score_rows(X, offsets)
+
+    def _snapshot(self) -> dict[str, Any]:
+        """Return what :meth:`_restore` needs to go back to this round, `rounds_` among it."""
+        return copy.deepcopy(self.learnt())
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        for name, value in snapshot.items():
+            setattr(self, name, value)
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
@@ -133,7 +144,8 @@ class BatchRanker(Ranker):
         """
         check_whole("patience", 1 if self.patience is None else self.patience)
         metric = parse(self.metric)
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        as_convention(self.convention)
+        data = as_dataset(X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan)
         self._check(data)
         if not (self.warm_start and self.is_learnt):
             self._reset(data.n_features)
@@ -141,25 +153,24 @@ class BatchRanker(Ranker):
         self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
         if valid is not None:
             self._check_width(valid.X)
-            _check_measurable(valid, metric)
+            _check_measurable(valid, metric, self.convention)
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
             score = self._scorer(valid.X, valid.offsets)
-        best, kept = -np.inf, copy.deepcopy(self.learnt())
+        best, kept = -np.inf, self._snapshot()
         for objective in self._rounds(teaching(data)):
             self.rounds_ += 1
             reached = None
             if valid is not None:
-                reached = float(evaluate(valid, score(), metric)[str(metric)])
+                reached = float(evaluate(valid, score(), metric, self.convention)[str(metric)])
             better = reached is None or reached > best
             if reached is not None and better:
-                best, kept = reached, copy.deepcopy(self.learnt())
+                best, kept = reached, self._snapshot()
             if on_round is not None:
                 on_round(Round(self.rounds_, objective, reached, better))
             if valid is not None and self._is_exhausted(kept["rounds_"]):
                 break
         if valid is not None and self.patience is not None:
-            for name, value in kept.items():
-                setattr(self, name, value)
+            self._restore(kept)
         return self
 
     def fit_path(
@@ -206,9 +217,9 @@ def teaching(data: QueryDataset) -> QueryDataset:
     return data if keep.all() and data.sizes.all() else data.keep(keep)
 
 
-def _check_measurable(valid: QueryDataset, metric: Measure) -> None:
+def _check_measurable(valid: QueryDataset, metric: Measure, convention: str) -> None:
     """Raise where a measure has no value on the validation data: no round would be the best."""
-    if np.isnan(evaluate(valid, np.zeros(valid.n_documents), metric)[str(metric)]):
+    if np.isnan(evaluate(valid, np.zeros(valid.n_documents), metric, convention)[str(metric)]):
         raise DataError(
             f"{metric} has no value on the validation data: none of its {len(valid):,} queries has "
             "a relevant document; give other data"

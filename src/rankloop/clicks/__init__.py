@@ -1,0 +1,1 @@
+"""Click models: what users do with a ranking."""

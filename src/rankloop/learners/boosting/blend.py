@@ -1,0 +1,233 @@
+"""Linear and tree rankers together."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rankloop.data.scaling import QueryMinMax
+from rankloop.exceptions import DataError
+from rankloop.learners.base import as_dataset
+from rankloop.learners.batch.base import BatchRanker, Round
+from rankloop.learners.boosting.base import BoostedRanker
+from rankloop.learners.mix import standardised
+from rankloop.learners.parameters import check_whole
+from rankloop.metrics.conventions import as_convention
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Self
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Offsets, Rows
+    from rankloop.losses.base import Floats
+    from rankloop.metrics.measures import Measure
+
+_STEPS = (0.25, 0.5, 0.75, 1.0)  # of the way from equal weights to one member alone
+
+
+class Blend(BatchRanker):
+    """Rankers that learn apart and rank together: small data favours linear ones, large data trees.
+
+    A member's scores are brought to mean 0 and deviation 1 inside a query; a member that draws
+    (it has a `random_state`) is the mean of several seeds. Members weigh the same, unless a
+    validation set shows, beyond its noise, that other weights w are better:
+
+        equal + max(0, 1 - (error / gain)^2) (w - equal),
+
+    where gain is what w adds to the measure on it, and error its standard error over queries: on
+    small validation sets next to nothing, on large ones nearly all of the way.
+
+    Parameters
+    ----------
+    members : batch rankers; default: RankSVM and XENDCGBoost. Those that are not trees see features
+        scaled to 0 .. 1 inside the query.
+    seeds : of each member that draws
+    metric, convention : what the weights, and members that stop early, are judged by
+    patience, warm_start : passed on to the members; None as patience: leave them theirs
+
+    Attributes
+    ----------
+    members_ : the members, those of one seed after another
+    weights_ : one for each of them; they sum to 1
+
+    Notes
+    -----
+    Cost: the sum of its members'. `predict` wants to know which rows belong together.
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.learners.batch.ranksvm import RankSVM
+    >>> from rankloop.learners.boosting.lambdamart import LambdaMART
+    >>> data = separable(60, np.random.default_rng(0), n_features=3).data
+    >>> blend = Blend([RankSVM(), LambdaMART(trees=10)], seeds=2).fit(data)
+    >>> blend.weights_.tolist()
+    [0.5, 0.25, 0.25]
+
+    References
+    ----------
+    James and Stein, Estimation with quadratic loss (1961): the shrinkage, its positive part.
+    """
+
+    scores_rows_alone: ClassVar[bool] = False
+    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, "members_", "weights_")
+    _arrays: ClassVar[tuple[str, ...]] = ("members_", "weights_")
+
+    def __init__(
+        self,
+        members: Sequence[BatchRanker] | None = None,
+        seeds: int = 3,
+        metric: str | Measure = "nDCG@10",
+        convention: str = "standard",
+        patience: int | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.members = members
+        self.seeds = seeds
+        self.metric = metric
+        self.convention = convention
+        self.patience = patience
+        self.warm_start = warm_start
+
+    members_: list[BatchRanker]
+    weights_: Floats
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Learn from a data set: see :meth:`BatchRanker.fit`. A round is a member."""
+        check_whole("patience", 1 if self.patience is None else self.patience)
+        metric = parse(self.metric)
+        as_convention(self.convention)
+        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        self._check(data)
+        if not (self.warm_start and self.is_learnt):
+            self._reset(data.n_features)
+        self._check_width(data.X)
+        self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
+        if valid is not None:
+            self._check_width(valid.X)
+            valid = valid.shuffled(np.random.default_rng(0))
+        for _ in self._learn(data, valid, on_round):
+            self.rounds_ += 1
+        if valid is not None:
+            self._weigh(valid, metric)
+        return self
+
+    def _learn(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+    ) -> Iterator[int]:
+        """Let members learn, one after another; linear ones from scaled features."""
+        scaled = QueryMinMax().transform(data)
+        scaled_valid = None if valid is None else QueryMinMax().transform(valid)
+        for k, member in enumerate(self.members_):
+            trees = isinstance(member, BoostedRanker)
+            member.set_params(metric=self.metric, warm_start=self.warm_start)
+            if "convention" in member.parameters():
+                member.set_params(convention=self.convention)
+            if self.patience is not None:
+                member.set_params(patience=self.patience)
+            member.fit(data if trees else scaled, valid=valid if trees else scaled_valid)
+            yield k
+            if on_round is not None:
+                on_round(Round(k + 1, float("nan"), None, True))
+
+    def _rounds(self, data: QueryDataset) -> Iterator[float]:
+        return (float("nan") for _ in self._learn(data, None, None))
+
+    def _check(self, data: QueryDataset) -> None:
+        check_whole("seeds", self.seeds)
+        if self.members is not None and len(self.members) == 0:
+            raise DataError("a blend needs at least one member")
+        for member in self.members or ():
+            if not isinstance(member, BatchRanker):
+                raise DataError(f"a blend has batch rankers as members; found {member!r}")
+            member._check(data)
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self.members_, shares = [], []
+        for member in self._started():
+            copies = self.seeds if hasattr(member, "random_state") else 1
+            for k in range(copies):
+                seeded = copy.deepcopy(member)
+                if copies > 1:
+                    seeded.set_params(random_state=(member.random_state or 0) + k)
+                self.members_.append(seeded)
+                shares.append(1 / copies)
+        self.weights_ = np.array(shares) / sum(shares)
+
+    def _started(self) -> list[Any]:
+        from rankloop.learners.batch.ranksvm import RankSVM
+        from rankloop.learners.boosting.xendcg import XENDCGBoost
+
+        return [RankSVM(), XENDCGBoost()] if self.members is None else list(self.members)
+
+    def _kinds(self) -> NDArray[np.int64]:
+        """Return which member each seed belongs to."""
+        copies = [self.seeds if hasattr(m, "random_state") else 1 for m in self._started()]
+        return np.repeat(np.arange(len(copies)), copies)
+
+    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        return np.asarray(self.weights_ @ self._standardised(X, offsets))
+
+    def _standardised(self, X: Rows, offsets: Offsets) -> Floats:
+        scaled = QueryMinMax().transform_rows(X, offsets)
+        rows = (X if isinstance(member, BoostedRanker) else scaled for member in self.members_)
+        scores = (m._score_rows(x, offsets) for m, x in zip(self.members_, rows, strict=True))
+        return np.stack([standardised(s, offsets) for s in scores])
+
+    def _weigh(self, valid: QueryDataset, metric: Measure) -> None:
+        """Move the weights towards the best on the validation set, as far as it can be trusted."""
+        kinds = self._kinds()
+        copies = np.bincount(kinds)
+        equal = (1 / (len(copies) * copies))[kinds]
+        scores = self._standardised(valid.X, valid.offsets)
+
+        def values(weights: Floats) -> Floats:
+            result = evaluate(valid, weights @ scores, metric, self.convention).results[0].values
+            return np.asarray(result[~np.isnan(result)])
+
+        alone = [(kinds == k) / copies[k] for k in range(len(copies))]
+        others = [equal + step * (one - equal) for one in alone for step in _STEPS]
+        before = values(equal)
+        if len(copies) == 1 or len(before) < 2:
+            self.weights_ = equal
+            return
+        gains = [values(weights) - before for weights in others]
+        best = int(np.argmax([gain.mean() for gain in gains]))
+        gain = gains[best].mean()
+        error = gains[best].std(ddof=1) / np.sqrt(len(before))
+        trust = max(0.0, 1 - (error / gain) ** 2) if gain > 0 else 0.0
+        self.weights_ = equal + trust * (others[best] - equal)
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the members by weight, each with its most important features."""
+        self._check_learnt()
+        return [
+            {
+                "member": repr(self.members_[k]),
+                "weight": float(self.weights_[k]),
+                "features": [part["feature"] for part in self.members_[k].explain()[:10]],
+            }
+            for k in np.argsort(-self.weights_, kind="stable")
+        ]

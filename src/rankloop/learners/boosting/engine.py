@@ -1,0 +1,131 @@
+"""LightGBM, imported when it is needed: its parameters checked, its data sets made."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError, MissingExtraError, ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import lightgbm
+    from numpy.typing import NDArray
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Rows
+
+_OURS = {
+    "objective": "another learner",
+    "num_iterations": "trees",
+    "learning_rate": "rate",
+    "num_leaves": "leaves",
+    "min_data_in_leaf": "min_data_in_leaf",
+    "feature_fraction": "feature_fraction",
+    "lambda_l2": "lambda_l2",
+    "seed": "random_state",
+    "metric": "metric",
+    "early_stopping_round": "patience",
+    "monotone_constraints": "increasing and decreasing",
+    "categorical_feature": "categorical",
+    "label_gain": "gain, where the learner has it",
+}
+_NOT_IN_NAMES = re.compile(r'[\s",:\[\]{}]')
+_COUNT_OF_THREADS = re.compile(r"^\[num_threads: -?\d+\]$", re.MULTILINE)
+
+
+def engine() -> Any:
+    """Import LightGBM, or say what to install."""
+    try:
+        import lightgbm
+    except ImportError:
+        raise MissingExtraError("lightgbm", "trees", "growing trees") from None
+    return lightgbm
+
+
+def check_params(params: Mapping[str, Any] | None) -> None:
+    """Raise where a parameter is unknown to LightGBM, or is one that we have by another name."""
+    if params is None:
+        return
+    if not hasattr(params, "items"):
+        raise DataError(f"params must be a dictionary of LightGBM's parameters; found {params!r}")
+    known: dict[str, list[str]] = engine().basic._ConfigAliases._get_all_param_aliases()
+    names = {alias: name for name, aliases in known.items() for alias in aliases}
+    for given in params:
+        if given not in names:
+            raise DataError(f"LightGBM has no parameter {given!r}; see its list of parameters")
+        if names[given] in _OURS:
+            raise DataError(f"{given!r} is not passed on in params: use {_OURS[names[given]]}")
+
+
+def columns(
+    chosen: Sequence[int | str], names: Sequence[str] | None, n_features: int, what: str
+) -> list[int]:
+    """Return the columns that names, or numbers from 0, mean.
+
+    >>> columns(["b", 0], ("a", "b"), 2, "categorical")
+    [1, 0]
+    """
+    found = []
+    for item in chosen:
+        if isinstance(item, str):
+            if item not in (names or ()):
+                known = ", ".join((names or ("none: the data has no names",))[:20])
+                raise DataError(f"{what}: there is no feature {item!r}; names are {known}")
+            found.append(list(names or ()).index(item))
+        elif isinstance(item, int) and not isinstance(item, bool) and 0 <= item < n_features:
+            found.append(item)
+        else:
+            raise DataError(
+                f"{what}: expected names, or columns from 0 to {n_features - 1}; found {item!r}"
+            )
+    return found
+
+
+def check_categories(X: Rows, chosen: Sequence[int]) -> None:
+    """Raise where a category is not a whole number from 0, or missing."""
+    for column in chosen:
+        values = X[:, column]
+        bad = ~np.isnan(values) & ((values < 0) | (values != np.floor(values)) | (values >= 2**24))
+        if bad.any():
+            raise DataError(
+                f"categorical feature {column} has the value {values[bad][0]:g}; categories must "
+                "be whole numbers from 0, or NaN where missing: number them first"
+            )
+
+
+def training_set(
+    data: QueryDataset, labels: NDArray[Any], weighted: bool, categorical: list[int]
+) -> lightgbm.Dataset:
+    """Make LightGBM's data set, which bins the features and then lets go of them."""
+    names, weights = data.feature_names or (), data.query_weights
+    taken = len(set(names)) == len(names) > 0 and not any(map(_NOT_IN_NAMES.search, names))
+    return engine().Dataset(  # type: ignore[no-any-return]
+        data.X,
+        label=labels,
+        group=data.sizes,
+        weight=np.repeat(weights, data.sizes) if weighted and weights is not None else None,
+        feature_name=list(names) if taken else "auto",
+        categorical_feature=categorical or "auto",
+        free_raw_data=True,
+    )
+
+
+def text_of(booster: lightgbm.Booster, trees: int | None = None) -> str:
+    """Return a model as LightGBM writes it; the number of threads, which changes nothing, aside."""
+    return _COUNT_OF_THREADS.sub("[num_threads: 0]", booster.model_to_string(num_iteration=trees))
+
+
+def from_text(text: str, n_features: int) -> lightgbm.Booster:
+    """Read what LightGBM wrote."""
+    lgb = engine()
+    try:
+        booster = lgb.Booster(model_str=text)
+    except (lgb.basic.LightGBMError, ValueError) as error:
+        raise ModelError(f"LightGBM cannot read the trees: {error}") from None
+    if booster.num_feature() != n_features:
+        raise ModelError(f"the trees know {booster.num_feature()} features, not {n_features}")
+    return booster  # type: ignore[no-any-return]

@@ -1,0 +1,109 @@
+"""What trees can do once they are grown: score, explain themselves, travel to LightGBM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.boosting import engine
+from rankloop.metrics.ranking import threads
+
+if TYPE_CHECKING:
+    import os
+
+    import lightgbm
+    from numpy.typing import NDArray
+
+    from rankloop.learners.base import Offsets, Rows
+
+ROWS_A_THREAD = 4000  # of 100 features, about
+
+
+class TreeModel(BatchRanker):
+    """A sum of trees, kept as LightGBM keeps it.
+
+    Attributes
+    ----------
+    booster_ : the model as LightGBM writes it; '' where there was nothing to learn
+    """
+
+    takes_nan: ClassVar[bool] = True
+    _arrays: ClassVar[tuple[str, ...]] = ("booster_",)
+    _grown: lightgbm.Booster | None = None  # with its training data, while it grows
+    _read: lightgbm.Booster | None = None
+    _text: str = ""
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self.booster_ = ""
+
+    @property
+    def booster_(self) -> str:
+        """The model as LightGBM writes it."""
+        return self._text if self._grown is None else engine.text_of(self._grown)
+
+    @booster_.setter
+    def booster_(self, text: str) -> None:
+        self._read = engine.from_text(text, self.n_features_in_) if text else None
+        self._text, self._grown = text, None
+
+    @property
+    def _booster(self) -> lightgbm.Booster | None:
+        return self._read if self._grown is None else self._grown
+
+    def to_lightgbm(self) -> lightgbm.Booster:
+        """Return a copy of the model as LightGBM's own."""
+        self._check_learnt()
+        if not self.booster_:
+            raise DataError("there are no trees: no query of the data had two grades")
+        return engine.from_text(self.booster_, self.n_features_in_)
+
+    def save_text(self, path: str | os.PathLike[str]) -> None:
+        """Write the trees as LightGBM does, for `lightgbm.Booster(model_file=path)`."""
+        from rankloop.data.files import replaced_when_done
+
+        text = engine.text_of(self.to_lightgbm())
+        with replaced_when_done(path) as partial:
+            partial.write_text(text)
+
+    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+        return self._predicted(X, raw_score=True) if self._booster else np.zeros(len(X))
+
+    def _predicted(self, X: Rows, **what: Any) -> NDArray[Any]:
+        assert self._booster is not None
+        if len(X) == 0:
+            return np.zeros(0)
+        used = 1 if len(X) < ROWS_A_THREAD else threads()
+        return np.asarray(self._booster.predict(X, num_threads=used, **what))
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's score (SHAP), and the mean score last.
+
+        Rows sum to the scores. Cost: O(leaves x depth^2) a row and tree.
+        """
+        self._check_learnt()
+        rows = self._rows(X)
+        if self._booster is None or len(rows) == 0:
+            return np.zeros((len(rows), self.n_features_in_ + 1))
+        contributed: NDArray[np.float64] = self._predicted(rows, pred_contrib=True)
+        return contributed
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return for each feature the gain of its splits and their number, most gain first."""
+        self._check_learnt()
+        d = self.n_features_in_
+        gains, splits = np.zeros(d), np.zeros(d, np.int64)
+        if self._booster is not None:
+            gains = self._booster.feature_importance("gain")
+            splits = self._booster.feature_importance("split")
+        return [
+            {
+                "feature": self.feature_name(int(j)),
+                "gain": float(gains[j]),
+                "splits": int(splits[j]),
+            }
+            for j in np.lexsort((np.arange(d), -splits, -gains))
+        ]

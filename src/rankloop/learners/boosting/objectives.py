@@ -1,0 +1,203 @@
+"""What trees are grown on: gradients and Hessians of all queries, from the compiled core."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.data.dataset import QueryDataset
+from rankloop.exceptions import DataError
+from rankloop.losses import ListNetLoss, PairwiseHinge, PairwiseLogistic, XENDCGLoss
+from rankloop.losses.whole import WholeLoss
+from rankloop.metrics.conventions import CONVENTIONS
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.ranking import threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankloop.losses.base import Floats, QueryLoss
+    from rankloop.metrics.conventions import ArrayFunction
+
+    Singles = NDArray[np.float32]
+
+_MOST_GRADES = 1000
+GAMMAS = ("number", "random", "tight")
+SMOOTH: dict[str, QueryLoss] = {
+    "squared-hinge": PairwiseHinge(squared=True),
+    "logistic": PairwiseLogistic(),
+    "listnet": ListNetLoss(),
+    "xendcg": XENDCGLoss(),
+}
+"""The smooth losses of :mod:`rankloop.losses`, by name."""
+
+
+class Objective(Protocol):
+    """What is made small.
+
+    native : LightGBM's own name of it, where LightGBM finds the gradients; or None
+    labels : what LightGBM is told as labels
+    params : what LightGBM must know besides
+    gradient, hessian : one a document, float32, after :meth:`at`; unused where native
+    """
+
+    native: str | None
+    labels: NDArray[Any]
+    params: dict[str, Any]
+    gradient: Singles
+    hessian: Singles
+
+    def at(self, scores: Floats, tree: int) -> float:
+        """Return the mean value of a query, and find what tree number `tree` is grown on."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Grades, queries and weights of a data set; not its features."""
+
+    y: Floats
+    offsets: NDArray[np.int64]
+    doc_weights: Floats | None
+    query_weights: Floats | None
+
+    @classmethod
+    def of(cls, data: QueryDataset) -> Shape:
+        """Take them from a data set; weights that are all 1 are none."""
+        alike = data.doc_weights is None or bool((data.doc_weights == 1).all())
+        return cls(data.y, data.offsets, None if alike else data.doc_weights, data.query_weights)
+
+    def bare(self) -> QueryDataset:
+        """Return a data set without features."""
+        queries = np.arange(len(self.offsets) - 1)
+        none = np.empty((len(self.y), 0), np.float32)
+        return QueryDataset(none, self.y, self.offsets, queries, None, None, *self.weights)
+
+    @property
+    def weights(self) -> tuple[Floats | None, Floats | None]:
+        """Those of documents and of queries."""
+        return self.doc_weights, self.query_weights
+
+
+@dataclass
+class SoftmaxObjective:
+    """The cross entropy of ListNet or XE_NDCG, summed over queries.
+
+    shape : of the data
+    gains : XE_NDCG's target, 2^y - gamma, rather than ListNet's, e^y
+    kind, gamma : `number`: gamma; `random`: drawn anew for each tree, as LightGBM draws; `tight`:
+        those of the least value
+    seed : of the draws
+    terms : of the series for the inverse Hessian beyond its diagonal
+    native : LightGBM's name, where its own gradients are these
+    """
+
+    shape: Shape
+    gains: bool
+    kind: str = "number"
+    gamma: float = 1.0
+    seed: int = 0
+    terms: int = 2
+    native: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.labels = self.shape.y
+        n = 0 if self.native else len(self.labels)
+        self.gradient, self.hessian = np.zeros(n, np.float32), np.zeros(n, np.float32)
+
+    def at(self, scores: Floats, tree: int) -> float:
+        """Return the mean value, random gammas counting as 1/2."""
+        total = _core.softmax_trees(
+            scores,
+            self.shape.y,
+            self.shape.offsets,
+            *self.shape.weights,
+            self.gains,
+            GAMMAS.index(self.kind),
+            self.gamma,
+            self.seed % 2**32,
+            tree,
+            self.terms,
+            self.gradient,
+            self.hessian,
+            threads(),
+        )
+        return total / (len(self.shape.offsets) - 1)
+
+
+class WholeObjective:
+    """Any compiled loss, with the diagonal of its Hessian."""
+
+    native: str | None = None
+
+    def __init__(self, loss: QueryLoss, data: QueryDataset) -> None:
+        self.labels = data.y
+        self.params: dict[str, Any] = {}
+        self._whole, self._queries = WholeLoss(loss, data), len(data)
+        self.gradient, self.hessian = np.empty((2, data.n_documents), np.float32)
+
+    def at(self, scores: Floats, tree: int) -> float:  # noqa: ARG002
+        """Return the mean value."""
+        value, gradient = self._whole.at(scores)
+        self.gradient[:] = gradient
+        self.hessian[:] = self._whole.diagonal()
+        return value / self._queries
+
+
+class MeasuredObjective:
+    """LightGBM's own gradients, which belong to no loss; the value is 1 - nDCG of these gains.
+
+    native : LightGBM's name
+    shape : of the data
+    gain : grades to gains, finite ones
+    """
+
+    def __init__(self, native: str, shape: Shape, gain: ArrayFunction) -> None:
+        self.native: str | None = native
+        self.labels: NDArray[Any]
+        self.labels, gains = ranks_and_gains(shape.y, gain)
+        self.params: dict[str, Any] = {"label_gain": gains.tolist()}
+        self._data = dataclasses.replace(shape.bare(), y=self.labels.astype(np.float64))
+        self._rules = CONVENTIONS["standard"].differing(
+            "own gains", gain=lambda ranks: gains[ranks.astype(np.int64)]
+        )
+        self.gradient = self.hessian = np.empty(0, np.float32)
+
+    def at(self, scores: Floats, tree: int) -> float:  # noqa: ARG002
+        """Return 1 - nDCG."""
+        return 1 - evaluate(self._data, scores, "nDCG", self._rules)["nDCG"]
+
+
+def ranks_and_gains(y: Floats, gain: ArrayFunction) -> tuple[NDArray[np.int32], Floats]:
+    """Return the rank of each grade among those found, and the gain of each rank, at most 1.
+
+    Above 1,000 different grades, those whose gains agree to three digits of the largest are one.
+
+    >>> ranks, gains = ranks_and_gains(np.array([0.0, 2.0, 1.0]), lambda grades: grades)
+    >>> ranks.tolist(), gains.tolist()
+    ([0, 2, 1], [0.0, 0.5, 1.0])
+    """
+    grades, ranks = np.unique(y, return_inverse=True)
+    gains = np.asarray(gain(grades), np.float64)
+    if not np.isfinite(gains).all() or (gains < 0).any() or (np.diff(gains) < 0).any():
+        raise DataError(
+            "gains must be finite, at least 0, and must not fall where grades rise; found "
+            f"{gains[:10].tolist()} for grades {grades[:10].tolist()}"
+        )
+    gains = gains / max(gains.max(initial=0), np.finfo(np.float64).tiny)
+    if len(grades) > _MOST_GRADES:
+        rounded = np.round(gains * _MOST_GRADES) / _MOST_GRADES
+        gains, groups = np.unique(rounded, return_inverse=True)
+        ranks = groups[ranks]
+    return ranks.astype(np.int32), gains
+
+
+def smooth_loss(name: Any) -> QueryLoss:
+    """Find a smooth loss by its name."""
+    if name not in SMOOTH:
+        raise DataError(f"unknown loss {name!r}; smooth losses are: {', '.join(SMOOTH)}")
+    return SMOOTH[name]

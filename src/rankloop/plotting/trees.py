@@ -1,0 +1,110 @@
+"""Pictures of what trees have learnt: importance, dependence, contributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rankloop.learners.boosting.dependence import Dependence
+    from rankloop.learners.boosting.model import TreeModel
+
+_BAR, _MARK, _INK, _GRID = "#3b6ea8", "#d1603d", "#333333", "#e4e4e4"
+_LINES = 50
+
+
+def plot_importance(ranker: TreeModel, most: int = 20) -> Figure:
+    """Draw the gain of each feature's splits, as a part of all, the largest first.
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.learners.boosting.lambdamart import LambdaMART
+    >>> data = separable(30, np.random.default_rng(0), n_features=3).data
+    >>> axes = plot_importance(LambdaMART(trees=5).fit(data)).axes[0]
+    >>> axes.get_yticklabels()[0].get_text()
+    '3'
+    """
+    parts = ranker.explain()
+    total = sum(part["gain"] for part in parts) or 1.0
+    shown = parts[:most]
+    figure, [axes] = _figure(1, height=1.2 + 0.24 * len(shown))
+    axes.set_title("Gain of splits", loc="left", fontsize=10, fontweight="bold", color=_INK)
+    axes.barh(range(len(shown)), [part["gain"] / total for part in shown], color=_BAR, height=0.7)
+    axes.set_yticks(range(len(shown)), [part["feature"] for part in shown])
+    axes.invert_yaxis()
+    axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    return figure
+
+
+def plot_dependence(results: Dependence | Sequence[Dependence]) -> Figure:
+    """Draw how scores move with features, one panel each: the mean, and some documents behind it.
+
+    Parameters
+    ----------
+    results : of :func:`rankloop.learners.boosting.dependence.partial_dependence`
+    """
+    panels = list(results) if isinstance(results, Sequence) else [results]
+    if not panels:
+        raise DataError("nothing to draw: give at least one dependence")
+    figure, places = _figure(len(panels))
+    for axes, found in zip(places, panels, strict=True):
+        axes.set_title(found.feature, loc="left", fontsize=10, fontweight="bold", color=_INK)
+        step = max(1, len(found.scores) // _LINES)
+        axes.plot(found.values, found.scores[::step].T, color=_BAR, alpha=0.15, linewidth=0.8)
+        axes.plot(found.values, found.mean, color=_MARK, linewidth=2)
+        axes.set_ylabel("score, less its mean", color=_INK, size=9)
+    return figure
+
+
+def plot_contributions(ranker: TreeModel, row: Any, most: int = 12) -> Figure:
+    """Draw what each feature adds to one document's score, the largest either way first.
+
+    Parameters
+    ----------
+    ranker : fitted
+    row : (d,) the features of the document
+    most : features shown; the others are drawn as one bar
+    """
+    features = np.atleast_2d(np.asarray(row, np.float32))
+    [added] = ranker.contributions(features)
+    order = np.argsort(-np.abs(added[:-1]), kind="stable")
+    names = [f"{ranker.feature_name(int(j))} = {features[0, j]:g}" for j in order[:most]]
+    sizes = [float(added[j]) for j in order[:most]]
+    if len(order) > most:
+        names.append(f"{len(order) - most} others")
+        sizes.append(float(added[order[most:]].sum()))
+    figure, [axes] = _figure(1, height=1.2 + 0.24 * len(names))
+    title = f"Score {added.sum():.3f}: {added[-1]:.3f} on average, and"
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=_INK)
+    colours = [_BAR if size >= 0 else _MARK for size in sizes]
+    axes.barh(range(len(sizes)), sizes, color=colours, height=0.7)
+    axes.axvline(0, color=_INK, linewidth=0.8)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    return figure
+
+
+def _figure(panels: int, height: float = 3.2) -> tuple[Figure, list[Axes]]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
+    columns = min(panels, 3)
+    rows = -(-panels // columns)
+    size = (max(5.6, 3.6 * columns), height * rows)
+    figure = Figure(figsize=size, dpi=120, layout="constrained", facecolor="white")
+    places = [figure.add_subplot(rows, columns, k + 1) for k in range(panels)]
+    for axes in places:
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.grid(axis="both", color=_GRID, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.tick_params(colors=_INK, labelsize=8, length=0)
+    return figure, places

@@ -1,0 +1,117 @@
+"""Blends: members apart, scores together, weights no further from equal than data says."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+
+import rankloop as rl
+from rankloop.exceptions import DataError
+from rankloop.learners.mix import standardised
+
+SMALL = (rl.RankSVM(), rl.XENDCGBoost(trees=8))
+
+
+def test_scores_are_the_mean_of_the_members(train, valid):
+    blend = rl.Blend(SMALL, seeds=2).fit(train)
+    scaler = rl.QueryMinMax()
+    linear = rl.RankSVM().fit(scaler.transform(train)).predict(scaler.transform(valid))
+    trees = [rl.XENDCGBoost(trees=8, random_state=s).fit(train).predict(valid) for s in (0, 1)]
+    parts = [standardised(s, valid.offsets) for s in (linear, *trees)]
+    assert np.allclose(blend.predict(valid), parts[0] / 2 + parts[1] / 4 + parts[2] / 4)
+    assert blend.weights_.tolist() == [0.5, 0.25, 0.25]
+    assert blend.rounds_ == 3
+
+
+def test_the_default_has_both_kinds(train):
+    blend = rl.Blend(seeds=2).fit(train.select(slice(0, 10)))
+    assert [type(m).__name__ for m in blend.members_] == ["RankSVM", "XENDCGBoost", "XENDCGBoost"]
+    assert blend.explain()[0]["member"] == "RankSVM()"
+
+
+def test_members_stop_early(train, valid):
+    rounds = []
+    blend = rl.Blend([rl.XENDCGBoost(trees=60, rate=0.3, patience=3)], seeds=1)
+    blend.fit(train, valid=valid, on_round=rounds.append)
+    assert blend.members_[0].rounds_ < 60
+    assert len(rounds) == 1
+    assert blend.weights_.tolist() == [1.0]
+
+
+class Told(rl.RankSVM):
+    """Ranks by one column, which tells the grade as well as it does."""
+
+    column = 0
+
+    def _score_rows(self, X, offsets):
+        return X[:, self.column].astype(float)
+
+
+class Other(Told):
+    column = 1
+
+
+def told(n, noise, seed=0):
+    """The first column knows the grades, the second knows them with noise, or nothing."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 10 * n).astype(float)
+    own = 0.5 * rng.normal(size=10 * n)
+    X = np.c_[y + own, noise * rng.normal(size=10 * n) + y]
+    return rl.QueryDataset.from_arrays(X, y, group=[10] * n)
+
+
+def test_weights_are_shrunk_towards_equal():
+    """Much validation data shows which is better; little does not; equals stay equal."""
+    blend = rl.Blend([Told(), Other()])
+    shares = {}
+    for n in (2, 30, 3000):
+        for noise in (0.5, 30.0):
+            found = copy.deepcopy(blend).fit(told(5, noise, 1), valid=told(n, noise, 2))
+            shares[n, noise] = found.weights_[0]
+            assert np.isclose(found.weights_.sum(), 1)
+    assert shares[3000, 30.0] > 0.9
+    assert 0.5 <= shares[2, 30.0] <= shares[3000, 30.0]
+    assert abs(shares[3000, 0.5] - 0.5) < 0.1
+
+
+def test_seeds_of_one_member_weigh_the_same():
+    blend = rl.Blend([Told(), rl.XENDCGBoost(trees=2)], seeds=3)
+    blend.fit(told(20, 30.0, 1), valid=told(500, 30.0, 2))
+    first, *seeds = blend.weights_
+    assert len(set(seeds)) == 1
+    assert first != 0.5
+
+
+def test_saving_and_going_on(train, valid, tmp_path):
+    blend = rl.Blend(SMALL, seeds=2).fit(train, valid=valid)
+    blend.save(tmp_path / "a")
+    again = rl.load(tmp_path / "a")
+    assert np.array_equal(again.predict(valid), blend.predict(valid))
+    assert again.explain() == blend.explain()
+    for one in (again, blend):
+        one.set_params(warm_start=True).fit(valid)
+    assert blend.members_[1].rounds_ == again.members_[1].rounds_ == 16
+    assert np.array_equal(again.predict(valid), blend.predict(valid))
+
+
+def test_raw_features_are_scaled_for_linear_members(train, valid):
+    """Other units change no ranking."""
+    units = np.array([1e6, 1e-3, 10, 1, 100], np.float32)
+    scaled = [dataclasses.replace(d, X=d.X * units) for d in (train, valid)]
+    one = rl.Blend(SMALL, seeds=1).fit(train).predict(valid)
+    other = rl.Blend(SMALL, seeds=1).fit(scaled[0]).predict(scaled[1])
+    assert np.allclose(one, other, atol=1e-3)
+
+
+def test_errors(train):
+    with pytest.raises(DataError, match="at least one member"):
+        rl.Blend([]).fit(train)
+    with pytest.raises(DataError, match="batch rankers as members; found Slam"):
+        rl.Blend([rl.Slam()]).fit(train)
+    with pytest.raises(DataError, match="seeds must be"):
+        rl.Blend(SMALL, seeds=0).fit(train)
+    with pytest.raises(DataError, match="trees must be"):
+        rl.Blend([rl.LambdaMART(trees=0)]).fit(train)
