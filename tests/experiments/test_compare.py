@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
@@ -13,7 +14,7 @@ from rankloop.exceptions import DataError
 from rankloop.experiments import compare as module
 from rankloop.experiments.compare import compare_learners
 from rankloop.experiments.contenders import make_contenders
-from rankloop.experiments.fold_source import find_splits
+from rankloop.experiments.fold_source import Trials, find_splits
 from rankloop.metrics.measures import nDCG
 
 LEARNERS = ["tiny", "solar-i", "slam:rate=0.1"]
@@ -336,3 +337,27 @@ def test_real_data(data_dir):
     assert len(found.rows[0].fold_means) == 5
     assert len(found.rows[0].values) == 784
     assert 0.47 < found.rows[0].mean < 0.54
+
+
+def test_trials_deal_queries_again_and_are_compared_by_their_means():
+    data = mslr_like(40, np.random.default_rng(0), n_features=4, mean_length=8).data
+    splits, how = find_splits(data, trials=Trials(3, (0.5, 0.25, 0.25)), seed=1)
+    assert how == "3 random splits 0.5/0.25/0.25 by query, dealt with seed 1"
+    tests = []
+    for split in splits:
+        parts = split.parts()
+        assert [len(part) for part in parts] == [20, 10, 10]
+        ids = np.concatenate([part.query_ids for part in parts])
+        assert sorted(ids) == sorted(data.query_ids)
+        tests.append(set(parts[2].query_ids))
+    assert tests[0] != tests[1]
+    found = compare_learners(data, ["slam", "newton"], trials=Trials(4), search=False, scale="log")
+    assert (found.unit, len(found.rows[0].values)) == ("trials", 4)
+    slam, newton = (row.fold_means for row in found.rows)
+    assert found.rows[1].against.p_value == pytest.approx(ttest_rel(newton, slam).pvalue)
+
+
+@pytest.mark.parametrize("text", ["0.6/0.4", "a/b/c", "0.6/0.3/0.3", "1/0/0"])
+def test_splits_that_cannot_be(text):
+    with pytest.raises(DataError, match="splits"):
+        Trials.read(text, 5)

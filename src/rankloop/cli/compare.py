@@ -22,6 +22,17 @@ def compare(
             metavar="F",
         ),
     ] = None,
+    splits: Annotated[
+        str | None,
+        typer.Option(
+            "--splits",
+            help="Instead of folds: deal queries at random into training/validation/test.",
+            metavar="0.6/0.2/0.2",
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", help="With --splits: so many times.", min=1)
+    ] = 10,
     metric: o.Metrics = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     baseline: Annotated[
@@ -50,6 +61,7 @@ def compare(
 ) -> None:
     """Compare learners: parameters chosen on validation data, quality measured on test data."""
     from rankloop.experiments.compare import compare_learners
+    from rankloop.experiments.fold_source import Trials
     from rankloop.experiments.report import check_report_path, write_report
     from rankloop.experiments.report_tables import tables
     from rankloop.plotting.compare import plot_standings
@@ -66,6 +78,7 @@ def compare(
             metric,
             convention,
             folds=folds,
+            trials=None if splits is None else Trials.read(splits, trials),
             baseline=baseline,
             seed=seed,
             scale=scale,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.experiments.cell import Cell, check_measurable, run_cell
 from rankloop.experiments.contenders import Contender, make_contenders
-from rankloop.experiments.fold_source import Split, find_splits
+from rankloop.experiments.fold_source import Split, Trials, find_splits
 from rankloop.experiments.standings import Standings, stand
 from rankloop.experiments.store import CellStore
 from rankloop.metrics.conventions import CONVENTIONS, Convention, as_convention
@@ -44,6 +44,7 @@ def compare_learners(
     conventions: str | Convention | Sequence[str | Convention] = "standard",
     *,
     folds: int | str | None = None,
+    trials: Trials | None = None,
     baseline: str | None = None,
     seed: int = 0,
     scale: str | None = None,
@@ -67,6 +68,8 @@ def compare_learners(
         are not searched
     folds : `letor`, or a number of folds, at least 3; see
         :func:`rankloop.experiments.fold_source.find_splits`
+    trials : instead of folds, random splits, again and again; learners are then compared by their
+        means over trials (paired t-test), as test queries of two trials overlap
     baseline : the learner that others are tested against; default: the first
     seed : of folds, shuffles, tests, and of batch rankers that leave it open
     scale : a scaler's name; it is fitted on each training part
@@ -98,7 +101,7 @@ def compare_learners(
     names = [contender.name for contender in contenders]
     if baseline is not None and baseline not in names:
         raise DataError(f"the baseline {baseline!r} is not among the learners: {', '.join(names)}")
-    found, how = find_splits(data, folds, seed=seed, **options)
+    found, how = find_splits(data, folds, trials=trials, seed=seed, **options)
     run = _Run(
         contenders,
         [split.scaled(scale) for split in found],
@@ -115,7 +118,7 @@ def compare_learners(
         "scaling": scale or "none",
         "seed": str(seed),
     }
-    return stand(cells, baseline or names[0], seed, setting)
+    return stand(cells, baseline or names[0], seed, setting, by_fold=trials is not None)
 
 
 @dataclass

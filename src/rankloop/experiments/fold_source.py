@@ -7,14 +7,15 @@ import threading
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.dataset import QueryDataset
+from rankloop.data.dataset import QueryDataset, concat
 from rankloop.data.folds import letor_folds
 from rankloop.data.formats import data_files, read
 from rankloop.data.scaling import scaler_from_name
+from rankloop.data.splits import random_split
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -70,10 +71,73 @@ class Split:
         return Split(self.name, [*self.key, scale], read)
 
 
+@dataclass(frozen=True)
+class Rotation:
+    """Queries dealt into parts once; each is the test part in turn, the one before validates."""
+
+    count: int
+    word: ClassVar[str] = "Fold"
+
+    def parts(self, data: QueryDataset, seed: int, i: int) -> Parts:
+        """Return the i-th fold."""
+        if len(data) < self.count:
+            raise DataError(
+                f"{len(data)} queries cannot be dealt into {self.count} folds; ask for fewer"
+            )
+        order = np.random.default_rng(seed).permutation(len(data))
+        parts = np.array_split(order, self.count)
+        turned = [*parts[i:], *parts[:i]]
+        chosen = np.concatenate(turned[:-2]), turned[-2], turned[-1]
+        train, valid, test = (data.select(np.sort(queries)) for queries in chosen)
+        return train, valid, test
+
+    def __str__(self) -> str:
+        return f"{self.count} folds by query"
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Queries dealt at random into training, validation and test parts, again for every trial.
+
+    >>> Trials.read("0.6/0.2/0.2", 100)
+    Trials(count=100, shares=(0.6, 0.2, 0.2))
+    """
+
+    count: int
+    shares: tuple[float, float, float] = (0.6, 0.2, 0.2)
+    word: ClassVar[str] = "Trial"
+
+    @classmethod
+    def read(cls, text: str, count: int) -> Trials:
+        """Read the shares as `0.6/0.2/0.2`."""
+        try:
+            train, valid, test = (float(share) for share in text.split("/"))
+        except ValueError:
+            raise DataError(f"write splits as 0.6/0.2/0.2; found {text!r}") from None
+        return cls(count, (train, valid, test))
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise DataError(f"trials must be at least 1; found {self.count}")
+        if min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
+            raise DataError(f"splits must be above 0 and add up to 1; found {self.shares}")
+
+    def parts(self, data: QueryDataset, seed: int, i: int) -> Parts:
+        """Return the i-th trial."""
+        rng = np.random.default_rng([seed, i])
+        train, valid, test = random_split(data, self.shares, rng=rng)
+        return train, valid, test
+
+    def __str__(self) -> str:
+        shares = "/".join(f"{share:g}" for share in self.shares)
+        return f"{self.count} random splits {shares} by query"
+
+
 def find_splits(
     data: QueryDataset | PathLike | Sequence[PathLike],
     folds: int | str | None = None,
     *,
+    trials: Trials | None = None,
     seed: int = 0,
     **options: Any,
 ) -> tuple[list[Split], str]:
@@ -85,23 +149,30 @@ def find_splits(
     folds : `letor` for the folder's own folds; a number k, at least 3, deals the queries into k
         parts, of which fold i trains on k - 2, validates on one and tests on one, in LETOR's
         rotation. Default: LETOR's where the folder has them, else 5.
+    trials : instead of folds, deal all queries at random, again and again
     seed : of the dealing
     options : of :func:`rankloop.data.formats.read`
     """
+    if trials is not None and folds is not None:
+        raise DataError("give either folds or splits and trials, not both")
     if isinstance(data, QueryDataset):
         if folds == "letor":
             raise DataError("a data set in memory has no LETOR folds; give folds=5, say")
-        return _dealt(lambda: data, [_content(data)], _number(folds), seed)
+        return _dealt(lambda: data, [_content(data)], trials or Rotation(_number(folds)), seed)
     paths = [Path(p) for p in ([data] if isinstance(data, str | os.PathLike) else data)]
     if folds == "letor" or (folds is None and _has_folds(paths)):
+        if trials is not None:
+            fold = letor_folds(paths[0])[0]  # its parts together hold every query once
+            split = _of_files(fold, paths[0], options)
+            return _dealt(lambda: concat(split.read()), split.key, trials, seed)
         if len(paths) != 1:
             raise DataError(f"LETOR folds are in one folder; found {len(paths)} paths")
         found = letor_folds(paths[0])
         return [_of_files(fold, paths[0], options) for fold in found], "LETOR's own folds"
-    k = _number(folds)
+    deal = trials or Rotation(_number(folds))
     files = [file for path in paths for file in data_files(path)]
     key = [_stamps(files, None), _told(options)]
-    return _dealt(lambda: read(*files, **options), key, k, seed)
+    return _dealt(lambda: read(*files, **options), key, deal, seed)
 
 
 def _has_folds(paths: list[Path]) -> bool:
@@ -137,7 +208,7 @@ def _of_files(fold: Fold, folder: Path, options: dict[str, Any]) -> Split:
 
 
 def _dealt(
-    whole: Callable[[], QueryDataset], key: list[Any], k: int, seed: int
+    whole: Callable[[], QueryDataset], key: list[Any], deal: Rotation | Trials, seed: int
 ) -> tuple[list[Split], str]:
     lock = threading.Lock()
     kept: list[QueryDataset] = []
@@ -149,20 +220,13 @@ def _dealt(
             return kept[0]
 
     def reader(i: int) -> Callable[[], Parts]:
-        return lambda: _rotated(all_data(), k, seed, i)
+        return lambda: deal.parts(all_data(), seed, i)
 
-    splits = [Split(f"Fold{i + 1}", [*key, k, seed, i], reader(i)) for i in range(k)]
-    return splits, f"{k} folds by query, dealt with seed {seed}"
-
-
-def _rotated(data: QueryDataset, k: int, seed: int, i: int) -> Parts:
-    if len(data) < k:
-        raise DataError(f"{len(data)} queries cannot be dealt into {k} folds; ask for fewer")
-    parts = np.array_split(np.random.default_rng(seed).permutation(len(data)), k)
-    turned = [*parts[i:], *parts[:i]]
-    chosen = np.concatenate(turned[:-2]), turned[-2], turned[-1]
-    train, valid, test = (data.select(np.sort(queries)) for queries in chosen)
-    return train, valid, test
+    splits = [
+        Split(f"{deal.word}{i + 1}", [*key, repr(deal), seed, i], reader(i))
+        for i in range(deal.count)
+    ]
+    return splits, f"{deal}, dealt with seed {seed}"
 
 
 def _stamps(files: Sequence[Path], folder: Path | None) -> list[list[Any]]:

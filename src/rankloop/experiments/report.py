@@ -149,7 +149,8 @@ def _made(standings: Standings) -> list[str]:
     return [
         *(f"{key}: {value}" for key, value in standings.setting.items()),
         "documents shuffled before they were measured",
-        "± folds: standard deviation over folds; ± queries: standard error over queries",
+        "± folds: standard deviation over folds; "
+        f"± {standings.unit}: standard error over {standings.unit}",
         *(f"convention {rule}: {_meaning(rule)}" for rule in rules),
         f"rankloop {__version__}, NumPy {np.__version__}, Python {platform.python_version()} on "
         f"{platform.system()} {platform.machine()}",

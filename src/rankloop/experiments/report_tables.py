@@ -36,11 +36,11 @@ def tables(standings: Standings) -> list[Table]:
 def _measured(standings: Standings, metric: str, convention: str) -> Table:
     rows = standings.panel(metric, convention)
     tested = any(row.against is not None for row in rows)
-    columns = ["learner", "mean", "± folds", "± queries"]
+    columns = ["learner", "mean", "± folds", f"± {standings.unit}"]
     note = ""
     if tested:
         columns += [f"against {standings.baseline}", "95% interval", "won/tied/lost", "p (Holm)"]
-        note = "* significant at 0.05 by a randomisation test over queries, Holm-corrected."
+        note = f"* significant at 0.05 by {standings.test}, Holm-corrected."
     return Table(
         f"{metric} ({convention})",
         columns,

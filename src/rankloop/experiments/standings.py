@@ -24,7 +24,8 @@ class Standing:
     """One learner by one measure.
 
     fold_means : the mean over the queries of each fold
-    values : one a query, fold after fold; NaN: left out
+    values : one a query, fold after fold; NaN: left out. Of random trials, whose test queries
+        overlap, one a trial
     against : its difference from the baseline, tested query by query and corrected over learners
         (Holm); None for the baseline itself, or where there are too few queries to test
     """
@@ -88,6 +89,14 @@ class Standings:
     rows: tuple[Standing, ...]
     baseline: str
     setting: Mapping[str, str] = field(default_factory=dict)
+    unit: str = "queries"
+    """What was drawn: queries, or, where their test parts overlap, trials."""
+
+    @property
+    def test(self) -> str:
+        """The test of a difference, in words."""
+        kind = "a randomisation test" if self.unit == "queries" else "a paired t-test"
+        return f"{kind} over {self.unit}"
 
     @property
     def learners(self) -> list[str]:
@@ -114,42 +123,60 @@ class Standings:
 
 
 def stand(
-    cells: Mapping[str, Sequence[Cell]], baseline: str, seed: int, setting: Mapping[str, str]
+    cells: Mapping[str, Sequence[Cell]],
+    baseline: str,
+    seed: int,
+    setting: Mapping[str, str],
+    *,
+    by_fold: bool = False,
 ) -> Standings:
-    """Bring the cells of learners, fold by fold, together."""
+    """Bring the cells of learners, fold by fold, together.
+
+    by_fold : test the means of folds (paired t) rather than queries (randomisation)
+    """
     first = next(iter(cells.values()))[0]
     rows: dict[tuple[str, int], Standing] = {}
     for k, what in enumerate(first.measured):
-        values = {
-            name: np.array([v for c in found for v in c.measured[k].values], np.float64)
+        means = {
+            name: tuple(_number(cell.measured[k].mean) for cell in found)
             for name, found in cells.items()
         }
-        tested = _tested(values, baseline, seed)
+        values = {
+            name: np.array(
+                means[name] if by_fold else [v for c in found for v in c.measured[k].values],
+                np.float64,
+            )
+            for name, found in cells.items()
+        }
+        tested = _tested(values, baseline, seed, "paired_t" if by_fold else "randomisation")
         for name, found in cells.items():
-            means = (cell.measured[k].mean for cell in found)
             rows[name, k] = Standing(
                 name,
                 what.metric,
                 what.convention,
-                tuple(math.nan if mean is None else mean for mean in means),
+                means[name],
                 values[name],
                 tuple(found),
                 tested.get(name),
             )
     in_order = (rows[name, k] for name in cells for k in range(len(first.measured)))
-    return Standings(tuple(in_order), baseline, setting)
+    return Standings(tuple(in_order), baseline, setting, "trials" if by_fold else "queries")
 
 
 def _tested(
-    values: Mapping[str, NDArray[np.float64]], baseline: str, seed: int
+    values: Mapping[str, NDArray[np.float64]], baseline: str, seed: int, test: str
 ) -> dict[str, Difference]:
     if len(values) < 2:
         return {}
     try:
-        found = compare(values, baseline, seed=seed)
+        found = compare(values, baseline, test, seed=seed)
     except DataError:  # fewer than two queries that both have: nothing to test
         return {}
     return {row.system: row for row in found.differences}
+
+
+def _number(mean: float | None) -> float:
+    return math.nan if mean is None else mean
 
 
 def _plain(value: float) -> float | None:
