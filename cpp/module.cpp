@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include "arrays.hpp"
+#include "bind_kernel.hpp"
 #include "bind_letor.hpp"
 #include "bind_measures.hpp"
 #include "bind_online.hpp"
@@ -19,6 +20,7 @@ NB_MODULE(_core, m) {
             return rankloop::first_not_finite(x.data(), x.size(), allow_nan);
         },
         "x"_a, "allow_nan"_a = false);
+    rankloop::bind_kernel(m);
     rankloop::bind_letor(m);
     rankloop::bind_measures(m);
     rankloop::bind_online(m);

@@ -201,3 +201,20 @@ def learn_committee(
     lasted: NDArray[np.float64],
     streak: NDArray[np.int64],
 ) -> int: ...
+def pair_steps(
+    gram: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    y: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    margin: float,
+    rate: float,
+    slack: float,
+) -> bool: ...
+def relax_rows(
+    gram: NDArray[np.float32],
+    scores: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    share: NDArray[np.float64],
+    whole: NDArray[np.float64],
+) -> float: ...
