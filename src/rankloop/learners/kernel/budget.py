@@ -52,30 +52,100 @@ def least_loss(support: Support, excess: int) -> Places:
 
 
 def forgetron(support: Support, excess: int) -> Places:
-    """Shrink all by the largest phi that keeps the damage within 15/32 of the steps; then the oldest.
+    """Choose the oldest, and shrink all first, by the largest phi that bounds the damage.
 
     Removing g = sum alpha_i K(x_i, .) after shrinking by phi does damage of at most
 
         phi^2 (|g|^2 - 2 sum alpha_i f(x_i)) / unit + 2 phi sum abs(alpha_i)
 
-    where the unit is the largest step ever taken. For steps of 1 and K(x, x) = 1 this is the
-    Forgetron of Dekel, Shalev-Shwartz and Singer (2008), eq. 10.
+    where the unit is the largest step ever taken. All damage together stays within 15/32 of all
+    steps. For steps of 1 and K(x, x) = 1, this is the Forgetron of Dekel, Shalev-Shwartz and
+    Singer (2008).
     """
     gone = np.argsort(support.born[: support.held])[:excess]
     alphas, rows = support.alphas[gone, 0], support.rows[gone]
-    unit, steps, damage = _ledger(support)
-    square = (alphas @ support.kernel(rows, rows) @ alphas) - 2 * alphas @ support.scores(rows)[:, 0]
-    square, size, room = square / unit, 2 * np.abs(alphas).sum(), 15 / 32 * steps - damage
+    unit, steps, damage = support.ledger
+    scores = support.scores(rows)[:, 0].astype(np.float64)
+    square = (alphas @ support.kernel(rows, rows) @ alphas - 2 * alphas @ scores) / unit
+    size, left = 2 * np.abs(alphas).sum(), 15 / 32 * steps - damage
     phi = 1.0
-    if square + size > room:
-        phi = 2 * room / (size + np.sqrt(max(size**2 + 4 * square * room, 0)))
+    if square + size > left:
+        phi = 2 * left / (size + np.sqrt(size**2 + 4 * square * left))
     support.alphas[: support.held, 0] *= phi
-    _write(support, unit, steps, damage + phi**2 * square + phi * size)
+    support.ledger[2] += phi**2 * square + phi * size
     return gone
 
 
-def _ledger(support: Support) -> tuple[float, float, float]:
-    """Return the unit, the sum of steps with those just added, and the damage so far."""
-    unit, steps, damage = support.ledger.tolist() if support.ledger is not None else (0.0, 0.0, 0.0)
-    new = np.abs(support.alphas[: support.held, 0])[support.born[: support.held] >= 0]
-    return max(unit, float(new.max(initial=0))) or 1.0, steps, damage
+def projection(support: Support, excess: int) -> Places:
+    """Choose as `least-loss`; neighbours take over what can be told of each in their span."""
+    gone, kept = _parted(support, least_loss(support, excess))
+    kernel, rows = support.kernel, support.rows
+    near = _nearest(support, gone, kept)
+    for place, neighbours in zip(gone, near, strict=True):
+        own = kernel(rows[neighbours], rows[neighbours]).astype(np.float64)
+        own[np.diag_indices_from(own)] *= 1 + RIDGE
+        own[np.diag_indices_from(own)] += np.finfo(np.float32).tiny  # a row of 0 is no neighbour
+        with_it = kernel(rows[neighbours], rows[place : place + 1]).astype(np.float64)
+        support.alphas[neighbours] += np.linalg.solve(own, with_it) * support.alphas[place]
+    return gone
+
+
+def merging(support: Support, excess: int) -> Places:
+    """Choose as `least-loss`; each becomes one with a neighbour of its own sign, if it has any.
+
+    Rows x and z with coefficients a and b become h x + (1 - h) z with a k^(1-h)^2 + b k^h^2, where
+    k = K(x, z): for an RBF kernel that is the best coefficient at that place. The neighbour and h
+    are those that lose least.
+    """
+    gone, kept = _parted(support, least_loss(support, excess))
+    rows, alphas = support.rows, support.alphas
+    for place, neighbours in zip(gone, _nearest(support, gone, kept), strict=True):
+        alike = neighbours[alphas[neighbours, 0] * alphas[place, 0] > 0]
+        if not len(alike):
+            continue
+        k = support.kernel(rows[alike], rows[place : place + 1]).astype(np.float64)
+        here, there = k ** (1 - SHARES) ** 2, k**SHARES**2
+        own, other = alphas[place, 0], alphas[alike, :1]
+        merged = own * here + other * there
+        lost = own**2 + other**2 + 2 * own * other * k - merged**2
+        i, h = np.unravel_index(lost.argmin(), lost.shape)
+        share = np.float32(SHARES[h])
+        alphas[alike[i]] = alphas[place] * here[i, h] + alphas[alike[i]] * there[i, h]
+        rows[alike[i]] = share * rows[place] + (1 - share) * rows[alike[i]]
+    return gone
+
+
+REMOVALS: Mapping[str, Removal] = MappingProxyType(
+    {
+        "forgetron": forgetron,
+        "random": random,
+        "least-loss": least_loss,
+        "projection": projection,
+        "merging": merging,
+    }
+)
+"""Every way to stay within a budget, by its name."""
+
+
+def removal_by_name(name: str, kernel: Kernel) -> Removal:
+    """Find a way to stay within a budget that works with the kernel."""
+    if name not in REMOVALS:
+        raise DataError(f"removal must be one of {', '.join(REMOVALS)}; found {name!r}")
+    if name == "merging" and not isinstance(kernel, RBF):
+        raise DataError(f"merging is for rbf kernels; found {kernel}; take removal=projection")
+    return REMOVALS[name]
+
+
+def _parted(support: Support, gone: Places) -> tuple[Places, Places]:
+    kept = np.ones(support.held, bool)
+    kept[gone] = False
+    return gone, np.flatnonzero(kept)
+
+
+def _nearest(support: Support, gone: Places, kept: Places) -> Places:
+    """Return, for each place that goes, the kept ones whose kernel functions are most alike."""
+    rows = support.rows
+    like = np.abs(support.kernel(rows[gone], rows[kept]))
+    like /= np.sqrt(np.maximum(support.kernel.diagonal(rows[kept]), np.finfo(np.float32).tiny))
+    few = min(NEIGHBOURS, len(kept))
+    return np.asarray(kept[np.argpartition(-like, few - 1, axis=1)[:, :few]])

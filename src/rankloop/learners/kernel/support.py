@@ -32,16 +32,16 @@ class Support:
     born : (places,) which document of all ever added it is
     held : places in use
     added : documents ever added
-    ledger : what the Forgetron keeps: its unit, and the sizes of steps and of damage done
+    ledger : the largest step ever, the sum of all steps, and what removals did (Forgetron)
     """
 
     kernel: Kernel
     rows: Rows
     alphas: Floats
     born: NDArray[np.int64]
+    ledger: Floats
     held: int = 0
     added: int = 0
-    ledger: Floats | None = None
 
     @classmethod
     def empty(cls, kernel: Kernel, n_features: int, budget: int | None) -> Support:
@@ -52,7 +52,7 @@ class Support:
             np.zeros((places, n_features), np.float32),
             np.zeros((places, 2)),
             np.zeros(places, np.int64),
-            ledger=np.zeros(3),
+            np.zeros(3),
         )
 
     def scores(self, X: Rows) -> Rows:
@@ -66,6 +66,8 @@ class Support:
 
     def add(self, X: Rows, steps: Floats, budget: int | None, removal: Removal) -> None:
         """Add documents with their coefficients; whoever exceeds the budget is removed."""
+        size = np.abs(steps)
+        self.ledger[:2] = max(self.ledger[0], size.max(initial=0)), self.ledger[1] + size.sum()
         if budget is None:
             self._grow(len(X))
         while len(X):
