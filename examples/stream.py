@@ -10,7 +10,7 @@ from rich.console import Console
 import rankloop as rl
 from rankloop.cli.output import leaderboard, print_table
 from rankloop.data.simulate import mslr_like
-from rankloop.learners.registry import NAMES
+from rankloop.learners.registry import ONLINE_NAMES
 from rankloop.plotting.save import save_figure
 from rankloop.plotting.streams import plot_streams
 
@@ -25,7 +25,7 @@ def main() -> None:
     data = mslr_like(400, np.random.default_rng(1), n_features=40, mean_length=30).data
     console.print(f"Web search, simulated: {data}")
     data = rl.RobustLog().fit(data).transform(data)  # raw counts are not for linear learners
-    names = [name for name in NAMES if name not in ("mapped", "mix")]
+    names = [name for name in ONLINE_NAMES if name not in ("mapped", "mix")]
     learners = {name: rl.make_learner(name) for name in names}
     with leaderboard(names, PERMUTATIONS, "nDCG@10") as show:
         streams = rl.progressive(

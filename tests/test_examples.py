@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rankloop as rl
-from rankloop.learners.registry import NAMES
+from rankloop.learners.registry import ONLINE_NAMES
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -63,6 +63,6 @@ def test_stream(tmp_path):
     shown = run("stream.py", tmp_path)
     assert (tmp_path / "out" / "stream.png").read_bytes().startswith(b"\x89PNG")
     words = [line.split() for line in shown.splitlines()]
-    ranked = [line[0] for line in words if line and line[0] in NAMES]
-    assert set(ranked) == set(NAMES) - {"mapped", "mix"}
+    ranked = [line[0] for line in words if line and line[0] in ONLINE_NAMES]
+    assert set(ranked) == set(ONLINE_NAMES) - {"mapped", "mix"}
     assert ranked[0] in ("auto", "newton", "solar-i", "solar-ii")

@@ -10,7 +10,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.letor import letor_lines
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES
+from rankloop.learners.registry import NAMES, ONLINE_NAMES
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_learners_lists_everything(run):
     assert [row["learner"] for row in found] == list(NAMES)
     for row in found:
         assert row["summary"].endswith(".")
-        assert "random_state" in row["parameters"]
+        assert ("random_state" if row["learner"] in ONLINE_NAMES else "metric") in row["parameters"]
     assert "solar-ii" in run("learners").out
 
 

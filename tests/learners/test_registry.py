@@ -11,7 +11,7 @@ from rankloop import checks
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.learners.ranking import make_ranking
-from rankloop.learners.registry import CLASSES, NAMES, learner_class, make_learner
+from rankloop.learners.registry import CLASSES, NAMES, ONLINE_NAMES, learner_class, make_learner
 
 from .streams import stream
 
@@ -122,5 +122,8 @@ def test_learners_rank(name):
     assert ranking.doc_ids.tolist() == ["abcdef"[i] for i in ranking.order]
     assert ranking.version == learner.queries_
     assert (again.id, again.doc_ids) == (ranking.id, None)
-    learner.learn(X, [2, 1, 0, 0, 0, 0])
+    if name in ONLINE_NAMES:
+        learner.learn(X, [2, 1, 0, 0, 0, 0])
+    else:
+        learner.fit(X, [2, 1, 0, 0, 0, 0])
     assert learner.rank(query).id != ranking.id

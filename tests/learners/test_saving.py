@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import zipfile
@@ -12,12 +13,16 @@ import pytest
 
 from rankloop.data import archive
 from rankloop.exceptions import ModelError, NotFittedError
-from rankloop.learners.registry import NAMES, make_learner
+from rankloop.learners.registry import NAMES, ONLINE_NAMES, make_learner
 from rankloop.learners.saving import load
 from rankloop.metrics.measures import nDCG
 
 from .streams import stream
-from .test_properties import EVERY, same
+from .test_properties import EVERY as ONLINE
+from .test_properties import same
+
+BATCH = [name for name in NAMES if name not in ONLINE_NAMES]
+EVERY = [*ONLINE, *BATCH]
 
 
 @pytest.fixture
@@ -28,7 +33,22 @@ def model(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", BATCH)
+def test_saving_a_batch_learner_changes_nothing(name, tmp_path):
+    first, second = stream("short", seed=1), stream("short", seed=2)
+    named = dataclasses.replace(first, feature_names=tuple("abcdefg"))
+    learner = make_learner(name).fit(named)
+    learner.save(tmp_path / "a")
+    again = load(tmp_path / "a")
+    assert again.explain() == learner.explain()
+    assert np.array_equal(again.predict(second), learner.predict(second))
+    for one in (again, learner):
+        one.set_params(warm_start=True).fit(second)
+    same(again, learner)
+    assert again.rank(second.query(3)).id == learner.rank(second.query(3)).id
+
+
+@pytest.mark.parametrize("name", ONLINE)
 def test_saving_changes_nothing_and_learning_goes_on(name, tmp_path):
     first, second = stream("short", seed=1), stream("short", seed=2)
     learner = make_learner(name).fit(first)

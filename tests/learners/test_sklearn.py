@@ -16,9 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import rankloop
 from rankloop import QueryKFold
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES, make_learner
-
-from .streams import LINEAR
+from rankloop.learners.registry import NAMES, ONLINE_NAMES, learner_class, make_learner
 
 EXPECTED = {
     "check_estimators_unfitted": "raises our NotFittedError: scikit-learn's cannot be imported",
@@ -30,10 +28,24 @@ EXPECTED = {
 BY_QUERY = {
     "check_methods_subset_invariance": "scores are relative to the other documents of the query",
 }
+BATCH = {
+    "check_all_zero_sample_weights_error": "a weight of 0 teaches nothing, which is no error",
+}
+IN_ORDER = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "it learns row by row: their order counts"
+    for kind in ("dense", "sparse")
+}
+NO_WEIGHTS = {
+    f"check_sample_weight{check}": "what it lifts learns online, without weights"
+    for check in ("s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
+}
+LAST_DIGITS = {"check_methods_sample_order_invariance", "check_methods_subset_invariance"}
+NAMED = {"keeprank": IN_ORDER, "lifted": NO_WEIGHTS}
 
 
 def expected_failures(name):
-    return EXPECTED if name in LINEAR else {**EXPECTED, **BY_QUERY}
+    more = {} if learner_class(name).scores_rows_alone else BY_QUERY
+    return {**EXPECTED, **more, **({} if name in ONLINE_NAMES else BATCH), **NAMED.get(name, {})}
 
 
 def own_checks():
@@ -48,6 +60,8 @@ def own_checks():
             what = getattr(check, "func", check).__name__
             reason = expected_failures(name).get(what)
             marks = () if reason is None else pytest.mark.xfail(reason=reason)
+            if what in LAST_DIGITS and learner_class(name).__module__.count(".kernel."):
+                marks = pytest.mark.xfail(reason="BLAS rounds by a row's place", strict=False)
             yield pytest.param(estimator, check, id=f"{name}-{what}", marks=marks)
 
 
@@ -69,7 +83,8 @@ def agreement(estimator, X, y):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_clones(name, data):
-    learner = make_learner(name).set_params(passes=2, random_state=1).fit(data)
+    other = {"passes": 2, "random_state": 1} if name in ONLINE_NAMES else {"metric": "AP"}
+    learner = make_learner(name).set_params(**other).fit(data)
     twin = clone(learner)
     assert twin.get_params() == learner.get_params()
     assert not twin.is_learnt

@@ -10,9 +10,9 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
-from rankloop.learners.registry import NAMES
+from rankloop.learners.registry import ONLINE_NAMES
 
-LEARNERS = [name for name in NAMES if name != "mapped"]
+LEARNERS = [name for name in ONLINE_NAMES if name != "mapped"]
 
 
 @pytest.fixture(scope="module")

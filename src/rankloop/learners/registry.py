@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rankloop.learners.base import Ranker
     from rankloop.learners.online.base import OnlineRanker
 
-_COMMA = re.compile(r",(?![^()]*\))")  # between parameters, not inside poly(2,1)
+_COMMA = re.compile(r",(?![^()]*\))(?![^\[\]]*\])")  # not inside poly(2,1) or a list
 
 _HOME = {
     "slam": "online.slam.Slam",
