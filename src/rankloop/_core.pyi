@@ -201,13 +201,11 @@ def learn_committee(
     lasted: NDArray[np.float64],
     streak: NDArray[np.int64],
 ) -> int: ...
-def pair_steps(
+def solar_steps(
     gram: NDArray[np.float32],
     scores: NDArray[np.float32],
     y: NDArray[np.float64],
     steps: NDArray[np.float64],
-    margin: float,
-    rate: float,
     slack: float,
 ) -> bool: ...
 def relax_rows(

@@ -52,7 +52,9 @@ def test_a_budget_that_is_never_full_changes_nothing(removal):
 
 def test_places_are_freed_in_place():
     s = support()
-    before = {int(b): (r.copy(), a.copy()) for b, r, a in zip(s.born, s.rows, s.alphas)}
+    before = {
+        int(b): (r.copy(), a.copy()) for b, r, a in zip(s.born, s.rows, s.alphas, strict=True)
+    }
     s.drop(np.array([29, 0, 3, 28]))
     assert s.held == 26
     assert sorted(s.born[:26]) == sorted(set(range(30)) - {29, 0, 3, 28})

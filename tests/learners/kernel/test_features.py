@@ -14,35 +14,35 @@ from ..streams import stream
 
 
 @pytest.fixture(scope="module")
-def X():
+def rows():
     return np.random.default_rng(0).random((200, 4), np.float32)
 
 
-def error(text, X, seed=0):
-    phi = KernelFeatures(text, seed).fit(X).transform(X)
-    return np.abs(phi @ phi.T - parse_kernel("rbf(1)")(X, X)).mean()
+def error(text, rows, seed=0):
+    phi = KernelFeatures(text, seed).fit(rows).transform(rows)
+    return np.abs(phi @ phi.T - parse_kernel("rbf(1)")(rows, rows)).mean()
 
 
 @pytest.mark.parametrize("method", ["fourier", "orthogonal", "nystrom"])
-def test_more_features_come_nearer(method, X):
+def test_more_features_come_nearer(method, rows):
     errors = [
-        np.mean([error(f"{method}(rbf(1),{n})", X, seed) for seed in range(8)])
+        np.mean([error(f"{method}(rbf(1),{n})", rows, seed) for seed in range(8)])
         for n in (8, 32, 128)
     ]
     assert errors[2] < errors[1] < errors[0]
     assert errors[2] < 0.05
 
 
-def test_orthogonal_is_nearer_than_independent(X):
+def test_orthogonal_is_nearer_than_independent(rows):
     means = [
-        np.mean([error(f"{method}(rbf(1),8)", X, seed) for seed in range(60)])
+        np.mean([error(f"{method}(rbf(1),8)", rows, seed) for seed in range(60)])
         for method in ("orthogonal", "fourier")
     ]
     assert means[0] < means[1]
 
 
-def test_fourier_features_are_right_on_average(X):
-    some = X[:20]
+def test_fourier_features_are_right_on_average(rows):
+    some = rows[:20]
     total = sum(
         phi @ phi.T
         for phi in (
@@ -54,28 +54,28 @@ def test_fourier_features_are_right_on_average(X):
 
 
 @pytest.mark.parametrize("kernel", ["rbf(1)", "poly(2)", "linear", "chi2(1)", "rbf(1)*linear"])
-def test_nystrom_on_all_landmarks_is_the_kernel(kernel, X):
-    some = X[:60]
+def test_nystrom_on_all_landmarks_is_the_kernel(kernel, rows):
+    some = rows[:60]
     phi = KernelFeatures(f"nystrom({kernel},60)").fit(some).transform(some)
     K = parse_kernel(kernel)(some, some)
     assert np.abs(phi @ phi.T - K).max() < 3e-3 * np.abs(K).max()
 
 
-def test_nystrom_is_the_textbook_projection(X):
-    features = KernelFeatures("nystrom(rbf(1),15)").fit(X)
+def test_nystrom_is_the_textbook_projection(rows):
+    features = KernelFeatures("nystrom(rbf(1),15)").fit(rows)
     Z, kernel = features.learnt_["landmarks"], parse_kernel("rbf(1)")
-    k = kernel(X, Z).astype(float)
+    k = kernel(rows, Z).astype(float)
     textbook = k @ np.linalg.pinv(kernel(Z, Z).astype(float)) @ k.T
-    phi = features.transform(X)
+    phi = features.transform(rows)
     assert np.abs(phi @ phi.T - textbook).max() < 1e-4
     assert len(np.unique(Z, axis=0)) == 15
 
 
-def test_a_new_landmark_changes_no_other_feature(X):
+def test_a_new_landmark_changes_no_other_feature(rows):
     features = KernelFeatures("nystrom(rbf(1),40)")
-    before = features.partial_fit(X[:10]).transform(X)
+    before = features.partial_fit(rows[:10]).transform(rows)
     assert len(features.learnt_["landmarks"]) == A_TIME
-    after = features.partial_fit(X[10:30]).transform(X)
+    after = features.partial_fit(rows[10:30]).transform(rows)
     assert np.allclose(after[:, :A_TIME], before[:, :A_TIME], atol=1e-6)
     assert not before[:, A_TIME:].any()
     assert after[:, A_TIME : 2 * A_TIME].any()
@@ -88,10 +88,10 @@ def test_equal_rows_give_one_landmark():
 
 
 @pytest.mark.parametrize("text", ["nystrom(rbf(1),20)", "fourier(rbf(1),20)"])
-def test_plain_values_give_the_features_back(text, X):
-    features = KernelFeatures(text, 3).fit(X)
+def test_plain_values_give_the_features_back(text, rows):
+    features = KernelFeatures(text, 3).fit(rows)
     again = KernelFeatures.from_dict(features.to_dict())
-    assert np.array_equal(again.transform(X), features.transform(X))
+    assert np.array_equal(again.transform(rows), features.transform(rows))
 
 
 def rings(n_queries=150):
@@ -141,7 +141,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "says"), BAD)
-def test_bad_text(text, says, X):
+def test_bad_text(text, says, rows):
     with pytest.raises(DataError, match=says):
         KernelFeatures(text)
     with pytest.raises(DataError, match=says):
@@ -150,8 +150,8 @@ def test_bad_text(text, says, X):
         rl.Lifted(features=text).fit(stream())
 
 
-def test_errors(X):
+def test_errors(rows):
     with pytest.raises(DataError, match="not fitted"):
-        KernelFeatures("nystrom(rbf(1),4)").transform(X)
+        KernelFeatures("nystrom(rbf(1),4)").transform(rows)
     with pytest.raises(DataError, match=r"X has 3 features, but nystrom\(rbf\(1\),4\) expects 4"):
-        KernelFeatures("nystrom(rbf(1),4)").fit(X).transform(X[:, :3])
+        KernelFeatures("nystrom(rbf(1),4)").fit(rows).transform(rows[:, :3])

@@ -50,9 +50,7 @@ def test_it_is_the_papers_loop(data, kernel, targets, rate):
     seen = []
     ranker = plain(kernel=kernel, targets=targets, rate=rate, passes=3, margin=2.0)
     ranker.fit(data, on_round=seen.append)
-    X, last, mean, lost = twin(
-        data.X, data.y, kernel, 3, rate=rate, margin=2.0, targets=targets
-    )
+    X, last, mean, lost = twin(data.X, data.y, kernel, 3, rate=rate, margin=2.0, targets=targets)
     assert np.allclose([r.objective for r in seen], np.array(lost) / len(X), rtol=1e-3)
     K = parse_kernel(kernel)(data.X, X).astype(float)
     scale = np.abs(K @ mean).max()
@@ -61,28 +59,7 @@ def test_it_is_the_papers_loop(data, kernel, targets, rate):
     assert np.allclose(ranker.predict(data), K @ last, atol=2e-3 * np.abs(K @ last).max())
 
 
-def pairs_twin(data, kernel, passes):
-    K = parse_kernel(kernel)(data.X, data.X).astype(float)
-    alpha, total, n = np.zeros(len(K)), np.zeros(len(K)), 0
-    for _ in range(passes):
-        for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-            order = first + np.argsort(-data.y[first:end], kind="stable")
-            for i in order:
-                for j in order:
-                    if data.y[i] > data.y[j]:
-                        k = K[i] - K[j]
-                        alpha = alpha + max(0, 1 - k @ alpha) * k / (k @ k)
-            total, n = total + (end - first) * alpha, n + end - first
-    return K, total / n
-
-
-def test_pairs_are_parted_one_by_one(data):
-    ranker = plain(kernel="rbf(0.5)", targets="pairs", passes=2).fit(data)
-    K, mean = pairs_twin(data, "rbf(0.5)", 2)
-    assert np.allclose(ranker.predict(data), K @ mean, atol=2e-2 * np.abs(K @ mean).max())
-
-
-@pytest.mark.parametrize("targets", ["binary", "graded", "pairs"])
+@pytest.mark.parametrize("targets", ["binary", "graded"])
 def test_memory_changes_nothing(data, targets):
     """The kernel matrix held, and made anew in every pass."""
     held, anew = (
@@ -119,7 +96,7 @@ def test_a_whole_step_brings_a_score_to_its_target():
     assert np.allclose(ranker.predict(data), [1, -1], atol=1e-4)
 
 
-@pytest.mark.parametrize("targets", ["binary", "graded", "pairs"])
+@pytest.mark.parametrize("targets", ["binary", "graded"])
 def test_rankings_do_not_depend_on_the_margin(data, targets):
     one, other = (rl.KeepRank(targets=targets, margin=m).fit(data) for m in (1.0, 4.0))
     assert np.allclose(4 * one.predict(data), other.predict(data), rtol=1e-3, atol=1e-3)
@@ -174,7 +151,7 @@ def test_its_parts(data):
 
 BAD = [
     ({"kernel": "rbf(0)"}, "sigma2 of rbf must be a number above 0"),
-    ({"targets": "all"}, "targets must be binary, graded, pairs; found 'all'"),
+    ({"targets": "all"}, "targets must be binary or graded; found 'all'"),
     ({"margin": 0}, "margin must be a number above 0"),
     ({"rate": 1.5}, "rate must be a number above 0 to 1; found 1.5"),
     ({"passes": 0}, "passes must be a whole number of at least 1"),
@@ -188,14 +165,6 @@ BAD = [
 def test_bad_parameters(params, says):
     with pytest.raises(DataError, match=says):
         rl.KeepRank(**params).fit(stream())
-
-
-def test_pairs_know_no_weights(data):
-    weights = np.arange(1.0, data.n_documents + 1)
-    with pytest.raises(DataError, match="pairs know no weights"):
-        rl.KeepRank(targets="pairs").fit(
-            data.X, data.y, group=data.sizes, sample_weight=weights
-        )
 
 
 def test_ohsumed(data_dir, tmp_path):

@@ -45,7 +45,8 @@ class KernelFeatures:
 
     Notes
     -----
-    Cost: O(d size) a row for Fourier features; O(d size + size^2) for Nystrom, and O(size^2) memory.
+    Cost: O(d size) a row for Fourier features; for Nystrom O(d size + size^2), and O(size^2)
+    memory.
 
     Examples
     --------
@@ -174,9 +175,10 @@ class KernelFeatures:
 def _parsed(text: str) -> tuple[str, Kernel, int]:
     help_ = "write for example nystrom(rbf(1),200), fourier(rbf(1),200) or orthogonal(rbf(1),200)"
     name, given = as_call(as_syntax(text, "features of a kernel"), text)
-    if name not in METHODS or len(given) != 2 or not isinstance(given[1], ast.Constant):
+    size = given[1].value if len(given) == 2 and isinstance(given[1], ast.Constant) else None
+    if name not in METHODS or not isinstance(size, int):
         raise DataError(f"cannot read {text!r} as features of a kernel; {help_}")
-    kernel, size = as_kernel(given[0], text), given[1].value
+    kernel = as_kernel(given[0], text)
     check_whole(f"the number of features in {text!r}", size)
     if name != "nystrom" and not isinstance(kernel, RBF):
         raise DataError(f"{name} features are for rbf kernels; found {kernel}; take nystrom")

@@ -36,7 +36,7 @@ class Kernel(ABC):
     def diagonal(self, X: Rows) -> Rows:
         """Return the kernel of every row with itself."""
 
-    def check_rows(self, X: Rows) -> None:
+    def check_rows(self, X: Rows) -> None:  # noqa: B027
         """Raise where the kernel is not defined on these rows."""
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -87,11 +87,12 @@ class RBF(Kernel):
         if not len(X) or not len(Z):
             return np.zeros((len(X), len(Z)), np.float32)
         X, Z = X - Z[0], Z - Z[0]
-        scale = np.float32(1 / self.sigma2)
-        K: Rows = (X * scale) @ Z.T
-        K -= 0.5 * scale * np.einsum("ij,ij->i", X, X)[:, None]
-        K -= 0.5 * scale * np.einsum("ij,ij->i", Z, Z)
-        return np.exp(np.minimum(K, 0, out=K), out=K)
+        scale = np.sqrt(np.float32(1 / self.sigma2))
+        X, Z = X * scale, Z * scale
+        K = X @ Z.T
+        K -= Linear().diagonal(X)[:, None] / 2
+        K -= Linear().diagonal(Z) / 2
+        return np.asarray(np.exp(np.minimum(K, 0, out=K), out=K))
 
     def diagonal(self, X: Rows) -> Rows:
         """Return ones."""
@@ -121,9 +122,10 @@ class Polynomial(Kernel):
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:
         """Return powers of products."""
-        K: Rows = (X * np.float32(self.scale)) @ Z.T
-        K += np.float32(self.offset)
-        return np.power(K, self.degree, out=K)
+        K = X @ Z.T
+        K *= self.scale
+        K += self.offset
+        return np.asarray(np.power(K, self.degree, out=K))
 
     def diagonal(self, X: Rows) -> Rows:
         """Return powers of squared lengths."""
@@ -163,7 +165,8 @@ class ChiSquared(Kernel):
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:
         """Return what distances relative to size leave."""
-        self.check_rows(X), self.check_rows(Z)
+        self.check_rows(X)
+        self.check_rows(Z)
         K = np.empty((len(X), len(Z)), np.float32)
         for rows in row_blocks(len(X), max(Z.size, 1)):
             total = X[rows, None] + Z
@@ -197,7 +200,8 @@ class Sum(Kernel):
 
     def check_rows(self, X: Rows) -> None:
         """Raise where either is not defined."""
-        self.left.check_rows(X), self.right.check_rows(X)
+        self.left.check_rows(X)
+        self.right.check_rows(X)
 
     def __str__(self) -> str:
         return f"{self.left}+{_within(self.right, Sum)}"
@@ -222,7 +226,8 @@ class Product(Kernel):
 
     def check_rows(self, X: Rows) -> None:
         """Raise where either is not defined."""
-        self.left.check_rows(X), self.right.check_rows(X)
+        self.left.check_rows(X)
+        self.right.check_rows(X)
 
     def __str__(self) -> str:
         return f"{_within(self.left, Sum)}*{_within(self.right, Sum, Product)}"

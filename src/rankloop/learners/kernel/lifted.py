@@ -161,6 +161,9 @@ class Lifted(BatchRanker):
         kind = "landmarks" if "landmarks" in self.features_ else "frequencies"
         names = [self.feature_name(j) for j in range(self.n_features_in_)]
         return [
-            {kind[:-1] if kind == "landmarks" else "frequency": k, **dict(zip(names, row, strict=True))}
+            {
+                kind[:-1] if kind == "landmarks" else "frequency": k,
+                **dict(zip(names, row, strict=True)),
+            }
             for k, row in enumerate(self.features_[kind].tolist())
         ]

@@ -194,7 +194,7 @@ class KernelSolarI(KernelRanker):
             K = parse_kernel(self.kernel)(X, X)
             K -= K[0].copy()  # differences stay, and are small
             K -= K[:, :1].copy()
-            _core.pair_steps(K, scores, y, steps, 1.0, 1.0, 0.5 / self.C)
+            _core.solar_steps(K, scores, y, steps, 0.5 / self.C)
         return steps
 
 
@@ -205,7 +205,5 @@ def steps_of(linear: LinearRanker, y: Grades, scores: Rows, queries: int) -> Flo
     """
     m = len(y)
     weights = scores.astype(np.float64)
-    linear._learn(
-        (np.eye(m, dtype=np.float32), y, np.array([0, m]), weights, None, queries, None)
-    )
+    linear._learn((np.eye(m, dtype=np.float32), y, np.array([0, m]), weights, None, queries, None))
     return np.asarray(weights - scores)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Rows
+    from rankloop.learners.base import Rows
     from rankloop.learners.kernel.kernels import Kernel
 
     Floats = NDArray[np.float64]
@@ -78,18 +78,17 @@ class Samples:
             self._held[rows] = self.kernel(self.X[rows], self.support)
         return self._held[rows]
 
-    def products(self, rows: slice, K: Rows, origin: bool) -> Rows:
-        """Return the products of kernel vectors, less the first where only differences count."""
+    def products(self, rows: slice, K: Rows) -> Rows:
+        """Return the products of kernel vectors with each other."""
         if rows.start not in self._grams:
             counts = self.counts.astype(np.float32)
-            vectors = K - K[0] if origin else K
-            weighted = vectors if (counts == 1).all() else vectors * counts
-            self._grams[rows.start] = weighted @ vectors.T
+            weighted = K if (counts == 1).all() else np.asarray(K * counts)
+            self._grams[rows.start] = weighted @ K.T
         return self._grams[rows.start]
 
 
 def one_pass(
-    samples: Samples, blocks: list[slice], steps: Steps, last: Floats, total: Floats, origin: bool
+    samples: Samples, blocks: list[slice], steps: Steps, last: Floats, total: Floats
 ) -> tuple[float, float]:
     """Learn once from every sample; add to `total` what `last` was after each of them.
 
@@ -100,7 +99,7 @@ def one_pass(
     for rows in blocks:
         K = samples.kernel_rows(rows)
         scores = K @ (last * samples.counts).astype(np.float32)
-        moves = steps(Block(rows, samples.products(rows, K, origin)), scores)
+        moves = steps(Block(rows, samples.products(rows, K)), scores)
         both = np.stack([moves.step, moves.passing]).astype(np.float32) @ K
         total += moves.samples * last + both[1]
         last += both[0]
@@ -123,16 +122,3 @@ def relax_rows(
     during = counts - (1 - rate) * share / rate
     after = counts.sum() - np.cumsum(counts)
     return Moves(whole * share, whole * (during + share * after), float(counts.sum()), lost)
-
-
-def relax_pairs(block: Block, scores: Rows, *, y: Grades, margin: float, rate: float) -> Moves:
-    """Part each pair of one query by the margin, one after the other."""
-    y = y[block.rows]
-    step = np.zeros(len(y))
-    _core.pair_steps(block.gram, scores, y, step, margin, rate, 0.0)
-    length = np.diagonal(block.gram)
-    apart = length[:, None] + length - 2 * block.gram
-    counts = (y[:, None] > y) & (apart > 0)
-    short_of = np.maximum(0, margin - (scores[:, None] - scores))
-    lost = (short_of[counts] ** 2 / (2 * apart[counts])).sum()
-    return Moves(step, step * len(y), float(len(y)), float(lost))

@@ -31,9 +31,10 @@ offset=1.0, scale=1.0))
 def as_syntax(text: Any, what: str) -> ast.expr:
     """Parse text such as `rbf(0.5)` without running it."""
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        tree: ast.Expression = ast.parse(text.strip(), mode="eval")
     except (AttributeError, SyntaxError, ValueError, MemoryError, RecursionError):
         raise DataError(f"cannot read {text!r} as {what}; {_HELP}") from None
+    return tree.body
 
 
 def as_kernel(node: ast.expr, text: str) -> Kernel:
