@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.harness import Settings
 from benchmarks.tables import as_json, as_markdown, as_text
 
-NAMES = ("parse_letor", "measure", "stream_letor", "learn_online")
+NAMES = ("parse_letor", "measure", "stream_letor", "learn_online", "kernels")
 
 
 def main() -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 NEIGHBOURS = 16  # that a removed document is projected onto, or may be merged with
+TOGETHER = 16  # removed at a time: their neighbours' kernels are one small matrix
 RIDGE = 1e-5  # of the diagonal: equal neighbours share
 SHARES = np.linspace(0, 1, 33)  # places on the line between two documents to merge at
 
@@ -79,14 +80,18 @@ def forgetron(support: Support, excess: int) -> Places:
 def projection(support: Support, excess: int) -> Places:
     """Choose as `least-loss`; neighbours take over what can be told of each in their span."""
     gone, kept = _parted(support, least_loss(support, excess))
-    kernel, rows = support.kernel, support.rows
-    near = _nearest(support, gone, kept)
-    for place, neighbours in zip(gone, near, strict=True):
-        own = kernel(rows[neighbours], rows[neighbours]).astype(np.float64)
-        own[np.diag_indices_from(own)] *= 1 + RIDGE
-        own[np.diag_indices_from(own)] += np.finfo(np.float32).tiny  # a row of 0 is no neighbour
-        with_it = kernel(rows[neighbours], rows[place : place + 1]).astype(np.float64)
-        support.alphas[neighbours] += np.linalg.solve(own, with_it) * support.alphas[place]
+    for some in np.array_split(gone, -(-len(gone) // TOGETHER)):
+        near = _nearest(support, some, kept)
+        places, where = np.unique(near, return_inverse=True)
+        where = where.reshape(near.shape)
+        rows = support.rows[places]
+        own = support.kernel(rows, rows)[where[:, :, None], where[:, None, :]].astype(np.float64)
+        each = np.arange(near.shape[1])
+        own[:, each, each] *= 1 + RIDGE
+        own[:, each, each] += np.finfo(np.float32).tiny  # a row of 0 is no neighbour
+        with_it = support.kernel(support.rows[some], rows).astype(np.float64)
+        shares = np.linalg.solve(own, np.take_along_axis(with_it, where, axis=1)[:, :, None])
+        np.add.at(support.alphas, near, shares * support.alphas[some][:, None, :])
     return gone
 
 

@@ -46,7 +46,7 @@ class KernelSlam(KernelRanker):
     --------
     >>> from rankloop.data.simulate import separable
     >>> from rankloop.metrics.evaluation import evaluate
-    >>> data = separable(100, np.random.default_rng(0)).data
+    >>> data = separable(100, np.random.default_rng(0), n_features=3).data
     >>> ranker = KernelSlam("rbf(1)", budget=200).fit(data)
     >>> len(ranker.support_), evaluate(data, ranker.predict(data), "nDCG@10")["nDCG@10"] > 0.9
     (200, True)
