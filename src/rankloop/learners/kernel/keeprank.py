@@ -74,7 +74,8 @@ class KeepRank(BatchRanker):
     -----
     Cost: O(n^2 d) a pass, or O(n^2) where the kernel matrix is held, for n documents; O(n d) a
     document to rank. Memory: the limit, or blocks of 64 n numbers. It does not scale beyond some
-    100,000 documents: there, take `nystrom` features.
+    100,000 documents: there, take `nystrom` features. As features are scaled inside queries, it
+    wants to know which rows belong together when it ranks.
 
     Why not pairs: parting every pair of a query by the margin, one after the other, undoes what the
     query before had taught (MAP on OHSUMED .30, with these targets .45); steps soft enough to work

@@ -14,12 +14,16 @@ from rankloop.learners.kernel.support import ROOM, Support
 from rankloop.learners.kernel.text import parse_kernel
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.parameters import check_whole
+from rankloop.learners.search import Choice
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades, Offsets, Rows
     from rankloop.learners.kernel.kernels import Kernel
+    from rankloop.learners.search import Search
 
     Floats = NDArray[np.float64]
 
@@ -51,6 +55,9 @@ class KernelRanker(OnlineRanker):
     average: bool
 
     growing: ClassVar[tuple[str, ...]] = ("rows_", "alphas_", "born_")
+    search_space: ClassVar[Mapping[str, Search]] = {
+        "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10)))
+    }
 
     rows_: Rows
     alphas_: Floats
@@ -100,6 +107,11 @@ class KernelRanker(OnlineRanker):
     def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
         kernel = parse_kernel(self.kernel)
         kernel.check_rows(X)
+        if self.budget is not None and len(self.rows_) < ROOM + self.budget:
+            raise DataError(
+                f"the budget was {len(self.rows_) - ROOM} when learning began, but is "
+                f"{self.budget} now; fit again, or set it back"
+            )
         support, removal = self._held(kernel), removal_by_name(self.removal, kernel)
         for queries, (first, end) in enumerate(itertools.pairwise(offsets), self.queries_):
             rows = X[first:end]
@@ -128,12 +140,6 @@ class KernelRanker(OnlineRanker):
         return found[:, 1] / np.float32(queries) if self.average and queries else found[:, 0]
 
     def _held(self, kernel: Kernel) -> Support:
-        places = ROOM + self.held_ if self.budget is None else ROOM + self.budget
-        if len(self.rows_) < places and self.budget is not None:
-            raise DataError(
-                f"the budget was {len(self.rows_) - ROOM} when learning began, but is "
-                f"{self.budget} now; fit again, or set it back"
-            )
         return Support(
             kernel, self.rows_, self.alphas_, self.born_, self.ledger_, self.held_, self.added_
         )
