@@ -51,6 +51,7 @@ def main() -> None:
         axes.axhline(reached[name], linestyle=style, color="grey", linewidth=1, label=name)
     axes.set_xscale("log")
     axes.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
+    axes.minorticks_off()
     axes.set_xlabel("documents held")
     axes.set_title("nDCG@10 of kernel SLAM, measured before learning", loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
