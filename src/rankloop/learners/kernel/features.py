@@ -9,7 +9,8 @@ import numpy as np
 
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
-from rankloop.learners.kernel.kernels import RBF, Kernel, kernel_blocks
+from rankloop.learners.kernel.blocks import kernel_blocks
+from rankloop.learners.kernel.kernels import RBF, Kernel
 from rankloop.learners.kernel.text import as_call, as_kernel, as_syntax
 from rankloop.learners.parameters import check_whole
 

@@ -11,7 +11,7 @@ from rankloop.data.memory import parse_size
 from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import BatchRanker
-from rankloop.learners.kernel.kernels import kernel_blocks
+from rankloop.learners.kernel.blocks import kernel_blocks
 from rankloop.learners.kernel.relaxation import Samples, one_pass, relax_rows
 from rankloop.learners.kernel.text import parse_kernel
 from rankloop.learners.parameters import check_number, check_whole

@@ -13,12 +13,7 @@ from rankloop.exceptions import DataError
 from rankloop.learners.parameters import check_number, check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rankloop.learners.base import Rows
-
-BLOCK_BYTES = 32 << 20
-"""How much of a kernel matrix is made at a time where only its products are wanted."""
 
 
 class Kernel(ABC):
@@ -241,13 +236,3 @@ def _within(kernel: Kernel, *kinds: type[Kernel]) -> str:
 def _number(value: float) -> str:
     """Write a number so that it reads back as it is: 2 for 2.0."""
     return repr(int(value)) if value == int(value) else repr(float(value))
-
-
-def kernel_blocks(n: int, m: int, limit: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Give slices of n rows whose kernel with m others takes at most `limit` bytes (or is one row).
-
-    >>> list(kernel_blocks(5, 100, limit=800))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    step = max(1, limit // max(4 * m, 1))
-    return (slice(first, min(first + step, n)) for first in range(0, n, step))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.learners.kernel.kernels import kernel_blocks
+from rankloop.learners.kernel.blocks import kernel_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
