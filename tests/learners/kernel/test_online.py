@@ -110,5 +110,5 @@ def test_a_larger_budget_later_is_refused():
     learner = make_learner("kernel-slam:budget=10").fit(stream())
     with pytest.raises(DataError, match="the budget was 10 when learning began, but is 20 now"):
         learner.set_params(budget=20).partial_fit(stream())
-    smaller = learner.set_params(budget=4).partial_fit(stream("long"))
+    smaller = learner.set_params(budget=4).partial_fit(stream(seed=1))
     assert smaller.held_ == 4
