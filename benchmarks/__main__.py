@@ -19,6 +19,7 @@ NAMES = (
     "learn_batch",
     "assign",
     "boost",
+    "kernels",
 )
 
 

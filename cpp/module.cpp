@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "bind_assignment.hpp"
 #include "bind_boosting.hpp"
+#include "bind_kernel.hpp"
 #include "bind_letor.hpp"
 #include "bind_losses.hpp"
 #include "bind_measures.hpp"
@@ -25,6 +26,7 @@ NB_MODULE(_core, m) {
         "x"_a, "allow_nan"_a = false);
     rankloop::bind_assignment(m);
     rankloop::bind_boosting(m);
+    rankloop::bind_kernel(m);
     rankloop::bind_letor(m);
     rankloop::bind_losses(m);
     rankloop::bind_measures(m);

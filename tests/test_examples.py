@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -66,3 +67,12 @@ def test_stream(tmp_path):
     ranked = [line[0] for line in words if line and line[0] in ONLINE_NAMES]
     assert set(ranked) == set(ONLINE_NAMES) - {"mapped", "mix"}
     assert ranked[0] in ("auto", "newton", "solar-i", "solar-ii")
+
+
+def test_budget_curve(tmp_path):
+    shown = run("budget_curve.py", tmp_path)
+    assert (tmp_path / "out" / "budget_curve.png").read_bytes().startswith(b"\x89PNG")
+    reached = json.loads((tmp_path / "out" / "budget_curve.json").read_text())
+    assert f"{reached['projection 25']:8.4f}" in shown
+    assert reached["projection 25"] > reached["random 25"] > reached["linear"] + 0.1
+    assert reached["no budget"] - 0.02 < reached["projection 100"]

@@ -74,6 +74,13 @@ if TYPE_CHECKING:
     from rankloop.learners.boosting.listnet import ListNetBoost as ListNetBoost
     from rankloop.learners.boosting.loss import LossBoost as LossBoost
     from rankloop.learners.boosting.xendcg import XENDCGBoost as XENDCGBoost
+    from rankloop.learners.kernel.features import KernelFeatures as KernelFeatures
+    from rankloop.learners.kernel.keeprank import KeepRank as KeepRank
+    from rankloop.learners.kernel.lifted import Lifted as Lifted
+    from rankloop.learners.kernel.online import KernelMinimax as KernelMinimax
+    from rankloop.learners.kernel.online import KernelSlam as KernelSlam
+    from rankloop.learners.kernel.online import KernelSolarI as KernelSolarI
+    from rankloop.learners.kernel.text import parse_kernel as parse_kernel
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
     from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
@@ -160,6 +167,11 @@ _HOME = {
     "rankloop.learners.boosting.listnet": ("ListNetBoost",),
     "rankloop.learners.boosting.lambdamart": ("LambdaMART",),
     "rankloop.learners.boosting.blend": ("Blend",),
+    "rankloop.learners.kernel.features": ("KernelFeatures",),
+    "rankloop.learners.kernel.keeprank": ("KeepRank",),
+    "rankloop.learners.kernel.lifted": ("Lifted",),
+    "rankloop.learners.kernel.online": ("KernelMinimax", "KernelSlam", "KernelSolarI"),
+    "rankloop.learners.kernel.text": ("parse_kernel",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),

@@ -304,3 +304,18 @@ def softmax_trees(
     hessian: NDArray[np.float32],
     threads: int,
 ) -> float: ...
+def solar_steps(
+    gram: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    y: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    slack: float,
+) -> bool: ...
+def relax_rows(
+    gram: NDArray[np.float32],
+    scores: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    share: NDArray[np.float64],
+    whole: NDArray[np.float64],
+) -> float: ...

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.learners.registry import ONLINE_NAMES
+from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.registry import ONLINE_NAMES, learner_class
 
 GRADES = {
     "five": [0, 0, 0, 1, 2, 3, 4],
@@ -23,7 +24,8 @@ SHAPES = {
     "wide": ([12], 40, 8),  # more features than documents
 }
 
-LINEAR = [name for name in ONLINE_NAMES if name not in ("mapped", "mix", "auto")]
+LINEAR = [name for name in ONLINE_NAMES if issubclass(learner_class(name), LinearRanker)]
+KERNEL = ["kernel-slam", "kernel-minimax", "kernel-solar-i"]
 
 
 def stream(shape="short", grades="five", *, seed=0, whole=False, unjudged=0.1, ties=False):

@@ -11,7 +11,7 @@ import pytest
 
 from rankloop.learners.registry import ONLINE_NAMES, make_learner
 
-from .streams import LINEAR, stream
+from .streams import KERNEL, LINEAR, stream
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="reads the memory of a process from /proc"
@@ -67,9 +67,18 @@ def test_memory_stays(name):
     assert growth(name, 20_000) < 1000
 
 
-@pytest.mark.parametrize("name", ["mix", "auto"])
-def test_memory_of_mixes_stays(name):
-    """They measure every query, which is slower: fewer of them, and a tighter limit."""
+BUDGETED = [
+    *(f"{name}:budget=100" for name in KERNEL),
+    *(f"kernel-slam:budget=100,removal={how}" for how in ("forgetron", "random", "least-loss")),
+    "kernel-slam:budget=100,removal=merging",
+    "mapped:maps=['nystrom(rbf(10),50)']",
+]
+
+
+@pytest.mark.parametrize("name", ["mix", "auto", *BUDGETED])
+def test_memory_of_slower_ones_stays(name):
+    """Mixes measure every query, kernels compare it with all they hold: fewer queries, and a
+    tighter limit."""
     assert growth(name, 2_000) < 300
 
 

@@ -23,8 +23,6 @@ from .test_properties import same
 
 BATCH = [name for name in NAMES if name not in ONLINE_NAMES]
 EVERY = [*ONLINE, *BATCH, "ranknet:hidden=3"]
-
-BATCH = [name for name in NAMES if name not in ONLINE_NAMES]
 LEARNS_NOTHING = ("constant",)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +14,7 @@ from rankloop import _core
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
+from rankloop.learners.kernel.features import KernelFeatures
 from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
@@ -56,8 +58,13 @@ MAPS: Mapping[str, Callable[[Rows, Offsets], Rows]] = MappingProxyType(
 _PRODUCT = re.compile(r"(\d+)\*(\d+)")
 
 
-def map_rows(names: Sequence[str], X: Rows, offsets: Offsets) -> Rows:
-    """Put the results of maps side by side.
+def map_rows(
+    names: Sequence[str],
+    X: Rows,
+    offsets: Offsets,
+    features: Mapping[str, KernelFeatures] = MappingProxyType({}),
+) -> Rows:
+    """Put the results of maps, and of features of kernels that are given, side by side.
 
     >>> X = np.array([[1.0, 3.0], [2.0, 3.0]], np.float32)
     >>> map_rows(["raw", "rank", "0*1"], X, np.array([0, 2])).tolist()
@@ -71,10 +78,15 @@ def map_rows(names: Sequence[str], X: Rows, offsets: Offsets) -> Rows:
             if max(i, j) >= X.shape[1]:
                 raise DataError(f"the map {name!r} names a feature beyond all {X.shape[1]}")
             blocks.append(X[:, [i]] * X[:, [j]])
+        elif name in features:
+            blocks.append(features[name].transform(X))
         elif name in MAPS:
             blocks.append(MAPS[name](X, offsets))
         else:
-            raise DataError(f"unknown map {name!r}; known: {', '.join(MAPS)} and products as 0*1")
+            raise DataError(
+                f"unknown map {name!r}; known: {', '.join(MAPS)}, products as 0*1, and features of "
+                "kernels as nystrom(rbf(1),200)"
+            )
     return np.ascontiguousarray(np.hstack(blocks), np.float32)
 
 
@@ -84,7 +96,9 @@ class Mapped(OnlineRanker):
     Parameters
     ----------
     learner : any online learner
-    maps : names of :data:`MAPS`, or products such as `0*1`; their results stand side by side
+    maps : names of :data:`MAPS`, products such as `0*1`, or features of a kernel such as
+        `nystrom(rbf(1),200)` (:class:`rankloop.KernelFeatures`), whose landmarks are taken from the
+        first queries; their results stand side by side
     scale : `standard` or `log`, or another of :data:`rankloop.data.scaling.SCALERS`: scale features
         first. Fitted once, on the first data given, and kept: give it more than a query (`fit`).
     passes, random_state : see :class:`OnlineRanker`
@@ -122,17 +136,21 @@ class Mapped(OnlineRanker):
 
     learner_: OnlineRanker
     scaler_: dict[str, Any]
+    features_: dict[str, Any]
 
     def learnt(self) -> dict[str, Any]:
         """Return everything that was learnt, by attribute; nothing before the first query."""
         if not self.is_learnt:
             return {}
-        names = ("n_features_in_", "queries_", "learner_", "scaler_")
+        names = ["n_features_in_", "queries_", "learner_", "scaler_"]
+        if self._kernel_maps():
+            names.append("features_")
         return {name: getattr(self, name) for name in names}
 
     def _check(self, y: Grades) -> None:
         if self.scale is not None:
             scaler_from_name(self.scale)
+        self._kernel_maps()
         learner = self.learner_ if self.is_learnt else self.learner
         if learner is not None:
             learner._check(y)
@@ -143,13 +161,31 @@ class Mapped(OnlineRanker):
         self.n_features_in_ = n_features
         self.queries_ = 0
         self.scaler_ = {}
+        self.features_ = {name: {} for name in self._kernel_maps()}
         self.learner_ = NewtonXENDCG() if self.learner is None else copy.deepcopy(self.learner)
 
     def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
         if self.scale is not None and not self.scaler_:
             data = QueryDataset(X, y, offsets, np.arange(len(offsets) - 1))
             self.scaler_ = scaler_from_name(self.scale).fit(data).to_dict()
-        self.learner_._go_on(self._mapped(X, offsets), y, offsets, scores)
+        X = self._scaled(X, offsets)
+        if not self.features_:
+            self.learner_._go_on(map_rows(self.maps, X, offsets), y, offsets, scores)
+            return
+        features = {
+            name: KernelFeatures.from_dict(known) if known else KernelFeatures(name)
+            for name, known in self.features_.items()
+        }
+        for first, end in itertools.pairwise(offsets):  # each may bring landmarks
+            for one in features.values():
+                one.partial_fit(X[first:end])
+            ends = np.array([0, end - first])
+            rows = map_rows(self.maps, X[first:end], ends, features)
+            before = None if scores is None else scores[first:end]
+            self.learner_._go_on(rows, y[first:end], ends, before)
+        self.features_ = {
+            name: one.to_dict() if one.is_started else {} for name, one in features.items()
+        }
 
     def _loosen(self, hold: float) -> None:
         self.learner_._loosen(hold)
@@ -158,6 +194,13 @@ class Mapped(OnlineRanker):
         return self.learner_._score_rows(self._mapped(X, offsets), offsets)
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
-        if self.scaler_:
-            X = scaler_from_dict(self.scaler_).transform_rows(X, offsets)
-        return map_rows(self.maps, X, offsets)
+        features = {n: KernelFeatures.from_dict(known) for n, known in self.features_.items()}
+        return map_rows(self.maps, self._scaled(X, offsets), offsets, features)
+
+    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:
+        return scaler_from_dict(self.scaler_).transform_rows(X, offsets) if self.scaler_ else X
+
+    def _kernel_maps(self) -> list[str]:
+        """Return the maps that are features of a kernel; raise where one cannot be read."""
+        found = [name for name in self.maps if "(" in name]
+        return [name for name in found if KernelFeatures(name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from rankloop.learners.base import Ranker
     from rankloop.learners.online.base import OnlineRanker
+
+_COMMA = re.compile(r",(?![^()]*\))(?![^\[\]]*\])")  # not inside poly(2,1) or a list
 
 _HOME = {
     "slam": "online.slam.Slam",
@@ -47,12 +50,19 @@ _HOME = {
     "listnet-boost": "boosting.listnet.ListNetBoost",
     "loss-boost": "boosting.loss.LossBoost",
     "blend": "boosting.blend.Blend",
+    "kernel-slam": "kernel.online.KernelSlam",
+    "kernel-minimax": "kernel.online.KernelMinimax",
+    "kernel-solar-i": "kernel.online.KernelSolarI",
+    "keeprank": "kernel.keeprank.KeepRank",
+    "lifted": "kernel.lifted.Lifted",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
 
+_IN_ROUNDS = ("batch.", "boosting.", "kernel.keeprank.", "kernel.lifted.")
+
 ONLINE_NAMES: tuple[str, ...] = tuple(
-    name for name, place in _HOME.items() if not place.startswith(("batch.", "boosting."))
+    name for name, place in _HOME.items() if not place.startswith(_IN_ROUNDS)
 )
 """The short names of those that can stream."""
 
@@ -77,6 +87,8 @@ def make_learner(text: str) -> Ranker:
 
     >>> make_learner("solar-ii:gamma=1000,covariance=diagonal")
     SolarII(gamma=1000, covariance='diagonal')
+    >>> make_learner("kernel-slam:kernel=poly(2,1),budget=500")
+    KernelSlam(kernel='poly(2,1)', budget=500)
     """
     cls, params = read_learner(text)
     return cls(**params)
@@ -91,7 +103,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     name, _, rest = text.partition(":")
     cls = learner_class(name.strip())
     params: dict[str, Any] = {}
-    for item in filter(None, (part.strip() for part in rest.split(","))):
+    for item in filter(None, (part.strip() for part in _COMMA.split(rest))):
         key, equals, value = item.partition("=")
         if not equals:
             raise DataError(f"cannot read {item!r} in {text!r}; write parameters as rate=0.1")

@@ -1,0 +1,1 @@
+"""Rankers that compare documents by a kernel."""

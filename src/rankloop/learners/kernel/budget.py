@@ -1,0 +1,156 @@
+"""What to do when the support set is full: whom to remove, and what becomes of the rest.
+
+============== ====================================================================== ============
+name           removes                                                                 cost
+============== ====================================================================== ============
+`forgetron`    the oldest, after shrinking all so that the damage stays bounded        O(B d)
+`random`       any                                                                     O(B)
+`least-loss`   those whose removal changes f least: small abs(alpha) sqrt(K(x, x))     O(B log B)
+`projection`   the same, and projects what they did onto their nearest neighbours      O(B d)
+`merging`      the same, and merges each with one neighbour into one new row (RBF)     O(B d)
+============== ====================================================================== ============
+
+Costs are for one document removed from B of d features.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.learners.kernel.kernels import RBF
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from rankloop.learners.kernel.kernels import Kernel
+    from rankloop.learners.kernel.support import Removal, Support
+
+    Places = NDArray[np.int64]
+
+NEIGHBOURS = 16  # that a removed document is projected onto, or may be merged with
+TOGETHER = 16  # removed at a time: their neighbours' kernels are one small matrix
+RIDGE = 1e-5  # of the diagonal: equal neighbours share
+SHARES = np.linspace(0, 1, 33)  # places on the line between two documents to merge at
+
+
+def random(support: Support, excess: int) -> Places:
+    """Choose any; the choice depends on how many were ever added, and on nothing else."""
+    rng = np.random.default_rng(support.added)
+    return rng.choice(support.held, excess, replace=False)
+
+
+def least_loss(support: Support, excess: int) -> Places:
+    """Choose those whose removal changes f least."""
+    rows, alphas = support.rows[: support.held], support.alphas[: support.held, 0]
+    size = np.abs(alphas) * np.sqrt(np.maximum(support.kernel.diagonal(rows), 0))
+    return np.lexsort((support.born[: support.held], size))[:excess]
+
+
+def forgetron(support: Support, excess: int) -> Places:
+    """Choose the oldest, and shrink all first, by the largest phi that bounds the damage.
+
+    Removing g = sum alpha_i K(x_i, .) after shrinking by phi does damage of at most
+
+        phi^2 (|g|^2 - 2 sum alpha_i f(x_i)) / unit + 2 phi sum abs(alpha_i)
+
+    where the unit is the largest step ever taken. All damage together stays within 15/32 of all
+    steps. For steps of 1 and K(x, x) = 1, this is the Forgetron of Dekel, Shalev-Shwartz and
+    Singer (2008).
+    """
+    gone = np.argsort(support.born[: support.held])[:excess]
+    alphas, rows = support.alphas[gone, 0], support.rows[gone]
+    unit, steps, damage = support.ledger
+    scores = support.scores(rows)[:, 0].astype(np.float64)
+    square = (alphas @ support.kernel(rows, rows) @ alphas - 2 * alphas @ scores) / unit
+    size, left = 2 * np.abs(alphas).sum(), 15 / 32 * steps - damage
+    phi = 1.0
+    if square + size > left:
+        phi = 2 * left / (size + np.sqrt(size**2 + 4 * square * left))
+    support.alphas[: support.held, 0] *= phi
+    support.ledger[2] += phi**2 * square + phi * size
+    return gone
+
+
+def projection(support: Support, excess: int) -> Places:
+    """Choose as `least-loss`; neighbours take over what can be told of each in their span."""
+    gone, kept = _parted(support, least_loss(support, excess))
+    for some in np.array_split(gone, -(-len(gone) // TOGETHER)):
+        near = _nearest(support, some, kept)
+        places, where = np.unique(near, return_inverse=True)
+        where = where.reshape(near.shape)
+        rows = support.rows[places]
+        own = support.kernel(rows, rows)[where[:, :, None], where[:, None, :]].astype(np.float64)
+        each = np.arange(near.shape[1])
+        own[:, each, each] *= 1 + RIDGE
+        own[:, each, each] += np.finfo(np.float32).tiny  # a row of 0 is no neighbour
+        with_it = support.kernel(support.rows[some], rows).astype(np.float64)
+        shares = np.linalg.solve(own, np.take_along_axis(with_it, where, axis=1)[:, :, None])
+        np.add.at(support.alphas, near, shares * support.alphas[some][:, None, :])
+    return gone
+
+
+def merging(support: Support, excess: int) -> Places:
+    """Choose as `least-loss`; each becomes one with a neighbour of its own sign, if it has any.
+
+    Rows x and z with coefficients a and b become h x + (1 - h) z with a k^(1-h)^2 + b k^h^2, where
+    k = K(x, z): for an RBF kernel that is the best coefficient at that place. The neighbour and h
+    are those that lose least.
+    """
+    gone, kept = _parted(support, least_loss(support, excess))
+    rows, alphas = support.rows, support.alphas
+    for place, neighbours in zip(gone, _nearest(support, gone, kept), strict=True):
+        alike = neighbours[alphas[neighbours, 0] * alphas[place, 0] > 0]
+        if not len(alike):
+            continue
+        k = support.kernel(rows[alike], rows[place : place + 1]).astype(np.float64)
+        here, there = k ** (1 - SHARES) ** 2, k**SHARES**2
+        own, other = alphas[place, 0], alphas[alike, :1]
+        merged = own * here + other * there
+        lost = own**2 + other**2 + 2 * own * other * k - merged**2
+        i, h = np.unravel_index(lost.argmin(), lost.shape)
+        share = np.float32(SHARES[h])
+        alphas[alike[i]] = alphas[place] * here[i, h] + alphas[alike[i]] * there[i, h]
+        rows[alike[i]] = share * rows[place] + (1 - share) * rows[alike[i]]
+    return gone
+
+
+REMOVALS: Mapping[str, Removal] = MappingProxyType(
+    {
+        "forgetron": forgetron,
+        "random": random,
+        "least-loss": least_loss,
+        "projection": projection,
+        "merging": merging,
+    }
+)
+"""Every way to stay within a budget, by its name."""
+
+
+def removal_by_name(name: str, kernel: Kernel) -> Removal:
+    """Find a way to stay within a budget that works with the kernel."""
+    if name not in REMOVALS:
+        raise DataError(f"removal must be one of {', '.join(REMOVALS)}; found {name!r}")
+    if name == "merging" and not isinstance(kernel, RBF):
+        raise DataError(f"merging is for rbf kernels; found {kernel}; take removal=projection")
+    return REMOVALS[name]
+
+
+def _parted(support: Support, gone: Places) -> tuple[Places, Places]:
+    kept = np.ones(support.held, bool)
+    kept[gone] = False
+    return gone, np.flatnonzero(kept)
+
+
+def _nearest(support: Support, gone: Places, kept: Places) -> Places:
+    """Return, for each place that goes, the kept ones whose kernel functions are most alike."""
+    rows = support.rows
+    like = np.abs(support.kernel(rows[gone], rows[kept]))
+    like /= np.sqrt(np.maximum(support.kernel.diagonal(rows[kept]), np.finfo(np.float32).tiny))
+    few = min(NEIGHBOURS, len(kept))
+    return np.asarray(kept[np.argpartition(-like, few - 1, axis=1)[:, :few]])

@@ -1,0 +1,202 @@
+"""Features whose products are, nearly, a kernel: Nystrom, and random Fourier features."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from rankloop.data.validation import as_matrix
+from rankloop.exceptions import DataError
+from rankloop.learners.kernel.blocks import kernel_blocks
+from rankloop.learners.kernel.kernels import RBF, Kernel
+from rankloop.learners.kernel.text import as_call, as_kernel, as_syntax
+from rankloop.learners.parameters import check_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from rankloop.learners.base import Rows
+
+METHODS = ("nystrom", "fourier", "orthogonal")
+A_TIME = 8  # landmarks that one query may give to a stream
+NOVEL = 1e-3  # share of K(x, x) that no landmark tells, from which on a row may become one
+
+
+class KernelFeatures:
+    """A map of rows to `size` features, of which products are about K(x, z).
+
+    `nystrom(kernel,size)` projects onto landmarks, for any kernel: with L L' the Gram matrix of
+    landmarks, phi(x) = L^-1 K(landmarks, x). As L is triangular, a new landmark adds a feature and
+    changes no other, so what a linear learner knows stays right while a stream still gives
+    landmarks. `fourier(rbf(s),size)` has cos(w.x) and sin(w.x) for random w, and `orthogonal` draws
+    these w at right angles, which is closer for the same size. Both know nothing of the data.
+
+    Parameters
+    ----------
+    text : `nystrom(rbf(1),200)`, `fourier(rbf(1),200)` or `orthogonal(rbf(1),200)`
+    random_state : seed of landmarks and of frequencies
+
+    Attributes
+    ----------
+    learnt_ : arrays by name: `landmarks` and `root`, or `frequencies`
+
+    Notes
+    -----
+    Cost: O(d size) a row for Fourier features; for Nystrom O(d size + size^2), and O(size^2)
+    memory.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).random((300, 3), dtype=np.float32)
+    >>> phi = KernelFeatures("nystrom(rbf(1),40)").fit(X).transform(X)
+    >>> bool(np.abs(phi @ phi.T - RBF(1.0)(X, X)).max() < 0.01)
+    True
+
+    References
+    ----------
+    Williams and Seeger, Using the Nystrom method to speed up kernel machines (2001). Rahimi and
+    Recht, Random features for large-scale kernel machines (2007). Yu et al., Orthogonal random
+    features (2016).
+    """
+
+    learnt_: dict[str, NDArray[Any]]
+
+    def __init__(self, text: str, random_state: int = 0) -> None:
+        self.text = text
+        self.random_state = random_state
+        self.method, self.kernel, self.size = _parsed(text)
+
+    def fit(self, X: Any) -> Self:
+        """Learn from rows: landmarks are a random choice of them."""
+        rows = as_matrix(X)
+        self._start(rows.shape[1])
+        order = np.random.default_rng(self.random_state).permutation(len(rows))
+        for block in kernel_blocks(len(rows), self.size, 1 << 20):
+            if self.is_full:
+                break
+            self._take(rows[order[block]], self.size, greedy=False)
+        return self
+
+    def partial_fit(self, X: Any) -> Self:
+        """Go on with the rows of one query: the most novel ones become landmarks, while any fit."""
+        rows = as_matrix(X)
+        if not self.is_started:
+            self._start(rows.shape[1])
+        if not self.is_full:
+            self._take(rows, A_TIME, greedy=True)
+        return self
+
+    def transform(self, X: Any) -> Rows:
+        """Return the features, one row a row; those without a landmark yet are 0."""
+        rows = as_matrix(X)
+        if not self.is_started:
+            raise DataError(f"{self.text} is not fitted: call fit with rows of training data")
+        width = self.learnt_["landmarks" if self.method == "nystrom" else "frequencies"].shape[1]
+        if rows.shape[1] != width:
+            raise DataError(f"X has {rows.shape[1]} features, but {self.text} expects {width}")
+        features = np.zeros((len(rows), self.size), np.float32)
+        for block in kernel_blocks(len(rows), self.size):
+            features[block] = self._mapped(rows[block])
+        return features
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it has seen any rows, or at least their width."""
+        return hasattr(self, "learnt_")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is nothing more to learn."""
+        return self.method != "nystrom" or len(self.learnt_["landmarks"]) == self.size
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all there is to know, as plain values and arrays."""
+        return {"text": self.text, "random_state": self.random_state, **self.learnt_}
+
+    @classmethod
+    def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
+        """Make the features that :meth:`to_dict` described."""
+        known = dict(manifest)
+        features = cls(known.pop("text"), known.pop("random_state"))
+        features.learnt_ = known
+        return features
+
+    def _start(self, width: int) -> None:
+        rng = np.random.default_rng(self.random_state)
+        if self.method == "nystrom":
+            nothing = np.zeros((0, width), np.float32), np.zeros((0, 0))
+            self.learnt_ = dict(zip(("landmarks", "root"), nothing, strict=True))
+            return
+        assert isinstance(self.kernel, RBF)
+        draw = _gaussian if self.method == "fourier" else _orthogonal
+        frequencies = draw(rng, self.size // 2, width) / np.sqrt(self.kernel.sigma2)
+        self.learnt_ = {"frequencies": frequencies.astype(np.float32)}
+
+    def _mapped(self, X: Rows) -> Rows:
+        if self.method != "nystrom":
+            angles = X @ self.learnt_["frequencies"].T
+            waves = np.hstack([np.cos(angles), np.sin(angles)])
+            return np.asarray(waves * np.float32(np.sqrt(2 / self.size)))
+        found = np.zeros((len(X), self.size), np.float32)
+        landmarks, root = self.learnt_["landmarks"], self.learnt_["root"]
+        if len(landmarks):
+            found[:, : len(landmarks)] = self.kernel(X, landmarks) @ root.astype(np.float32).T
+        return found
+
+    def _take(self, X: Rows, most: int, *, greedy: bool) -> None:
+        """Make landmarks of rows that the others do not tell: the most novel first, or in order.
+
+        `root` is the inverse of L, to which a new landmark adds a row.
+        """
+        self.kernel.check_rows(X)
+        landmarks, root = self.learnt_["landmarks"], self.learnt_["root"]
+        phi = self.kernel(X, landmarks).astype(np.float64) @ root.T
+        own = self.kernel.diagonal(X).astype(np.float64)
+        left = own - (phi**2).sum(axis=1)
+        for _ in range(min(most, self.size - len(landmarks))):
+            novel = left > NOVEL * own
+            if not novel.any():
+                break
+            i = int(left.argmax() if greedy else novel.argmax())
+            length = np.sqrt(left[i])
+            row = np.append(-(phi[i] @ root), 1.0) / length
+            root = np.block([[root, np.zeros((len(root), 1))], [row[None]]])
+            landmarks = np.vstack([landmarks, X[i]])
+            with_it = self.kernel(X, X[i : i + 1]).astype(np.float64)[:, 0]
+            new = (with_it - phi @ phi[i]) / length
+            phi, left = np.column_stack([phi, new]), left - new**2
+            left[i] = 0.0
+        self.learnt_ = {"landmarks": landmarks, "root": root}
+
+
+def _parsed(text: str) -> tuple[str, Kernel, int]:
+    help_ = "write for example nystrom(rbf(1),200), fourier(rbf(1),200) or orthogonal(rbf(1),200)"
+    name, given = as_call(as_syntax(text, "features of a kernel"), text)
+    size = given[1].value if len(given) == 2 and isinstance(given[1], ast.Constant) else None
+    if name not in METHODS or not isinstance(size, int):
+        raise DataError(f"cannot read {text!r} as features of a kernel; {help_}")
+    kernel = as_kernel(given[0], text)
+    check_whole(f"the number of features in {text!r}", size)
+    if name != "nystrom" and not isinstance(kernel, RBF):
+        raise DataError(f"{name} features are for rbf kernels; found {kernel}; take nystrom")
+    if name != "nystrom" and size % 2:
+        raise DataError(f"{name} features come in pairs; found {size} of them; take an even number")
+    return name, kernel, size
+
+
+def _gaussian(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
+    return rng.standard_normal((n, d))
+
+
+def _orthogonal(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
+    """Draw rows at right angles, d at a time, as long as Gaussian ones are."""
+    parts = []
+    for _ in range(-(-n // max(d, 1))):
+        q, r = np.linalg.qr(rng.standard_normal((d, d)))
+        parts.append(q * np.sign(np.diagonal(r)))
+    lengths = np.linalg.norm(rng.standard_normal((n, d)), axis=1)
+    return np.asarray(np.vstack([np.zeros((0, d)), *parts])[:n] * lengths[:, None])

@@ -1,0 +1,149 @@
+"""Online rankers in the space of a kernel: a support set in place of weights."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.learners.kernel.budget import removal_by_name
+from rankloop.learners.kernel.support import ROOM, Support
+from rankloop.learners.kernel.text import parse_kernel
+from rankloop.learners.online.base import OnlineRanker
+from rankloop.learners.parameters import check_whole
+from rankloop.learners.search import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.kernel.kernels import Kernel
+    from rankloop.learners.search import Search
+
+    Floats = NDArray[np.float64]
+
+
+class KernelRanker(OnlineRanker):
+    """An online ranker whose score is sum_k alpha_k K(x_k, x) over documents it held on to.
+
+    A subclass says what a query adds (:meth:`_steps`): one coefficient a document, 0 for most. It
+    has, besides those of :class:`OnlineRanker`, the parameters
+
+    kernel : `rbf(sigma2)`, `poly(degree)`, `linear`, `chi2(gamma)`, sums and products of them
+    budget : how many documents it holds on to at most, from 1; None: all, in growing memory
+    removal : what to do when it is full: `forgetron`, `random`, `least-loss`, `projection` or
+        `merging`, see :mod:`rankloop.learners.kernel.budget`
+    average : rank by the mean of the coefficients after each query rather than by the last ones
+
+    Features should be alike in scale: use normalised data, or `Mapped(learner, ["minmax"])`.
+
+    Attributes
+    ----------
+    support_ : (k, d) the documents held
+    coefficients_ : (k,) what the kernel with each counts for
+    updates_ : on how many of the queries learnt from it took a step
+    """
+
+    kernel: str | Kernel
+    budget: int | None
+    removal: str
+    average: bool
+
+    growing: ClassVar[tuple[str, ...]] = ("rows_", "alphas_", "born_")
+    search_space: ClassVar[Mapping[str, Search]] = {
+        "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10)))
+    }
+
+    rows_: Rows
+    alphas_: Floats
+    born_: NDArray[np.int64]
+    ledger_: Floats
+    held_: int
+    added_: int
+    updates_: int
+
+    @abstractmethod
+    def _steps(self, X: Rows, y: Grades, scores: Rows, queries: int) -> Floats:
+        """Return what each document of a query is to count for, after so many queries."""
+
+    @property
+    def support_(self) -> Rows:
+        """The documents held."""
+        self._check_learnt()
+        return self.rows_[: self.held_].copy()
+
+    @property
+    def coefficients_(self) -> Floats:
+        """The coefficients that rank: the last ones, or their mean."""
+        self._check_learnt()
+        alphas = self.alphas_[: self.held_]
+        mean = self.average and self.queries_ > 0
+        return np.asarray(alphas[:, 1] / self.queries_ if mean else alphas[:, 0].copy())
+
+    def learnt(self) -> dict[str, Any]:
+        """Return everything that was learnt, by attribute; nothing before the first query."""
+        if not self.is_learnt:
+            return {}
+        counters = ("n_features_in_", "queries_", "updates_", "held_", "added_")
+        arrays = ("rows_", "alphas_", "born_", "ledger_")
+        return {name: getattr(self, name) for name in (*counters, *arrays)}
+
+    def _check(self, y: Grades) -> None:  # noqa: ARG002
+        kernel = parse_kernel(self.kernel)
+        if self.budget is not None:
+            check_whole("budget", self.budget)
+        removal_by_name(self.removal, kernel)
+
+    def _reset(self, n_features: int) -> None:
+        self.n_features_in_ = n_features
+        self.queries_ = self.updates_ = 0
+        self._keep(Support.empty(parse_kernel(self.kernel), n_features, self.budget))
+
+    def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
+        kernel = parse_kernel(self.kernel)
+        kernel.check_rows(X)
+        if self.budget is not None and len(self.rows_) < ROOM + self.budget:
+            raise DataError(
+                f"the budget was {len(self.rows_) - ROOM} when learning began, but is "
+                f"{self.budget} now; fit again, or set it back"
+            )
+        support, removal = self._held(kernel), removal_by_name(self.removal, kernel)
+        for queries, (first, end) in enumerate(itertools.pairwise(offsets), self.queries_):
+            rows = X[first:end]
+            found = support.scores(rows)
+            if scores is not None:
+                scores[first:end] = self._ranking(found, queries)
+            steps = self._steps(rows, y[first:end], found[:, 0].copy(), queries)
+            moved = np.flatnonzero(steps)
+            if len(moved):
+                support.add(rows[moved], steps[moved], self.budget, removal)
+                self.updates_ += 1
+            if self.average:
+                support.remember()
+        self._keep(support)
+
+    def _loosen(self, hold: float) -> None:
+        self.alphas_[:, 0] *= hold
+
+    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+        kernel = parse_kernel(self.kernel)
+        kernel.check_rows(X)
+        return self._ranking(self._held(kernel).scores(X), self.queries_)
+
+    def _ranking(self, found: Rows, queries: int) -> Rows:
+        """Return the scores that rank, of those now and their sum."""
+        return found[:, 1] / np.float32(queries) if self.average and queries else found[:, 0]
+
+    def _held(self, kernel: Kernel) -> Support:
+        return Support(
+            kernel, self.rows_, self.alphas_, self.born_, self.ledger_, self.held_, self.added_
+        )
+
+    def _keep(self, support: Support) -> None:
+        self.rows_, self.alphas_, self.born_ = support.rows, support.alphas, support.born
+        self.ledger_, self.held_, self.added_ = support.ledger, support.held, support.added

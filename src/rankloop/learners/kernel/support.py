@@ -1,0 +1,108 @@
+"""A support set: documents and what each counts for, in memory taken once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.learners.kernel.blocks import kernel_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from rankloop.learners.base import Rows
+    from rankloop.learners.kernel.kernels import Kernel
+
+    Floats = NDArray[np.float64]
+    Removal = Callable[["Support", int], NDArray[np.int64]]
+
+ROOM = 128  # places beside the budget, where documents wait until others have gone
+
+
+@dataclass
+class Support:
+    """The function f(x) = sum_k alpha_k K(x_k, x), and the sum of all that f was.
+
+    rows : (places, d) documents; those in use come first
+    alphas : (places, 2) coefficients: now, and summed over queries
+    born : (places,) which document of all ever added it is
+    held : places in use
+    added : documents ever added
+    ledger : the largest step ever, the sum of all steps, and what removals did (Forgetron)
+    """
+
+    kernel: Kernel
+    rows: Rows
+    alphas: Floats
+    born: NDArray[np.int64]
+    ledger: Floats
+    held: int = 0
+    added: int = 0
+
+    @classmethod
+    def empty(cls, kernel: Kernel, n_features: int, budget: int | None) -> Support:
+        """Make room for a budget; without one, for what may come."""
+        places = ROOM + (budget or 0)
+        return cls(
+            kernel,
+            np.zeros((places, n_features), np.float32),
+            np.zeros((places, 2)),
+            np.zeros(places, np.int64),
+            np.zeros(3),
+        )
+
+    def scores(self, X: Rows) -> Rows:
+        """Return f, and the sum of all that f was, for each row: O(n held d)."""
+        found = np.zeros((len(X), 2), np.float32)
+        rows, alphas = self.rows[: self.held], self.alphas[: self.held].astype(np.float32)
+        if self.held:
+            for block in kernel_blocks(len(X), self.held):
+                found[block] = self.kernel(X[block], rows) @ alphas
+        return found
+
+    def add(self, X: Rows, steps: Floats, budget: int | None, removal: Removal) -> None:
+        """Add documents with their coefficients; whoever exceeds the budget is removed."""
+        size = np.abs(steps)
+        self.ledger[:2] = max(self.ledger[0], size.max(initial=0)), self.ledger[1] + size.sum()
+        if budget is None:
+            self._grow(len(X))
+        while len(X):
+            some = len(X) if budget is None else len(self.rows) - self.held
+            places = slice(self.held, self.held + min(some, len(X)))
+            n = places.stop - places.start
+            self.rows[places], self.alphas[places, 0], self.alphas[places, 1] = X[:n], steps[:n], 0
+            self.born[places] = np.arange(self.added, self.added + n)
+            self.held, self.added = self.held + n, self.added + n
+            if budget is not None and self.held > budget:
+                self.drop(removal(self, self.held - budget))
+            X, steps = X[n:], steps[n:]
+
+    def drop(self, gone: NDArray[np.int64]) -> None:
+        """Free places; the last ones in use move there."""
+        kept = np.ones(self.held, bool)
+        kept[gone] = False
+        held = int(kept.sum())
+        holes, movers = np.flatnonzero(~kept[:held]), held + np.flatnonzero(kept[held:])
+        for array in (self.rows, self.alphas, self.born):
+            array[holes] = array[movers]
+            array[held : self.held] = 0
+        self.held = held
+
+    def remember(self) -> None:
+        """Count f into the sum of all that it was."""
+        self.alphas[: self.held, 1] += self.alphas[: self.held, 0]
+
+    def _grow(self, n: int) -> None:
+        """Double the places until n more fit."""
+        places = len(self.rows)
+        while places < self.held + n:
+            places *= 2
+        more = places - len(self.rows)
+        if more:
+            self.rows = np.pad(self.rows, ((0, more), (0, 0)))
+            self.alphas = np.pad(self.alphas, ((0, more), (0, 0)))
+            self.born = np.pad(self.born, (0, more))
