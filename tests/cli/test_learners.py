@@ -82,7 +82,7 @@ def test_learners_lists_everything(run):
     assert [row["learner"] for row in found] == list(NAMES)
     for row in found:
         assert row["summary"].endswith(".")
-        assert row["streams"] == ("passes" in row["parameters"])
+        assert row["streams"] == (row["learner"] in ONLINE_NAMES)
         assert row["searched"].keys() <= row["parameters"].keys()
         assert ("random_state" if row["streams"] else "warm_start") in row["parameters"]
     assert "solar-ii" in run("learners").out
