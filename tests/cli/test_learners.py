@@ -10,7 +10,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.letor import letor_lines
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES
+from rankloop.learners.registry import NAMES, ONLINE_NAMES
 
 
 @pytest.fixture(scope="module")
