@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from rankloop.experiments.papers import predtron, slam, solar, xendcg
+from rankloop.experiments.papers import keeprank, predtron, slam, solar, xendcg, xendcg_trees
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         experiment.id: experiment
-        for module in (slam, solar, predtron, xendcg)
+        for module in (slam, solar, predtron, xendcg, xendcg_trees, keeprank)
         for experiment in module.EXPERIMENTS
     }
 )

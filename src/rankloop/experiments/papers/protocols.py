@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rankloop.experiments.papers.datasets import Source
     from rankloop.experiments.papers.declaration import Setting
     from rankloop.experiments.progressive import Stream
+    from rankloop.experiments.standings import Standing
     from rankloop.metrics.conventions import Convention
 
 POINTS = 200
@@ -119,17 +120,32 @@ def by_folds(
             for name, text in learners.items()
             for measure in measures
         }
-        bars = [
-            Curve(name, list(range(1, len(measures) + 1)), [rows[name, m].mean for m in measures])
-            for name in learners
-        ]
         return Found(
             {f"{name}, {m}": Measured(row.mean, row.std) for (name, m), row in rows.items()},
-            {", ".join(measures): bars},
-            ("measure", "mean over folds"),
+            _by_cutoff(rows, learners),
+            ("cutoff", "mean over folds"),
         )
 
     return run
+
+
+def _by_cutoff(
+    rows: Mapping[tuple[str, str], Standing], learners: Mapping[str, str]
+) -> dict[str, list[Curve]]:
+    """Draw measures with several cutoffs, a panel a measure, a line a learner."""
+    panels: dict[str, list[Curve]] = {}
+    families: dict[str, list[str]] = {}
+    for measure in dict.fromkeys(measure for _, measure in rows):
+        families.setdefault(measure.partition("@")[0], []).append(measure)
+    for family, measures in families.items():
+        if len(measures) < 2:
+            continue
+        cutoffs = [float(measure.partition("@")[2]) for measure in measures]
+        panels[family] = [
+            Curve(name, cutoffs, [rows[name, measure].mean for measure in measures])
+            for name in learners
+        ]
+    return panels
 
 
 def curves(streams: Sequence[Stream]) -> dict[str, list[Curve]]:
