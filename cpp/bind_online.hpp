@@ -43,8 +43,9 @@ struct Call {
 
     template <typename Step>
     std::int64_t run(Step step) {
+        static const unsigned processors = std::thread::hardware_concurrency();  // asking takes microseconds
         nb::gil_scoped_release release;
-        learn_queries(batch, state, scores, step, std::thread::hardware_concurrency());
+        learn_queries(batch, state, scores, step, processors);
         return state.updates;
     }
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
 
 
+@cache
 def threads() -> int:
     """Threads to use where there is enough to do."""
     return min(os.cpu_count() or 1, 8)
