@@ -5,7 +5,7 @@ DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: help install run test check format bench table fuzz clean
+.PHONY: help install run test check format bench table papers fuzz clean
 
 help:           ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -43,6 +43,9 @@ bench: $(VENV)/.bench  ## measure speed and memory beside the tools people use
 
 table: install  ## make the README's table of rankers again (DATA=folder with the data sets)
 	$(BIN)/python -m benchmarks.quality $(DATA)
+
+papers: install ## run all experiments of the papers, and write their pages (DATA=folder with the data sets)
+	RANKLOOP_DATA=$(DATA) $(BIN)/rankloop reproduce all --out docs/papers
 
 fuzz:           ## fuzz the LETOR parser under AddressSanitizer (FUZZ_SECONDS=300)
 	$(MAKE) -C cpp/fuzz

@@ -66,6 +66,10 @@ def reproduce(
 
                 write(outcome, out)
             outcomes.append(outcome)
+    if out is not None:
+        from rankloop.experiments.papers.report import write_index
+
+        write_index(outcomes, out)
     if json:
         print_json([outcome.to_dict() for outcome in outcomes])
         return

@@ -11,6 +11,7 @@ from rankloop.plotting.curves import plot_curves
 from rankloop.plotting.save import save_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rankloop.experiments.papers.runner import Judged, Outcome
@@ -50,10 +51,38 @@ def markdown(outcome: Outcome, pictures: list[str]) -> str:
         *(_line(judged) for judged in outcome.judged if judged.verdict != Verdict.NOT_RUN),
     ]
     missing = sorted({(j.part, j.why) for j in outcome.judged if j.verdict == Verdict.NOT_RUN})
-    lines += ["", *(f"- {part}: not run, {why}" for part, why in missing)] if missing else []
-    lines += [f"- {note}" for found in outcome.found.values() for note in found.notes]
+    remarks = [
+        *(f"- {part}: not run, {why}" for part, why in missing),
+        *(f"- {part}: {note}" for part, found in outcome.found.items() for note in found.notes),
+    ]
+    lines += ["", *remarks] if remarks else []
     lines += ["", *(f"![{picture}]({picture})" for picture in pictures)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def index(outcomes: Sequence[Outcome]) -> str:
+    """Return a page that leads to those of the experiments."""
+    verdicts = list(Verdict)
+    lines = [
+        "# Tables and figures of the papers",
+        "",
+        "| experiment | what it shows | " + " | ".join(verdicts) + " |",
+        "|---|---|" + "---:|" * len(verdicts),
+    ]
+    for outcome in outcomes:
+        experiment, counts = outcome.experiment, outcome.count()
+        numbers = " | ".join(str(counts[verdict]) for verdict in verdicts)
+        lines.append(f"| [{experiment.id}]({experiment.id}.md) | {experiment.shows} | {numbers} |")
+    sums = [sum(outcome.count()[verdict] for outcome in outcomes) for verdict in verdicts]
+    lines.append("| all | | " + " | ".join(map(str, sums)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def write_index(outcomes: Sequence[Outcome], folder: Path) -> Path:
+    """Write that page."""
+    path = folder / "results.md"
+    _write(path, index(outcomes))
+    return path
 
 
 def _line(judged: Judged) -> str:

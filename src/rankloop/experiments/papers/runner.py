@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from rankloop.experiments.papers.declaration import Experiment, Part, Setting
 
 
+_OTHER = {
+    "sample": "numbers were published for the whole data set, of which this is a part",
+    "simulated": "numbers were published for the real data",
+}
+
+
 @dataclass(frozen=True)
 class Judged:
     """One number beside the published one."""
@@ -134,7 +140,7 @@ def _judge(part: Part, source: Source, found: Found, setting: Setting) -> Iterat
         elif published and setting.quick:
             verdict, why = Verdict.NOT_RUN, "published numbers are not judged by a quick run"
         elif published and source.kind not in ("real", "own"):
-            verdict, why = Verdict.NOT_RUN, f"published for the whole data set, not a {source.kind}"
+            verdict, why = Verdict.NOT_RUN, _OTHER[source.kind]
         else:
             verdict = expected.judge(ours.value)
         yield Judged(
