@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from rankloop.learners.kernel.online import KernelMinimax as KernelMinimax
     from rankloop.learners.kernel.online import KernelSlam as KernelSlam
     from rankloop.learners.kernel.online import KernelSolarI as KernelSolarI
+    from rankloop.learners.kernel.predtron import KernelPredtron as KernelPredtron
     from rankloop.learners.kernel.text import parse_kernel as parse_kernel
     from rankloop.learners.maps import Mapped as Mapped
     from rankloop.learners.mix import Mix as Mix
@@ -171,6 +172,7 @@ _HOME = {
     "rankloop.learners.kernel.keeprank": ("KeepRank",),
     "rankloop.learners.kernel.lifted": ("Lifted",),
     "rankloop.learners.kernel.online": ("KernelMinimax", "KernelSlam", "KernelSolarI"),
+    "rankloop.learners.kernel.predtron": ("KernelPredtron",),
     "rankloop.learners.kernel.text": ("parse_kernel",),
     "rankloop.learners.maps": ("Mapped",),
     "rankloop.learners.mix": ("Mix",),

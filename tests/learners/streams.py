@@ -25,7 +25,7 @@ SHAPES = {
 }
 
 LINEAR = [name for name in ONLINE_NAMES if issubclass(learner_class(name), LinearRanker)]
-KERNEL = ["kernel-slam", "kernel-minimax", "kernel-solar-i"]
+KERNEL = ["kernel-slam", "kernel-minimax", "kernel-solar-i", "kernel-predtron"]
 
 
 def stream(shape="short", grades="five", *, seed=0, whole=False, unjudged=0.1, ties=False):

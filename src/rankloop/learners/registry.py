@@ -53,6 +53,7 @@ _HOME = {
     "kernel-slam": "kernel.online.KernelSlam",
     "kernel-minimax": "kernel.online.KernelMinimax",
     "kernel-solar-i": "kernel.online.KernelSolarI",
+    "kernel-predtron": "kernel.predtron.KernelPredtron",
     "keeprank": "kernel.keeprank.KeepRank",
     "lifted": "kernel.lifted.Lifted",
 }

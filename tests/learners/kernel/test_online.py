@@ -21,6 +21,8 @@ PRIMAL = {
     "minimax:rate=0.3,decay=1": "kernel-minimax:rate=0.3,decay=1",
     "solar-i": "kernel-solar-i",
     "solar-i:C=0.5": "kernel-solar-i:C=0.5",
+    "predtron": "kernel-predtron",
+    "predtron:f=1/i,rule=loss-driven,rate=0.3": "kernel-predtron:f=1/i,rule=loss-driven,rate=0.3",
 }
 
 
