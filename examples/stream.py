@@ -27,6 +27,9 @@ def main() -> None:
     data = rl.RobustLog().fit(data).transform(data)  # raw counts are not for linear learners
     names = [name for name in ONLINE_NAMES if name not in ("mapped", "mix")]
     learners = {name: rl.make_learner(name) for name in names}
+    for name, learner in learners.items():
+        if name.startswith("kernel-"):
+            learner.set_params(budget=200)  # documents held: less memory, less time
     with leaderboard(names, PERMUTATIONS, "nDCG@10") as show:
         streams = rl.progressive(
             data,
