@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -267,6 +267,10 @@ class QueryDataset:
         sizes = np.where(self.sizes > 0, sizes, 0)
         left = sizes > 0
         return self._take(documents, np.r_[0, np.cumsum(sizes[left])].astype(np.int64), left)
+
+    def without_features(self) -> QueryDataset:
+        """Return the same queries, grades and weights with no feature; all is shared."""
+        return replace(self, X=self.X[:, :0], feature_names=None)
 
     def shuffled(self, rng: np.random.Generator) -> QueryDataset:
         """Shuffle the documents inside each query, so that file order tells a ranker nothing.

@@ -271,3 +271,20 @@ def test_real_valued_grades_of_real_data(data_dir):
             lightgbm.Dataset(train.X, train.y, group=train.sizes),
             1,
         )
+
+
+@each
+@pytest.mark.parametrize("scattered", [False, True])
+def test_what_teaches_nothing_leaves_no_trace(ranker, train, scattered):
+    """Queries of one grade, and unjudged documents between others, as if they were not there."""
+    whole = train.y.copy()
+    rng = np.random.default_rng(0)
+    whole[np.repeat(rng.random(len(train)) < 0.2, train.sizes)] = 1
+    if scattered:
+        whole[rng.random(len(whole)) < 0.3] = -1
+    data = dataclasses.replace(train, y=whole)
+    assert len(teaching(data)) < len(train)
+    assert fitted(ranker, data).booster_ == fitted(ranker, teaching(data)).booster_
+    again = fitted(ranker, data).set_params(warm_start=True)
+    same = fitted(ranker, teaching(data)).set_params(warm_start=True)
+    assert again.fit(data).booster_ == same.fit(teaching(data)).booster_

@@ -77,7 +77,9 @@ class Source:
     def __str__(self) -> str:
         if self.kind == "own":
             return "made by the experiment"
-        return f"{self.name if self.folder is None else self.folder.name} ({self.kind})"
+        if self.simulated is not None:
+            return f"{self.name} ({self.kind}, {len(self.simulated):,} queries)"
+        return f"{self.folder.name if self.folder else self.name} ({self.kind})"
 
 
 def roots(data: Sequence[str] = ()) -> list[Path]:

@@ -110,8 +110,8 @@ class Part:
     data : its name, or None where the part makes its own
     expected : what was published, by name
     run : measures it
-    stand_in : whether simulated data may take the place of data that is not at hand; claims are
-        judged on it, published numbers are not
+    stand_in : queries of simulated data that may take the place of data that is not at hand, 0:
+        none may; claims are judged on it, published numbers are not
     seconds : how long a full run takes, about
     """
 
@@ -120,7 +120,7 @@ class Part:
     expected: Mapping[str, Published | Claim]
     data: str | None = None
     convention: str = "standard"
-    stand_in: bool = False
+    stand_in: int = 0
     seconds: float = 1.0
 
 

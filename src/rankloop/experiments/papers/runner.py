@@ -117,7 +117,7 @@ def _source(part: Part, setting: Setting, data: Sequence[str]) -> Source | None:
         return Source(part.name)
     source = find(part.data, data)
     if source is None and part.stand_in:
-        source = stand_in(part.data, setting.pick(1000, 60), setting.seed)
+        source = stand_in(part.data, setting.pick(part.stand_in, 60), setting.seed)
     return source
 
 

@@ -90,6 +90,10 @@ class BatchRanker(Ranker):
         weights above 0. Go on from what the model knows.
         """
 
+    def _taught(self, data: QueryDataset) -> QueryDataset:
+        """Return what :meth:`_rounds` is given; for a subclass that leaves out rows by itself."""
+        return teaching(data)
+
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
         """Return what scores rows after each round; for a subclass that need not start anew."""
         return lambda: self._score_rows(X, offsets)
@@ -157,7 +161,7 @@ class BatchRanker(Ranker):
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
             score = self._scorer(valid.X, valid.offsets)
         best, kept = -np.inf, self._snapshot()
-        for objective in self._rounds(teaching(data)):
+        for objective in self._rounds(self._taught(data)):
             self.rounds_ += 1
             reached = None
             if valid is not None:
@@ -204,6 +208,12 @@ def teaching(data: QueryDataset) -> QueryDataset:
     >>> teaching(QueryDataset.from_arrays(np.eye(5), [1, -1, 0, 2, 2], group=[3, 2]))
     QueryDataset(1 query, 2 documents, 5 features, grades 0 to 1)
     """
+    rows = teaching_rows(data)
+    return data if rows.all() and data.sizes.all() else data.keep(rows)
+
+
+def teaching_rows(data: QueryDataset) -> NDArray[np.bool_]:
+    """Return which documents :func:`teaching` keeps."""
     query = np.repeat(np.arange(len(data)), data.sizes)
     keep = data.y >= 0
     if data.doc_weights is not None:
@@ -213,8 +223,7 @@ def teaching(data: QueryDataset) -> QueryDataset:
     highest, lowest = np.full(len(data), -np.inf), np.full(len(data), np.inf)
     np.maximum.at(highest, query[keep], data.y[keep])
     np.minimum.at(lowest, query[keep], data.y[keep])
-    keep &= (highest > lowest)[query]
-    return data if keep.all() and data.sizes.all() else data.keep(keep)
+    return np.asarray(keep & (highest > lowest)[query])
 
 
 def _check_measurable(valid: QueryDataset, metric: Measure, convention: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.learners.batch.base import teaching_rows
 from rankloop.learners.boosting import engine
 from rankloop.learners.boosting.leaves import refit_leaves
 from rankloop.learners.boosting.model import ROWS_A_THREAD, TreeModel
@@ -99,9 +100,8 @@ class BoostedRanker(TreeModel):
             getattr(self, parameter), data.feature_names, data.n_features, parameter
         )
 
-    def _settings(self, data: QueryDataset) -> dict[str, Any]:
-        """Return all of LightGBM's parameters."""
-        n = data.n_documents
+    def _settings(self, data: QueryDataset, n: int) -> dict[str, Any]:
+        """Return all of LightGBM's parameters, for n documents to learn from."""
         monotone = np.zeros(data.n_features, np.int64)
         monotone[self._columns("increasing", data)] = 1
         monotone[self._columns("decreasing", data)] = -1
@@ -122,14 +122,26 @@ class BoostedRanker(TreeModel):
             **(self.params or {}),
         }
 
+    def _taught(self, data: QueryDataset) -> QueryDataset:
+        return data  # `_rounds` leaves out rows without a copy of the others
+
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        if not data.n_documents:
+        rows = teaching_rows(data)
+        lessons = data.without_features().keep(rows)
+        if not lessons.n_documents:
             return
-        lgb, objective, start = engine.engine(), self._objective(data), self.rounds_
-        settings = {**self._settings(data), **objective.params}
-        categorical = self._columns("categorical", data)
-        native = objective.native is not None
-        train = engine.training_set(data, objective.labels, native, categorical)
+        lgb, objective, start = engine.engine(), self._objective(lessons), self.rounds_
+        settings = {**self._settings(data, lessons.n_documents), **objective.params}
+        native, weights = objective.native is not None, lessons.query_weights
+        train = lgb.Dataset(
+            data.X[rows] if self.rounds_ else engine.pieces(data.X, rows),
+            label=objective.labels,
+            group=lessons.sizes,
+            weight=np.repeat(weights, lessons.sizes) if native and weights is not None else None,
+            feature_name=engine.names_for(data.feature_names),
+            categorical_feature=self._columns("categorical", data) or "auto",
+            free_raw_data=True,
+        )
         del data  # LightGBM has its own by then
         found: list[float] = []
 

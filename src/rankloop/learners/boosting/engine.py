@@ -1,9 +1,9 @@
-"""LightGBM, imported when it is needed: its parameters checked, its data sets made."""
+"""LightGBM, imported when it is needed: what it is given, checked and put as it wants it."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import lightgbm
     from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Rows
 
 _OURS = {
@@ -33,6 +32,7 @@ _OURS = {
     "categorical_feature": "categorical",
     "label_gain": "gain, where the learner has it",
 }
+_SHORT = 16  # rows of a view that is not worth its keep
 _NOT_IN_NAMES = re.compile(r'[\s",:\[\]{}]')
 _COUNT_OF_THREADS = re.compile(r"^\[num_threads: -?\d+\]$", re.MULTILINE)
 
@@ -97,21 +97,23 @@ def check_categories(X: Rows, chosen: Sequence[int]) -> None:
             )
 
 
-def training_set(
-    data: QueryDataset, labels: NDArray[Any], weighted: bool, categorical: list[int]
-) -> lightgbm.Dataset:
-    """Make LightGBM's data set, which bins the features and then lets go of them."""
-    names, weights = data.feature_names or (), data.query_weights
+def pieces(X: Rows, rows: NDArray[np.bool_]) -> list[Rows]:
+    """Return the chosen rows as views of X, or as a copy where the views would be many and short.
+
+    >>> [len(piece) for piece in pieces(np.eye(100, dtype=np.float32), np.arange(100) % 50 > 9)]
+    [40, 40]
+    """
+    edges = np.flatnonzero(np.diff(np.r_[False, rows, False])).reshape(-1, 2)
+    if len(edges) * _SHORT > np.count_nonzero(rows):
+        return [X[rows]]
+    return [X[first:end] for first, end in edges]
+
+
+def names_for(names: Sequence[str] | None) -> list[str] | Literal["auto"]:
+    """Return the names of features where LightGBM can take them."""
+    names = names or ()
     taken = len(set(names)) == len(names) > 0 and not any(map(_NOT_IN_NAMES.search, names))
-    return engine().Dataset(  # type: ignore[no-any-return]
-        data.X,
-        label=labels,
-        group=data.sizes,
-        weight=np.repeat(weights, data.sizes) if weighted and weights is not None else None,
-        feature_name=list(names) if taken else "auto",
-        categorical_feature=categorical or "auto",
-        free_raw_data=True,
-    )
+    return list(names) if taken else "auto"
 
 
 def text_of(booster: lightgbm.Booster, trees: int | None = None) -> str:

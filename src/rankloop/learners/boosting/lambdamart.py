@@ -139,7 +139,7 @@ class LambdaMART(BoostedRanker):
                 decay_rate=decay,
                 weight=None if weights is None else np.repeat(weights, data.sizes),
                 group=data.sizes,
-                dataset_params={**self._settings(data), **objective.params},
+                dataset_params={**self._settings(data, data.n_documents), **objective.params},
             )
         )
         return self
