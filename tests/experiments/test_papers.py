@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from rankloop.experiments.papers.declaration import (
     Setting,
     Verdict,
 )
-from rankloop.experiments.papers.report import write
+from rankloop.experiments.papers.report import markdown, write
 from rankloop.experiments.papers.runner import run
 
 QUICK = Setting(quick=True)
@@ -89,12 +91,10 @@ def test_data_that_is_not_there_is_not_run(monkeypatch, tmp_path):
 
 def test_a_stand_in_is_never_judged_by_published_numbers(monkeypatch, tmp_path):
     monkeypatch.setenv("RANKLOOP_DATA", str(tmp_path))
-    part = Part(
-        "p", number(), {"a": Published(0.5, 0.01), "b": Claim()}, data="MSLR", stand_in=True
-    )
+    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()}, data="MSLR", stand_in=70)
     outcome = run(experiment(part), QUICK)
     assert [j.verdict for j in outcome.judged] == [Verdict.NOT_RUN, Verdict.FAR]
-    assert outcome.sources == {"p": "MSLR (simulated)"}
+    assert outcome.sources == {"p": "MSLR (simulated, 60 queries)"}
 
 
 def test_finished_parts_are_not_run_again(tmp_path):
@@ -122,6 +122,23 @@ def test_a_report_is_a_page_numbers_and_pictures(tmp_path):
     assert picture.name in text
     assert json.loads(numbers.read_text())["id"] == "it"
     assert picture.stat().st_size > 1000
+
+
+def test_the_reason_is_told_where_numbers_are_far(tmp_path):
+    for expected, told in ((0.7, True), (0.5, False)):
+        it = dataclasses.replace(
+            experiment(Part("p", number(), {"a": Published(expected, 0.01)})), reason="because"
+        )
+        outcome = run(it, Setting())
+        assert outcome.to_dict()["reason"] == ("because" if told else "")
+        assert ("**Why some are far.** because" in markdown(outcome, [])) == told
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_what_is_far_in_the_docs_has_a_reason(name):
+    page = Path(__file__).parents[2] / "docs" / "papers" / f"{name}.md"
+    text = page.read_text()
+    assert ("| FAR |" in text) == ("**Why some are far.**" in text)
 
 
 def test_data_sets_are_found_by_name(tmp_path, monkeypatch):

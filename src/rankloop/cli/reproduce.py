@@ -87,6 +87,8 @@ def reproduce(
             rows,
             f"{outcome.experiment.id}: {outcome.experiment.source}. {counts}",
         )
+        if outcome.reason and not quick:
+            typer.echo(f"Why some are far: {outcome.reason}\n")
 
 
 def _list(json: bool) -> None:

@@ -126,13 +126,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of a paper."""
+    """A table or figure of a paper.
+
+    reason : why our numbers are far from it where they are, as far as was found
+    """
 
     id: str
     paper: str
     source: str
     shows: str
     parts: tuple[Part, ...]
+    reason: str = ""
 
     @property
     def seconds(self) -> float:

@@ -55,6 +55,7 @@ def markdown(outcome: Outcome, pictures: list[str]) -> str:
         *(f"- {part}: not run, {why}" for part, why in missing),
         *(f"- {part}: {note}" for part, found in outcome.found.items() for note in found.notes),
     ]
+    lines += ["", f"**Why some are far.** {outcome.reason}"] if outcome.reason else []
     lines += ["", *remarks] if remarks else []
     lines += ["", *(f"![{picture}]({picture})" for picture in pictures)]
     return "\n".join(lines).rstrip() + "\n"

@@ -68,6 +68,11 @@ class Outcome:
         """Count the verdicts."""
         return {v: sum(j.verdict == v for j in self.judged) for v in Verdict}
 
+    @property
+    def reason(self) -> str:
+        """Why numbers are far; empty where none is."""
+        return self.experiment.reason if self.count()[Verdict.FAR] else ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the command line prints as JSON."""
         return {
@@ -76,6 +81,7 @@ class Outcome:
             "source": self.experiment.source,
             "verdicts": {str(v): n for v, n in self.count().items()},
             "values": [judged.to_dict() for judged in self.judged],
+            "reason": self.reason,
             "notes": [note for found in self.found.values() for note in found.notes],
         }
 

@@ -97,6 +97,9 @@ TABLE_2_ONLINE = Experiment(
     "Table 2",
     "Online nDCG of SOLAR beside PRank and the committee perceptron, one pass, 10 permutations.",
     _table_2(),
+    "PRank pairwise hangs on the order of the pairs inside a query, which the paper does not tell: "
+    "better grades first gives .237 at nDCG@10 on OHSUMED, pairs at random .31, averaged weights "
+    ".20.",
 )
 
 
