@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.harness import Settings
 from benchmarks.tables import as_json, as_markdown, as_text
+from rankloop.data.processors import processors
 
 NAMES = (
     "parse_letor",
@@ -38,7 +39,7 @@ def main() -> None:
         parser.error(f"--repeat must be at least 1; found {chosen.repeat}")
     settings = Settings(chosen.repeat, chosen.quick)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    machine = f"{os.cpu_count()} processors, load {load:.1f} at the start, {chosen.repeat} rounds"
+    machine = f"{processors()} processors, load {load:.1f} at the start, {chosen.repeat} rounds"
     print(machine + (", small data: ratios mean nothing" if chosen.quick else "") + "\n")
     reports = []
     for name in chosen.names or NAMES:

@@ -18,6 +18,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.files import open_input
 from rankloop.data.grouping import TEXT, Grouping, group_by_size, group_runs, ids_from_text
 from rankloop.data.memory import show_size
+from rankloop.data.processors import threads
 from rankloop.data.words import count
 from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
 
@@ -64,7 +65,7 @@ class LetorOptions:
     @property
     def n_threads(self) -> int:
         """Threads to use."""
-        return self.threads or min(os.cpu_count() or 1, 8)
+        return self.threads or threads()
 
 
 @dataclass(frozen=True)

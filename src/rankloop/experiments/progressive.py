@@ -8,13 +8,13 @@ random rather than by the order of a file, which may know the answer.
 from __future__ import annotations
 
 import copy
-import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.data.processors import processors
 from rankloop.exceptions import DataError
 from rankloop.metrics.conventions import Convention, as_convention
 from rankloop.metrics.evaluation import evaluate
@@ -148,7 +148,7 @@ def progressive(
         values[name][:, permutation] = found
         return name, permutation
 
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(jobs or processors()) as pool:
         for first in range(permutations):  # one order in memory at a time
             stream = permuted(data, seed, first)
             for done in as_completed([pool.submit(run, name, first, stream) for name in learners]):

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop import _core
+from rankloop.data.processors import threads
 from rankloop.exceptions import DataError, MeasureError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-
-
-@cache
-def threads() -> int:
-    """Threads to use where there is enough to do."""
-    return min(os.cpu_count() or 1, 8)
 
 
 def as_scores(scores: ArrayLike, n: int) -> NDArray[np.float32] | NDArray[np.float64]:

@@ -1,0 +1,27 @@
+"""How many threads we take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rankloop.data.processors import processors, threads
+
+
+@pytest.mark.parametrize(("asked", "found"), [("3", 3), ("0", None), ("", None), ("many", None)])
+def test_omp_num_threads_is_followed(monkeypatch, asked, found):
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert threads() == (min(processors(), 8) if found is None else found)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system knows no affinity")
+def test_only_processors_that_we_may_use_count():
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+        "from rankloop.data.processors import processors; print(processors())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
