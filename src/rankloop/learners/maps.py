@@ -90,6 +90,23 @@ def map_rows(
     return np.ascontiguousarray(np.hstack(blocks), np.float32)
 
 
+def map_names(maps: Sequence[str], names: Sequence[str] | None, n_features: int) -> list[str]:
+    """Name the columns that maps make.
+
+    >>> map_names(["raw", "rank", "0*1"], ["bm25", "age"], 2)
+    ['bm25', 'age', 'rank of bm25', 'rank of age', 'bm25 x age']
+    """
+    known = names or [str(j + 1) for j in range(n_features)]
+    found: list[str] = []
+    for name in maps:
+        product = _PRODUCT.fullmatch(name)
+        if product is not None:
+            found.append(f"{known[int(product[1])]} x {known[int(product[2])]}")
+        else:
+            found += known if name == "raw" else [f"{name} of {one}" for one in known]
+    return found
+
+
 class Mapped(OnlineRanker):
     """A learner that sees mapped, and perhaps scaled, features.
 

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 import rankloop as rl
 from rankloop.exceptions import DataError, MeasureError, NotFittedError
 from rankloop.learners.batch import preconditioner
+from rankloop.learners.batch.base import teaching
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.network import Network
 from rankloop.learners.batch.solver import Ridge, minimise
@@ -389,11 +390,33 @@ def test_tolerance_is_a_share_of_the_objective():
             assert best * (1 - 1e-12) <= found.objective <= best * (1 + 2 * tolerance)
 
 
+def test_queries_weigh_by_their_gains():
+    """A power is a weight of each query, and documents of weight 2 count as two."""
+    data = teaching(noisy())
+    gains = np.add.reduceat(np.exp2(data.y) - 1, data.offsets[:-1])
+    model = rl.XENDCG(C=0.3, power=0.5).fit(data)
+    told = rl.XENDCG(C=0.3).fit(dataclasses.replace(data, query_weights=gains**0.5))
+    assert np.array_equal(model.weights_, told.weights_)
+    assert not np.allclose(model.weights_, rl.XENDCG(C=0.3).fit(data).weights_, atol=1e-3)
+    heavy = dataclasses.replace(data, doc_weights=np.full(data.n_documents, 2.0))
+    rows = np.repeat(np.arange(data.n_documents), 2)
+    copies = rl.QueryDataset(data.X[rows], data.y[rows], 2 * data.offsets, data.query_ids)
+    weights = [rl.XENDCG(power=0.5, tolerance=1e-12).fit(d).weights_ for d in (heavy, copies)]
+    assert np.allclose(*weights, atol=1e-6)
+
+
+def test_grades_whose_gains_overflow():
+    data = dataclasses.replace(noisy(), y=noisy().y * 200)
+    with pytest.raises(DataError, match="grades must be at most 100"):
+        rl.XENDCG(power=1).fit(data)
+
+
 BAD = [
     (rl.RankSVM(C=0), "C must be a number above 0; found 0"),
     (rl.ListNet(C=float("inf")), "C must be a number above 0; found inf"),
     (rl.ListNet(tolerance=0), "tolerance must be a number above 0 to 1; found 0"),
     (rl.XENDCG(gamma=2), "gamma must be a number from 0 to 1; found 2"),
+    (rl.XENDCG(power=-1), "power must be a number from 0; found -1"),
     (rl.RankNet(hidden=-1), "hidden must be a whole number of at least 0; found -1"),
     (rl.RankNet(rounds=0), "rounds must be a whole number of at least 1; found 0"),
     (rl.RankNet(random_state=None), "random_state must be a whole number"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
+from rankloop.learners.maps import map_names, map_rows
 from rankloop.learners.training import continued, new_learner, trained
 
 from ...tiny import Tiny
@@ -37,6 +40,30 @@ def test_it_is_the_ranker_on_scaled_data(data, valid, ranker, scale):
     assert np.array_equal(model.predict(valid), expected)
     assert not ranker.is_learnt
     assert model.explain() == alone.explain()
+
+
+@pytest.mark.parametrize("maps", [("minmax", "rank"), ("raw", "square", "0*3")])
+def test_maps_follow_the_scaler(data, valid, maps):
+    model = rl.Scaled(rl.RankSVM(), "standard", maps).fit(data)
+    scaler = rl.Standard().fit(data)
+
+    def seen(part):
+        part = scaler.transform(part)
+        return dataclasses.replace(part, X=map_rows(maps, part.X, part.offsets))
+
+    alone = rl.RankSVM().fit(seen(data))
+    assert np.array_equal(model.predict(valid), alone.predict(seen(valid)))
+    named = {part["feature"]: part["weight"] for part in model.explain()}
+    columns = map_names(maps, None, data.n_features)
+    assert np.array_equal([named[column] for column in columns], alone.weights_)
+
+
+def test_mapped_rankers_travel(data, valid, tmp_path):
+    model = rl.Scaled(rl.RankSVM(), "none", ["minmax", "rank"]).fit(data)
+    model.save(tmp_path / "model")
+    again = rl.load(tmp_path / "model")
+    assert np.array_equal(again.predict(valid), model.predict(valid))
+    assert again.explain() == model.explain()
 
 
 def test_early_stopping_is_the_rankers(data, valid):
@@ -90,7 +117,12 @@ def test_it_travels(tiny, data, valid, tmp_path):
 def test_errors_change_nothing(data):
     model = rl.Scaled(Tiny()).fit(data)
     before = model.predict(data)
-    for params, says in (({"scale": "x"}, "no scaler"), ({"ranker": Tiny(shrink=2)}, "shrink")):
+    for params, says in (
+        ({"scale": "x"}, "no scaler"),
+        ({"maps": ["x"]}, "unknown map 'x'"),
+        ({"maps": ["0*5"]}, "beyond all 5"),
+        ({"ranker": Tiny(shrink=2)}, "shrink"),
+    ):
         changed = rl.Scaled(Tiny()).fit(data).set_params(**params)
         with pytest.raises(DataError, match=says):
             changed.fit(data)

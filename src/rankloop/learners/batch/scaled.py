@@ -1,21 +1,27 @@
-"""Scaled features in front of a batch ranker, the scaler kept in the model."""
+"""Scaled and mapped features in front of a batch ranker, the scaler kept in the model."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from rankloop.data.scaling import scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.wrapped import Wrapped
+from rankloop.learners.maps import map_names, map_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Ranker, Rows
     from rankloop.metrics.measures import Measure
 
 
 class Scaled(Wrapped):
-    """A ranker that sees scaled features.
+    """A ranker that sees scaled, and perhaps mapped, features.
 
     The scaler is fitted on all training documents, kept, and applied whenever the model predicts.
     Rounds, early stopping and what they are measured by are the ranker's own.
@@ -24,18 +30,20 @@ class Scaled(Wrapped):
     ----------
     ranker : any ranker; default: second-order XE_NDCG. An online one has no rounds.
     scale : `standard`, `log` or another of :data:`rankloop.data.scaling.SCALERS`
+    maps : names of :data:`rankloop.learners.maps.MAPS`, or products such as `0*1`, of the scaled
+        features; their results stand side by side
     metric : what a batch ranker is measured by after each round; None: its own
     warm_start : `fit` goes on from what was learnt, with the scaler it has
 
     Attributes
     ----------
     ranker_ : what learnt
-    scaler_ : the scaler, as plain values
+    scaler_ : the scaler and the maps, as plain values
 
     Notes
     -----
-    Cost: the ranker's, and a scaled copy of the data. `query-minmax` looks at a whole query, so
-    `predict` wants to know which rows belong together.
+    Cost: the ranker's, and a scaled copy of the data. `query-minmax` and the maps `minmax` and
+    `rank` look at a whole query, so `predict` wants to know which rows belong together.
 
     Examples
     --------
@@ -44,6 +52,8 @@ class Scaled(Wrapped):
     >>> data = mslr_like(40, np.random.default_rng(0), n_features=6).data
     >>> Scaled(scale="standard").fit(data).scaler_["name"]
     'standard'
+    >>> Scaled(maps=["raw", "rank"]).fit(data).ranker_.n_features_in_
+    12
     """
 
     _kept: ClassVar[str] = "scaler_"
@@ -53,26 +63,37 @@ class Scaled(Wrapped):
         self,
         ranker: Ranker | None = None,
         scale: str = "log",
+        maps: Sequence[str] = ("raw",),
         metric: str | Measure | None = None,
         warm_start: bool = False,
     ) -> None:
         self.ranker = ranker
         self.scale = scale
+        self.maps = maps
         self.metric = metric
         self.warm_start = warm_start
 
     def _check(self, data: QueryDataset) -> None:
         scaler_from_name(self.scale)
+        map_rows(self.maps, data.X[:0], np.zeros(1, np.int64))  # raises where one is unknown
         super()._check(data)
 
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
-        return scaler_from_name(self.scale).fit(data).to_dict()
+        return {**scaler_from_name(self.scale).fit(data).to_dict(), "maps": list(self.maps)}
 
     def _transform(self, data: QueryDataset) -> QueryDataset:
-        return scaler_from_dict(self.scaler_).transform(data)
+        names, maps = data.feature_names, self._maps
+        if maps != ["raw"]:
+            names = tuple(map_names(maps, names, data.n_features))
+        return replace(data, X=self._transform_rows(data.X, data.offsets), feature_names=names)
 
     def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:
-        return scaler_from_dict(self.scaler_).transform_rows(X, offsets)
+        rows = scaler_from_dict(self.scaler_).transform_rows(X, offsets)
+        return rows if self._maps == ["raw"] else map_rows(self._maps, rows, offsets)
+
+    @property
+    def _maps(self) -> list[str]:
+        return self.scaler_.get("maps", ["raw"])  # type: ignore[no-any-return]
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the parts of the ranker; thresholds and weights are of scaled features."""
