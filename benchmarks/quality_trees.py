@@ -3,10 +3,10 @@
 `python -m benchmarks.quality_trees DATA [--sets MQ2008 ...] [--systems NAME ...] [--json FILE]`,
 where DATA holds MQ2008, OHSUMED and MSLR-sample. A model has at most 500 trees at rate .05 and
 stops early by nDCG@10 on the validation part (50 rounds); else all have their defaults: ours
-follow the number of documents, those of peers do not. `blend` has three such models, thus three
-times the trees; `ranksvm` chooses C among 11 on the validation part. nDCG@10 is by the standard
-convention, documents shuffled. Results are kept in FILE after each fold: a run that was stopped
-goes on.
+follow the number of documents, those of peers do not. `blend` has six such models, thus six times
+the trees; `linear` is the part of it without trees; `ranksvm` chooses C among 11 on the validation
+part. nDCG@10 is by the standard convention, documents shuffled. Results are kept in FILE after each
+fold: a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import numpy as np
 
 import rankloop as rl
 from rankloop.data.files import replaced_when_done
+from rankloop.learners.boosting.base import BoostedRanker
+from rankloop.learners.boosting.blend import default_members
 from rankloop.learners.search import grid
 from rankloop.metrics.significance import paired_t
 
@@ -135,12 +137,18 @@ def catboost(train: QueryDataset, valid: QueryDataset, test: QueryDataset) -> tu
     return model.predict(pools[1]), model.predict(pools[2])
 
 
+def within_budget(members: list[Any]) -> list[Any]:
+    """Give trees the budget that all have."""
+    return [m.set_params(**BUDGET) if isinstance(m, BoostedRanker) else m for m in members]
+
+
 OURS: dict[str, Callable[[], System]] = {
     "lambdamart": lambda: ours(rl.LambdaMART(**BUDGET)),
     "xendcg-boost": lambda: ours(rl.XENDCGBoost(**BUDGET)),
     "listnet-boost": lambda: ours(rl.ListNetBoost(**BUDGET)),
     "ranksvm": lambda: ranksvm,
-    "blend": lambda: ours(rl.Blend([rl.RankSVM(), rl.XENDCGBoost(**BUDGET)])),
+    "linear": lambda: ours(rl.Blend(default_members()[:2])),
+    "blend": lambda: ours(rl.Blend(within_budget(default_members()))),
 }
 PEERS: dict[str, Callable[[], System]] = {
     "LightGBM lambdarank": lambda: lightgbm("lambdarank"),

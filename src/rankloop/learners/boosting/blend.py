@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from rankloop.losses.base import Floats
     from rankloop.metrics.measures import Measure
 
-_STEPS = (0.25, 0.5, 0.75, 1.0)  # of the way from equal weights to one member alone
+_STEPS = (0.25, 0.5, 0.75, 1.0)  # of the way from equal weights to some members alone
+_FEW = 5  # members, of which all groups are tried
 
 
 class Blend(BatchRanker):
@@ -41,13 +43,15 @@ class Blend(BatchRanker):
 
         equal + max(0, 1 - (error / gain)^2) (w - equal),
 
-    where gain is what w adds to the measure on it, and error its standard error over queries: on
-    small validation sets next to nothing, on large ones nearly all of the way.
+    where w is one of the ways from equal weights to some members alone, gain is what it adds to the
+    measure on the validation set, and error its standard error over queries: on small sets next to
+    nothing, on large ones nearly all of the way.
 
     Parameters
     ----------
-    members : batch rankers; default: RankSVM and XENDCGBoost. Those that are not trees see features
-        scaled to 0 .. 1 inside the query.
+    members : batch rankers; default: linear XE_NDCG, on features alone and with their ranks inside
+        the query, XENDCGBoost and LambdaMART. Those that are not trees see features scaled to
+        0 .. 1 inside the query.
     seeds : of each member that draws
     metric, convention : what the weights, and members that stop early, are judged by
     patience, warm_start : passed on to the members; None as patience: leave them theirs
@@ -59,7 +63,8 @@ class Blend(BatchRanker):
 
     Notes
     -----
-    Cost: the sum of its members'. `predict` wants to know which rows belong together.
+    Cost: the sum of its members'; weighing them costs some measures of the validation set, 60 for
+    the default. `predict` wants to know which rows belong together.
 
     Examples
     --------
@@ -144,7 +149,7 @@ class Blend(BatchRanker):
             member.set_params(metric=self.metric, warm_start=self.warm_start)
             if "convention" in member.parameters():
                 member.set_params(convention=self.convention)
-            if self.patience is not None:
+            if self.patience is not None and "patience" in member.parameters():
                 member.set_params(patience=self.patience)
             member.fit(data if trees else scaled, valid=valid if trees else scaled_valid)
             yield k
@@ -177,10 +182,7 @@ class Blend(BatchRanker):
         self.weights_ = np.array(shares) / sum(shares)
 
     def _started(self) -> list[Any]:
-        from rankloop.learners.batch.ranksvm import RankSVM
-        from rankloop.learners.boosting.xendcg import XENDCGBoost
-
-        return [RankSVM(), XENDCGBoost()] if self.members is None else list(self.members)
+        return default_members() if self.members is None else list(self.members)
 
     def _kinds(self) -> NDArray[np.int64]:
         """Return which member each seed belongs to."""
@@ -207,8 +209,8 @@ class Blend(BatchRanker):
             result = evaluate(valid, weights @ scores, metric, self.convention).results[0].values
             return np.asarray(result[~np.isnan(result)])
 
-        alone = [(kinds == k) / copies[k] for k in range(len(copies))]
-        others = [equal + step * (one - equal) for one in alone for step in _STEPS]
+        few = [np.isin(kinds, group) / copies[kinds] / len(group) for group in groups(len(copies))]
+        others = [equal + step * (some - equal) for some in few for step in _STEPS]
         before = values(equal)
         if len(copies) == 1 or len(before) < 2:
             self.weights_ = equal
@@ -231,3 +233,28 @@ class Blend(BatchRanker):
             }
             for k in np.argsort(-self.weights_, kind="stable")
         ]
+
+
+def default_members() -> list[BatchRanker]:
+    """Return two linear rankers and two of trees, which draw features: seeds differ."""
+    from rankloop.learners.batch.scaled import Scaled
+    from rankloop.learners.batch.xendcg import XENDCG
+    from rankloop.learners.boosting.lambdamart import LambdaMART
+    from rankloop.learners.boosting.xendcg import XENDCGBoost
+
+    return [
+        XENDCG(C=0.03, power=0.5),
+        Scaled(XENDCG(C=0.03, power=0.5), "none", ["raw", "rank"]),
+        XENDCGBoost(feature_fraction=0.6),
+        LambdaMART(feature_fraction=0.6),
+    ]
+
+
+def groups(n: int) -> list[tuple[int, ...]]:
+    """Return the groups of fewer than n members: all of them, or of many those of one.
+
+    >>> groups(3)
+    [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+    """
+    sizes = range(1, n if n <= _FEW else 2)
+    return [group for size in sizes for group in itertools.combinations(range(n), size)]
