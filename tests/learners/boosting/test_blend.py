@@ -29,9 +29,9 @@ def test_scores_are_the_mean_of_the_members(train, valid):
 def test_the_default_has_both_kinds(train):
     blend = rl.Blend(seeds=2).fit(train.select(slice(0, 10)))
     kinds = [type(m).__name__ for m in blend.members_]
-    assert kinds == ["XENDCG", "Scaled", *["XENDCGBoost"] * 2, *["LambdaMART"] * 2]
+    assert kinds == ["Scaled"] * 2 + [*["XENDCGBoost"] * 2, *["LambdaMART"] * 2]
     assert blend.weights_.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
-    assert blend.explain()[0]["member"] == "XENDCG(C=0.03, power=0.5)"
+    assert "XENDCG(C=0.03, power=0.5)" in blend.explain()[0]["member"]
     assert len({m.booster_ for m in blend.members_[2:]}) == 4  # seeds draw other features
 
 

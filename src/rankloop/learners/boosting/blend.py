@@ -12,6 +12,7 @@ from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError
 from rankloop.learners.base import as_dataset
 from rankloop.learners.batch.base import BatchRanker, Round
+from rankloop.learners.batch.wrapped import Wrapped
 from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.mix import standardised
 from rankloop.learners.parameters import check_whole
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rankloop.metrics.measures import Measure
 
 _STEPS = (0.25, 0.5, 0.75, 1.0)  # of the way from equal weights to some members alone
+_SEE_RAW = (BoostedRanker, Wrapped)
 _FEW = 5  # members, of which all groups are tried
 
 
@@ -49,9 +51,9 @@ class Blend(BatchRanker):
 
     Parameters
     ----------
-    members : batch rankers; default: linear XE_NDCG, on features alone and with their ranks inside
-        the query, XENDCGBoost and LambdaMART. Those that are not trees see features scaled to
-        0 .. 1 inside the query.
+    members : batch rankers; default: linear XE_NDCG, on logarithms of features alone and with their
+        ranks inside the query, XENDCGBoost and LambdaMART. Those that neither are trees nor scale
+        features themselves (:class:`Scaled`) see them scaled to 0 .. 1 inside the query.
     seeds : of each member that draws
     metric, convention : what the weights, and members that stop early, are judged by
     patience, warm_start : passed on to the members; None as patience: leave them theirs
@@ -141,17 +143,19 @@ class Blend(BatchRanker):
         valid: QueryDataset | None,
         on_round: Callable[[Round], None] | None,
     ) -> Iterator[int]:
-        """Let members learn, one after another; linear ones from scaled features."""
-        scaled = QueryMinMax().transform(data)
-        scaled_valid = None if valid is None else QueryMinMax().transform(valid)
+        """Let members learn, one after another."""
+        scaled, scaled_valid = data, valid
+        if not all(isinstance(member, _SEE_RAW) for member in self.members_):
+            scaled = QueryMinMax().transform(data)
+            scaled_valid = None if valid is None else QueryMinMax().transform(valid)
         for k, member in enumerate(self.members_):
-            trees = isinstance(member, BoostedRanker)
+            raw = isinstance(member, _SEE_RAW)
             member.set_params(metric=self.metric, warm_start=self.warm_start)
             if "convention" in member.parameters():
                 member.set_params(convention=self.convention)
             if self.patience is not None and "patience" in member.parameters():
                 member.set_params(patience=self.patience)
-            member.fit(data if trees else scaled, valid=valid if trees else scaled_valid)
+            member.fit(data if raw else scaled, valid=valid if raw else scaled_valid)
             yield k
             if on_round is not None:
                 on_round(Round(k + 1, float("nan"), None, True))
@@ -193,10 +197,16 @@ class Blend(BatchRanker):
         return np.asarray(self.weights_ @ self._standardised(X, offsets))
 
     def _standardised(self, X: Rows, offsets: Offsets) -> Floats:
-        scaled = QueryMinMax().transform_rows(X, offsets)
-        rows = (X if isinstance(member, BoostedRanker) else scaled for member in self.members_)
-        scores = (m._score_rows(x, offsets) for m, x in zip(self.members_, rows, strict=True))
-        return np.stack([standardised(s, offsets) for s in scores])
+        scaled: Rows | None = None
+        found = []
+        for member in self.members_:
+            if isinstance(member, _SEE_RAW):
+                scores = member._score_rows(X, offsets)
+            else:
+                scaled = QueryMinMax().transform_rows(X, offsets) if scaled is None else scaled
+                scores = member._score_rows(scaled, offsets)
+            found.append(standardised(scores, offsets))
+        return np.stack(found)
 
     def _weigh(self, valid: QueryDataset, metric: Measure) -> None:
         """Move the weights towards the best on the validation set, as far as it can be trusted."""
@@ -242,11 +252,12 @@ def default_members() -> list[BatchRanker]:
     from rankloop.learners.boosting.lambdamart import LambdaMART
     from rankloop.learners.boosting.xendcg import XENDCGBoost
 
+    linear = XENDCG(C=0.03, power=0.5)
     return [
-        XENDCG(C=0.03, power=0.5),
-        Scaled(XENDCG(C=0.03, power=0.5), "none", ["raw", "rank"]),
-        XENDCGBoost(feature_fraction=0.6),
-        LambdaMART(feature_fraction=0.6),
+        Scaled(linear, "log", ["minmax"]),
+        Scaled(linear, "log", ["minmax", "rank"]),
+        XENDCGBoost(feature_fraction=0.6, lambda_l2=0.1),
+        LambdaMART(feature_fraction=0.6, lambda_l2=0.1),
     ]
 
 
