@@ -49,6 +49,7 @@ _TABLE_1 = {
 # leaves of a tree, and documents in a leaf: section 5.2
 _SHAPES = {"MSLR": (400, 50), "simulated": (400, 50), "Yahoo": (200, 100)}
 _STAND_IN = 300  # queries
+_TRIALS = {"MQ2008": 50, "OHSUMED": 50}  # small ones; 10 of others
 
 
 def _learners(data: str, setting: Setting, gamma: str = "random") -> dict[str, BoostedRanker]:
@@ -71,7 +72,8 @@ def _learners(data: str, setting: Setting, gamma: str = "random") -> dict[str, B
 
 def _data(source: Source, setting: Setting) -> QueryDataset:
     if source.kind == "own":  # as MSLR, whatever is at hand
-        return mslr_like(setting.pick(_STAND_IN, 60), np.random.default_rng(setting.seed)).data
+        rng = np.random.default_rng(setting.seed)
+        return mslr_like(setting.pick(_STAND_IN, 60), rng, mean_length=40).data
     return source.quick_data if setting.quick else source.data
 
 
@@ -81,7 +83,7 @@ def _trials(source: Source, setting: Setting) -> Found:
         _data(source, setting),
         learners,
         MEASURES,
-        trials=Trials(setting.pick(10, 2)),
+        trials=Trials(setting.pick(_TRIALS.get(source.name, 10), 2)),
         seed=setting.seed,
         search=False,
     )
@@ -190,7 +192,7 @@ def _robust(
     """Train and validate on noisy data, test on clean data."""
     pair = ("LambdaMART", "XE_NDCG")
     shown = (levels[0], levels[-1]) if setting.quick else levels
-    reached = np.empty((setting.pick(10, 2), len(shown), len(pair)))
+    reached = np.empty((setting.pick(5, 2), len(shown), len(pair)))
     for trial, level in np.ndindex(reached.shape[:2]):
         rng = np.random.default_rng([setting.seed, trial])
         train, valid, test = _split(_data(source, setting), setting.seed + trial)
