@@ -11,7 +11,9 @@ import pytest
 from rankloop.data.processors import processors, threads
 
 
-@pytest.mark.parametrize(("asked", "found"), [("3", 3), ("0", None), ("", None), ("many", None)])
+@pytest.mark.parametrize(
+    ("asked", "found"), [("3", 3), ("4,2", 4), ("0", None), ("", None), ("many", None)]
+)
 def test_omp_num_threads_is_followed(monkeypatch, asked, found):
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
     assert threads() == (min(processors(), 8) if found is None else found)

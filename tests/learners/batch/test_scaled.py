@@ -58,6 +58,24 @@ def test_maps_follow_the_scaler(data, valid, maps):
     assert np.array_equal([named[column] for column in columns], alone.weights_)
 
 
+def test_columns_are_named_by_their_maps(data):
+    named = dataclasses.replace(data, feature_names=tuple("abcde"))
+    ranker = rl.LambdaMART(trees=3, increasing=["rank of b", 9])
+    model = rl.Scaled(ranker, "none", ["raw", "rank"]).fit(named)
+    assert model.ranker_.feature_names_[5:7] == ("rank of a", "rank of b")
+
+
+@pytest.mark.parametrize(
+    ("scale", "maps", "alone"),
+    [("log", ["raw", "square"], True), ("query-minmax", ["raw"], False), ("none", ["rank"], False)],
+)
+def test_whether_rows_are_scored_alone(data, scale, maps, alone):
+    model = rl.Scaled(rl.RankSVM(), scale, maps).fit(data)
+    assert model.scores_rows_alone == alone
+    row_by_row = np.concatenate([model.predict(data.X[[k]]) for k in range(20)])
+    assert np.allclose(row_by_row, model.predict(data)[:20]) == alone
+
+
 def test_mapped_rankers_travel(data, valid, tmp_path):
     model = rl.Scaled(rl.RankSVM(), "none", ["minmax", "rank"]).fit(data)
     model.save(tmp_path / "model")
@@ -121,6 +139,9 @@ def test_errors_change_nothing(data):
         ({"scale": "x"}, "no scaler"),
         ({"maps": ["x"]}, "unknown map 'x'"),
         ({"maps": ["0*5"]}, "beyond all 5"),
+        ({"maps": []}, "at least one"),
+        ({"maps": ["nystrom(rbf(1),9)"]}, "take Lifted"),
+        ({"ranker": rl.LambdaMART(increasing=["a"]), "maps": ["rank"]}, "no feature 'a'"),
         ({"ranker": Tiny(shrink=2)}, "shrink"),
     ):
         changed = rl.Scaled(Tiny()).fit(data).set_params(**params)

@@ -10,6 +10,7 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError
+from rankloop.learners.boosting.weights import shrunk_weights
 from rankloop.learners.mix import standardised
 
 SMALL = (rl.RankSVM(), rl.XENDCGBoost(trees=8))
@@ -32,7 +33,31 @@ def test_the_default_has_both_kinds(train):
     assert kinds == ["Scaled"] * 2 + [*["XENDCGBoost"] * 2, *["LambdaMART"] * 2]
     assert blend.weights_.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
     assert "XENDCG(C=0.03, power=0.5)" in blend.explain()[0]["member"]
-    assert len({m.booster_ for m in blend.members_[2:]}) == 4  # seeds draw other features
+    trees = [m.predict(train).tobytes() for m in blend.members_[2:]]
+    assert len(set(trees)) == 4  # seeds draw other features
+
+
+def test_members_that_refuse_the_data_are_left_out(train, valid):
+    """Only of the default: a member that was asked for says why."""
+    weights = np.random.default_rng(0).random(train.n_documents)
+    heavy = dataclasses.replace(train, doc_weights=weights)
+    assert "LambdaMART" not in str(rl.Blend(seeds=1).fit(heavy).members_)
+    large = dataclasses.replace(train, y=train.y * 120)
+    assert "Scaled" not in str(rl.Blend(seeds=1).fit(large).members_)
+    blend = rl.Blend([rl.LambdaMART(trees=3)], seeds=1).fit(train)
+    before = blend.predict(valid)
+    with pytest.raises(DataError, match="knows no document weights"):
+        blend.fit(heavy)
+    assert np.array_equal(blend.predict(valid), before)
+
+
+def test_what_members_share_reaches_rankers_behind_a_scaler(train, valid):
+    inner = rl.RankNet(hidden=2, rounds=4)
+    blend = rl.Blend([rl.Scaled(inner)], seeds=2, metric="AP", patience=2).fit(train, valid=valid)
+    assert [m.ranker_.random_state for m in blend.members_] == [0, 1]
+    assert {(m.ranker_.metric, m.ranker_.patience) for m in blend.members_} == {("AP", 2)}
+    blend.set_params(metric="P@1", warm_start=True, seeds=5).fit(train, valid=valid)
+    assert {m.ranker_.metric for m in blend.members_} == {"P@1"}
 
 
 def test_members_stop_early(train, valid):
@@ -78,6 +103,32 @@ def test_weights_are_shrunk_towards_equal():
     assert shares[3000, 30.0] > 0.9
     assert 0.5 <= shares[2, 30.0] <= shares[3000, 30.0]
     assert abs(shares[3000, 0.5] - 0.5) < 0.1
+
+
+def test_queries_count_by_their_weights():
+    """What is true of the first half only moves the weights where that half counts."""
+    kinds, values = np.array([0, 1]), np.r_[np.full(30, 0.2), np.full(30, -0.2)]
+    values += np.random.default_rng(0).normal(0, 0.05, 60)
+
+    def measured(weights):
+        return 0.5 + (weights[0] - 0.5) * values
+
+    halves = np.repeat([1.0, 0.0], 30), np.repeat([0.0, 1.0], 30)
+    found = [shrunk_weights(kinds, measured, half) for half in halves]
+    assert found[0][0] > 0.9
+    assert found[1][0] < 0.1
+    assert np.array_equal(
+        shrunk_weights(kinds, measured), shrunk_weights(kinds, measured, np.full(60, 3.0))
+    )
+
+
+def test_lifted_members_see_scaled_features(train, valid):
+    member = rl.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)")
+    blend = rl.Blend([member], seeds=1).fit(train)
+    scaler = rl.QueryMinMax()
+    alone = rl.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)").fit(scaler.transform(train))
+    expected = standardised(alone.predict(scaler.transform(valid)), valid.offsets)
+    assert np.allclose(blend.predict(valid), expected)
 
 
 def test_seeds_of_one_member_weigh_the_same():

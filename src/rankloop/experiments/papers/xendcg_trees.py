@@ -133,8 +133,8 @@ TABLE_1 = Experiment(
 )
 
 
-def _split(data: QueryDataset, trial: int) -> tuple[QueryDataset, QueryDataset, QueryDataset]:
-    return Trials(1).parts(data, trial, 0)
+def _split(data: QueryDataset, seed: int) -> tuple[QueryDataset, QueryDataset, QueryDataset]:
+    return Trials(1).parts(data, seed, 0)
 
 
 def _convergence(source: Source, setting: Setting) -> Found:
@@ -277,7 +277,7 @@ FIGURE_4 = Experiment(
         _robustness(
             _clicks,
             (0.0, 0.05, 0.1, 0.15, 0.2),
-            "click probability of grade 0, above .05",
+            "click probability added to grade 0",
             "XE_NDCG ahead at every level",
             "clicks",
         )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.scaling import scaler_from_dict, scaler_from_name
+from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.wrapped import Wrapped
-from rankloop.learners.maps import map_names, map_rows
+from rankloop.learners.maps import MAPS, map_names, map_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,10 +73,27 @@ class Scaled(Wrapped):
         self.metric = metric
         self.warm_start = warm_start
 
+    @property
+    def scores_rows_alone(self) -> bool:  # type: ignore[override]
+        """Whether neither scaler nor maps look at the whole query."""
+        return self.scale != QueryMinMax.name and not {"minmax", "rank"} & set(self.maps)
+
     def _check(self, data: QueryDataset) -> None:
-        scaler_from_name(self.scale)
-        map_rows(self.maps, data.X[:0], np.zeros(1, np.int64))  # raises where one is unknown
-        super()._check(data)
+        scaler = scaler_from_name(self.scale)
+        if not data.n_documents:
+            scaler.fit(data)  # raises where it needs documents
+        if not self.maps or any("(" in name for name in self.maps):
+            raise DataError(
+                f"maps must be {', '.join(MAPS)} or products as 0*1, at least one; found "
+                f"{self.maps!r}. For features of kernels take Lifted"
+            )
+        width = map_rows(self.maps, data.X[:0], np.zeros(1, np.int64)).shape[1]
+        seen = data
+        if list(self.maps) != ["raw"]:  # the ranker is asked about columns, not about values
+            nothing = np.broadcast_to(np.float32(0), (data.n_documents, width))
+            names = map_names(self.maps, data.feature_names, data.n_features)
+            seen = replace(data, X=nothing, feature_names=tuple(names))
+        super()._check(seen)
 
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return {**scaler_from_name(self.scale).fit(data).to_dict(), "maps": list(self.maps)}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankloop.losses.base import QueryLoss
     from rankloop.metrics.measures import Measure
 
-_LARGEST_GRADE = 100.0
+_LARGEST_POWER = 100.0
 
 
 class XENDCG(ConvexRanker):
@@ -92,10 +92,10 @@ class XENDCG(ConvexRanker):
         super()._check(data)
         check_number("gamma", self.gamma, 0, 1)
         check_number("power", self.power)
-        if self.power and data.y.max(initial=0) > _LARGEST_GRADE:
+        if self.power * data.y.max(initial=0) > _LARGEST_POWER:
             raise DataError(
-                f"with a power above 0 grades must be at most {_LARGEST_GRADE:g}, or their gains "
-                f"become too large; found {data.y.max():g}"
+                f"power times the largest grade must be at most {_LARGEST_POWER:g}, or weights "
+                f"become too large; found {self.power:g} x {data.y.max():g}"
             )
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:

@@ -134,7 +134,7 @@ class BoostedRanker(TreeModel):
         settings = {**self._settings(data, lessons.n_documents), **objective.params}
         native, weights = objective.native is not None, lessons.query_weights
         train = lgb.Dataset(
-            data.X[rows] if self.rounds_ else engine.pieces(data.X, rows),
+            engine.pieces(data.X, rows, whole=self.rounds_ > 0),
             label=objective.labels,
             group=lessons.sizes,
             weight=np.repeat(weights, lessons.sizes) if native and weights is not None else None,

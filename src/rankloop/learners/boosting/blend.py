@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,8 +11,12 @@ from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError
 from rankloop.learners.base import as_dataset
 from rankloop.learners.batch.base import BatchRanker, Round
-from rankloop.learners.batch.wrapped import Wrapped
+from rankloop.learners.batch.scaled import Scaled
+from rankloop.learners.batch.xendcg import XENDCG
 from rankloop.learners.boosting.base import BoostedRanker
+from rankloop.learners.boosting.lambdamart import LambdaMART
+from rankloop.learners.boosting.weights import equal_weights, shrunk_weights
+from rankloop.learners.boosting.xendcg import XENDCGBoost
 from rankloop.learners.mix import standardised
 from rankloop.learners.parameters import check_whole
 from rankloop.metrics.conventions import as_convention
@@ -31,9 +34,7 @@ if TYPE_CHECKING:
     from rankloop.losses.base import Floats
     from rankloop.metrics.measures import Measure
 
-_STEPS = (0.25, 0.5, 0.75, 1.0)  # of the way from equal weights to some members alone
-_SEE_RAW = (BoostedRanker, Wrapped)
-_FEW = 5  # members, of which all groups are tried
+_SEE_RAW = (BoostedRanker, Scaled)
 
 
 class Blend(BatchRanker):
@@ -51,9 +52,10 @@ class Blend(BatchRanker):
 
     Parameters
     ----------
-    members : batch rankers; default: linear XE_NDCG, on logarithms of features alone and with their
-        ranks inside the query, XENDCGBoost and LambdaMART. Those that neither are trees nor scale
-        features themselves (:class:`Scaled`) see them scaled to 0 .. 1 inside the query.
+    members : batch rankers; default: linear XE_NDCG, on logarithms scaled to 0 .. 1 inside the
+        query and on these with ranks, XENDCGBoost and LambdaMART, less those that refuse the data
+        (LambdaMART: weights of documents; linear ones: grades above 200). Those that neither are
+        trees nor scale features (:class:`Scaled`) see them scaled to 0 .. 1 inside the query.
     seeds : of each member that draws
     metric, convention : what the weights, and members that stop early, are judged by
     patience, warm_start : passed on to the members; None as patience: leave them theirs
@@ -61,6 +63,7 @@ class Blend(BatchRanker):
     Attributes
     ----------
     members_ : the members, those of one seed after another
+    kinds_ : which of the members given each of them is
     weights_ : one for each of them; they sum to 1
 
     Notes
@@ -84,8 +87,8 @@ class Blend(BatchRanker):
     """
 
     scores_rows_alone: ClassVar[bool] = False
-    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, "members_", "weights_")
-    _arrays: ClassVar[tuple[str, ...]] = ("members_", "weights_")
+    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, "members_", "kinds_", "weights_")
+    _arrays: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "weights_")
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class Blend(BatchRanker):
         self.warm_start = warm_start
 
     members_: list[BatchRanker]
+    kinds_: NDArray[np.int64]
     weights_: Floats
 
     def fit(
@@ -126,6 +130,7 @@ class Blend(BatchRanker):
         self._check(data)
         if not (self.warm_start and self.is_learnt):
             self._reset(data.n_features)
+            self._start(data)
         self._check_width(data.X)
         self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
         if valid is not None:
@@ -149,16 +154,23 @@ class Blend(BatchRanker):
             scaled = QueryMinMax().transform(data)
             scaled_valid = None if valid is None else QueryMinMax().transform(valid)
         for k, member in enumerate(self.members_):
+            self._tell(member)
             raw = isinstance(member, _SEE_RAW)
-            member.set_params(metric=self.metric, warm_start=self.warm_start)
-            if "convention" in member.parameters():
-                member.set_params(convention=self.convention)
-            if self.patience is not None and "patience" in member.parameters():
-                member.set_params(patience=self.patience)
             member.fit(data if raw else scaled, valid=valid if raw else scaled_valid)
             yield k
             if on_round is not None:
                 on_round(Round(k + 1, float("nan"), None, True))
+
+    def _tell(self, member: BatchRanker) -> None:
+        """Hand on what all members share, also to a ranker behind a transformation."""
+        shared: dict[str, Any] = {"metric": self.metric, "convention": self.convention}
+        if self.patience is not None:
+            shared["patience"] = self.patience
+        for ranker in (member, getattr(member, "ranker", None), getattr(member, "ranker_", None)):
+            if isinstance(ranker, BatchRanker):
+                known = ranker.parameters()
+                ranker.set_params(**{name: v for name, v in shared.items() if name in known})
+        member.set_params(warm_start=self.warm_start)
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         return (float("nan") for _ in self._learn(data, None, None))
@@ -174,24 +186,21 @@ class Blend(BatchRanker):
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
-        self.members_, shares = [], []
-        for member in self._started():
-            copies = self.seeds if hasattr(member, "random_state") else 1
+        self.members_, self.kinds_, self.weights_ = [], np.empty(0, np.int64), np.empty(0)
+
+    def _start(self, data: QueryDataset) -> None:
+        kinds: list[int] = []
+        for kind, member in enumerate(self.members or default_members(data)):
+            copies = self.seeds if hasattr(_drawing(member), "random_state") else 1
             for k in range(copies):
                 seeded = copy.deepcopy(member)
                 if copies > 1:
-                    seeded.set_params(random_state=(member.random_state or 0) + k)
+                    drawing = _drawing(seeded)
+                    drawing.set_params(random_state=(drawing.random_state or 0) + k)
                 self.members_.append(seeded)
-                shares.append(1 / copies)
-        self.weights_ = np.array(shares) / sum(shares)
-
-    def _started(self) -> list[Any]:
-        return default_members() if self.members is None else list(self.members)
-
-    def _kinds(self) -> NDArray[np.int64]:
-        """Return which member each seed belongs to."""
-        copies = [self.seeds if hasattr(m, "random_state") else 1 for m in self._started()]
-        return np.repeat(np.arange(len(copies)), copies)
+                kinds.append(kind)
+        self.kinds_ = np.array(kinds, np.int64)
+        self.weights_ = equal_weights(self.kinds_)
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
         return np.asarray(self.weights_ @ self._standardised(X, offsets))
@@ -209,28 +218,12 @@ class Blend(BatchRanker):
         return np.stack(found)
 
     def _weigh(self, valid: QueryDataset, metric: Measure) -> None:
-        """Move the weights towards the best on the validation set, as far as it can be trusted."""
-        kinds = self._kinds()
-        copies = np.bincount(kinds)
-        equal = (1 / (len(copies) * copies))[kinds]
         scores = self._standardised(valid.X, valid.offsets)
 
-        def values(weights: Floats) -> Floats:
-            result = evaluate(valid, weights @ scores, metric, self.convention).results[0].values
-            return np.asarray(result[~np.isnan(result)])
+        def measured(weights: Floats) -> Floats:
+            return evaluate(valid, weights @ scores, metric, self.convention).results[0].values
 
-        few = [np.isin(kinds, group) / copies[kinds] / len(group) for group in groups(len(copies))]
-        others = [equal + step * (some - equal) for some in few for step in _STEPS]
-        before = values(equal)
-        if len(copies) == 1 or len(before) < 2:
-            self.weights_ = equal
-            return
-        gains = [values(weights) - before for weights in others]
-        best = int(np.argmax([gain.mean() for gain in gains]))
-        gain = gains[best].mean()
-        error = gains[best].std(ddof=1) / np.sqrt(len(before))
-        trust = max(0.0, 1 - (error / gain) ** 2) if gain > 0 else 0.0
-        self.weights_ = equal + trust * (others[best] - equal)
+        self.weights_ = shrunk_weights(self.kinds_, measured, valid.query_weights)
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the members by weight, each with its most important features."""
@@ -245,27 +238,27 @@ class Blend(BatchRanker):
         ]
 
 
-def default_members() -> list[BatchRanker]:
-    """Return two linear rankers and two of trees, which draw features: seeds differ."""
-    from rankloop.learners.batch.scaled import Scaled
-    from rankloop.learners.batch.xendcg import XENDCG
-    from rankloop.learners.boosting.lambdamart import LambdaMART
-    from rankloop.learners.boosting.xendcg import XENDCGBoost
-
+def default_members(data: QueryDataset) -> list[BatchRanker]:
+    """Return two linear rankers and two of trees, which draw features; those that take the data."""
     linear = XENDCG(C=0.03, power=0.5)
-    return [
+    trees: dict[str, Any] = {"feature_fraction": 0.6, "lambda_l2": 0.1}
+    members = [
         Scaled(linear, "log", ["minmax"]),
         Scaled(linear, "log", ["minmax", "rank"]),
-        XENDCGBoost(feature_fraction=0.6, lambda_l2=0.1),
-        LambdaMART(feature_fraction=0.6, lambda_l2=0.1),
+        XENDCGBoost(**trees),
+        LambdaMART(**trees),
     ]
+    return [member for member in members if _takes(member, data)]
 
 
-def groups(n: int) -> list[tuple[int, ...]]:
-    """Return the groups of fewer than n members: all of them, or of many those of one.
+def _takes(member: BatchRanker, data: QueryDataset) -> bool:
+    try:
+        member._check(data)
+    except DataError:
+        return False
+    return True
 
-    >>> groups(3)
-    [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
-    """
-    sizes = range(1, n if n <= _FEW else 2)
-    return [group for size in sizes for group in itertools.combinations(range(n), size)]
+
+def _drawing(member: BatchRanker) -> Any:
+    """Return what has the seed: the member, or the ranker behind its transformation."""
+    return member if hasattr(member, "random_state") else getattr(member, "ranker", None)

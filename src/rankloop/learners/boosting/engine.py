@@ -97,15 +97,17 @@ def check_categories(X: Rows, chosen: Sequence[int]) -> None:
             )
 
 
-def pieces(X: Rows, rows: NDArray[np.bool_]) -> list[Rows]:
+def pieces(X: Rows, rows: NDArray[np.bool_], *, whole: bool = False) -> list[Rows] | Rows:
     """Return the chosen rows as views of X, or as a copy where the views would be many and short.
+
+    whole : as one array, as a model that goes on needs it
 
     >>> [len(piece) for piece in pieces(np.eye(100, dtype=np.float32), np.arange(100) % 50 > 9)]
     [40, 40]
     """
     edges = np.flatnonzero(np.diff(np.r_[False, rows, False])).reshape(-1, 2)
-    if len(edges) * _SHORT > np.count_nonzero(rows):
-        return [X[rows]]
+    if whole or len(edges) * _SHORT > np.count_nonzero(rows):
+        return X if rows.all() else X[rows]
     return [X[first:end] for first, end in edges]
 
 

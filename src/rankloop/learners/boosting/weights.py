@@ -1,0 +1,73 @@
+"""Weights of a blend: no further from equal than validation data can say."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from rankloop.losses.base import Floats
+
+_STEPS = (0.25, 0.5, 0.75, 1.0)  # of the way from equal weights to some members alone
+_FEW = 5  # members, of which all groups are tried
+
+
+def equal_weights(kinds: NDArray[np.int64]) -> Floats:
+    """Weigh all kinds alike, and so the members of a kind.
+
+    >>> equal_weights(np.array([0, 1, 1])).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    copies = np.bincount(kinds)
+    return np.asarray((1 / (len(copies) * copies))[kinds])
+
+
+def shrunk_weights(
+    kinds: NDArray[np.int64],
+    measured: Callable[[Floats], Floats],
+    query_weights: Floats | None = None,
+) -> Floats:
+    """Move equal weights towards the best found, as far as the gain exceeds its standard error.
+
+    Parameters
+    ----------
+    kinds : of each member, from 0
+    measured : weights to a value a query, NaN where there is none
+    query_weights : of these queries
+    """
+    copies, equal = np.bincount(kinds), equal_weights(kinds)
+    before = measured(equal)
+    counted = ~np.isnan(before)
+    if len(copies) == 1 or np.count_nonzero(counted) < 2:
+        return equal
+    shares = np.ones(len(before)) if query_weights is None else query_weights
+    shares = shares[counted] / shares[counted].sum()
+    best, kept = (0.0, 0.0), equal
+    for group in groups(len(copies)):
+        alone = np.isin(kinds, group) / copies[kinds] / len(group)
+        for step in _STEPS:
+            weights = equal + step * (alone - equal)
+            gains = (measured(weights) - before)[counted]
+            gain = float(shares @ gains)
+            if gain > best[0]:
+                spread = float(np.square(shares * (gains - gain)).sum())
+                best, kept = (gain, spread * len(gains) / (len(gains) - 1)), weights
+    gain, variance = best
+    trust = max(0.0, 1 - variance / gain**2) if gain > 0 else 0.0
+    return np.asarray(equal + trust * (kept - equal))
+
+
+def groups(n: int) -> list[tuple[int, ...]]:
+    """Return the groups of fewer than n members: all of them, or of many those of one.
+
+    >>> groups(3)
+    [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+    """
+    sizes = range(1, n if n <= _FEW else 2)
+    return [group for size in sizes for group in itertools.combinations(range(n), size)]
