@@ -114,9 +114,10 @@ def test_finished_parts_are_not_run_again(tmp_path):
 
 
 def test_a_report_is_a_page_numbers_and_pictures(tmp_path):
-    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()})
+    part = Part("p, q", number(), {"a": Published(0.5, 0.01), "b": Claim()})
     page, numbers, picture = write(run(experiment(part), Setting()), tmp_path)
     text = page.read_text()
+    assert picture.name == "it-p-q.png"  # a space would end the link
     assert "| 0.5000 | 0.1000 | 0.5000 | OK |" in text
     assert "a note" in text
     assert picture.name in text

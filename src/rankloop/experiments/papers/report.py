@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from rankloop.data.files import replaced_when_done
@@ -25,7 +26,7 @@ def write(outcome: Outcome, folder: Path) -> list[Path]:
     for part, found in outcome.found.items():
         if not found.curves:
             continue
-        picture = folder / f"{name}-{part}.png"
+        picture = folder / (re.sub(r"[^\w.-]+", "-", f"{name}-{part}") + ".png")
         title = f"{part}: {outcome.sources[part]}"
         save_figure(plot_curves(found.curves, found.axes, title), picture)
         pictures.append(picture)
