@@ -136,23 +136,25 @@ private:
     }
 
     // (I + S + S^2) D^-1 gradient, D the diagonal of the Hessian: its numerator and D, as section 4.4 has it.
+    // A copy's own share of itself is 1, or all there is of it where the weight is below 1.
     void newton(std::size_t m, const double* a, double weight, const double* rho, double* phi, float* g, float* h) const {
         double mass = 0, sum = 0;
         for (std::size_t i = 0; i < m; ++i) mass += phi[i];
         if (!(mass > 0)) return;
         for (std::size_t i = 0; i < m; ++i) {
-            const double copies = a ? a[i] : 1.0, term = rho[i] - phi[i];
+            const double copies = a ? a[i] : 1.0, own = std::min(copies, 1.0), term = rho[i] - phi[i];
             g[i] = static_cast<float>(weight * copies * term);
-            h[i] = static_cast<float>(weight * copies * rho[i] * (1 - rho[i]));
-            phi[i] = term / std::max(1 - rho[i], 1e-10);
+            h[i] = static_cast<float>(weight * copies * rho[i] * (1 - own * rho[i]));
+            phi[i] = term / std::max(1 - own * rho[i], 1e-10);
             sum += copies * phi[i];
         }
         for (unsigned k = 0; k < terms; ++k) {
             double next = 0;
             for (std::size_t i = 0; i < m; ++i) {
-                const double copies = a ? a[i] : 1.0, term = rho[i] * (sum - phi[i]);
+                const double copies = a ? a[i] : 1.0, own = std::min(copies, 1.0);
+                const double term = rho[i] * (sum - own * phi[i]);
                 g[i] += static_cast<float>(weight * copies * term);
-                phi[i] = term / std::max(1 - rho[i], 1e-10);
+                phi[i] = term / std::max(1 - own * rho[i], 1e-10);
                 next += copies * phi[i];
             }
             sum = next;

@@ -153,6 +153,21 @@ def test_errors_change_nothing(data):
         rl.Scaled().fit(data.X, data.y, qid=data.qid, sample_weight=weights)
 
 
+def test_bad_validation_data_loses_nothing(data, valid):
+    for ranker in (rl.Scaled(rl.XENDCG()), rl.XENDCGBoost(trees=3), rl.RankSVM()):
+        before = ranker.fit(data).predict(valid)
+        narrow = dataclasses.replace(valid, X=valid.X[:, :2])
+        no_use = dataclasses.replace(valid, y=np.zeros_like(valid.y))
+        for judge in (narrow, no_use):
+            with pytest.raises(DataError):
+                ranker.fit(data, valid=judge)
+            assert np.array_equal(ranker.predict(valid), before)
+
+
+def test_a_ranker_that_looks_at_whole_queries(data):
+    assert not rl.Scaled(rl.Blend([rl.RankSVM()])).scores_rows_alone
+
+
 def test_nothing_to_explain(data):
     with pytest.raises(DataError, match="Auto has no parts"):
         rl.Scaled(rl.Auto()).fit(data).explain()

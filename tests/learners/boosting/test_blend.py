@@ -51,6 +51,49 @@ def test_members_that_refuse_the_data_are_left_out(train, valid):
     assert np.array_equal(blend.predict(valid), before)
 
 
+def test_errors_and_interrupts_lose_nothing(train, valid):
+    blend = rl.Blend(SMALL, seeds=1).fit(train)
+    before = blend.predict(valid)
+    narrow = dataclasses.replace(valid, X=valid.X[:, :2])
+    no_use = dataclasses.replace(valid, y=np.zeros_like(valid.y))
+    for data, judge in ((train, narrow), (train, no_use), (with_nan(train), None)):
+        with pytest.raises(DataError):
+            blend.fit(data, valid=judge)
+        assert np.array_equal(blend.predict(valid), before)
+    with pytest.raises(DataError, match="missing values"):
+        blend.predict(with_nan(valid))
+
+    def stop(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        blend.fit(train, on_round=stop)
+    assert [type(m).__name__ for m in blend.members_] == ["RankSVM"]
+    assert np.isfinite(blend.predict(valid)).all()
+
+
+def with_nan(data):
+    X = data.X.copy()
+    X[0, 0] = np.nan
+    return dataclasses.replace(data, X=X)
+
+
+def test_going_on_with_data_that_a_member_refuses(train, valid):
+    blend = rl.Blend([rl.RankSVM(), rl.LambdaMART(trees=3)], seeds=1, warm_start=True).fit(train)
+    before, rounds = blend.predict(valid), [m.rounds_ for m in blend.members_]
+    weights = np.random.default_rng(0).random(train.n_documents)
+    with pytest.raises(DataError, match="knows no document weights"):
+        blend.fit(dataclasses.replace(train, doc_weights=weights))
+    assert np.array_equal(blend.predict(valid), before)
+    assert [m.rounds_ for m in blend.members_] == rounds
+
+
+def test_members_that_cannot_tell_their_features(train):
+    members = [rl.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)"), rl.RankSVM()]
+    parts = rl.Blend(members, seeds=1).fit(train).explain()
+    assert [len(part["features"]) for part in parts] == [0, train.n_features]
+
+
 def test_what_members_share_reaches_rankers_behind_a_scaler(train, valid):
     inner = rl.RankNet(hidden=2, rounds=4)
     blend = rl.Blend([rl.Scaled(inner)], seeds=2, metric="AP", patience=2).fit(train, valid=valid)
@@ -120,6 +163,20 @@ def test_queries_count_by_their_weights():
     assert np.array_equal(
         shrunk_weights(kinds, measured), shrunk_weights(kinds, measured, np.full(60, 3.0))
     )
+
+
+def test_one_query_is_not_trusted():
+    """However much it weighs beside others."""
+    kinds, gains = np.array([0, 1]), np.random.default_rng(0).normal(0.05, 0.3, 1000)
+    gains[0] = 0.3
+
+    def measured(weights):
+        return 0.5 + (weights[0] - 0.5) * gains
+
+    for others in (0.0, 0.001):
+        weights = np.r_[1.0, np.full(999, others)]
+        assert shrunk_weights(kinds, measured, weights)[0] < 0.75
+    assert shrunk_weights(kinds, measured)[0] > 0.9
 
 
 def test_lifted_members_see_scaled_features(train, valid):

@@ -288,3 +288,17 @@ def test_what_teaches_nothing_leaves_no_trace(ranker, train, scattered):
     again = fitted(ranker, data).set_params(warm_start=True)
     same = fitted(ranker, teaching(data)).set_params(warm_start=True)
     assert again.fit(data).booster_ == same.fit(teaching(data)).booster_
+
+
+@pytest.mark.parametrize("low", [0.0, 0.5])
+@pytest.mark.parametrize("ranker", [rl.XENDCGBoost(), rl.XENDCGBoost(1.0), rl.ListNetBoost()])
+def test_weights_below_one(ranker, train, valid, low):
+    """A part of a document is less of it, and nothing worse."""
+    rng = np.random.default_rng(0)
+    heavy = dataclasses.replace(train, doc_weights=rng.uniform(low, 1, train.n_documents))
+    rounds = []
+    model = copy.deepcopy(ranker).set_params(trees=30, rate=0.1).fit(heavy, on_round=rounds.append)
+    assert len(rounds) == 30
+    assert rounds[-1].objective < rounds[0].objective
+    alone = copy.deepcopy(ranker).set_params(trees=30, rate=0.1).fit(train)
+    assert quality(model, valid) > quality(alone, valid) - 0.03

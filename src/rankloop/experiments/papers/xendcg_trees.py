@@ -120,7 +120,7 @@ def _table_1() -> tuple[Part, ...]:
         ):
             expected.update(row(learner, " ".join(MEASURES), values, 0.01))
         data = None if name == "simulated" else name
-        parts.append(Part(name, _trials, expected, data, stand_in=_STAND_IN, seconds=600))
+        parts.append(Part(name, _trials, expected, data, stand_in=_STAND_IN, seconds=800))
     return tuple(parts)
 
 
@@ -180,7 +180,7 @@ FIGURE_2 = Experiment(
             {"XE_NDCG ahead in the first tenth of the trees": Claim(0.005)},
             name,
             stand_in=_STAND_IN,
-            seconds=60,
+            seconds=140,
         )
         for name in ("MSLR", "Yahoo")
     ),
@@ -247,7 +247,7 @@ def _robustness(
 ) -> list[Part]:
     run = partial(_robust, noise=noise, levels=levels, axis=axis)
     return [
-        Part(f"{name}, {kind}", run, {claim: Claim(0.005)}, name, stand_in=_STAND_IN, seconds=120)
+        Part(f"{name}, {kind}", run, {claim: Claim(0.005)}, name, stand_in=_STAND_IN, seconds=500)
         for name in ("MSLR", "Yahoo")
     ]
 

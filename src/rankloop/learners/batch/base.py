@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, RankloopError
 from rankloop.learners.base import Ranker, as_dataset
 from rankloop.learners.parameters import check_whole
 from rankloop.metrics.conventions import as_convention
@@ -150,14 +151,16 @@ class BatchRanker(Ranker):
         metric = parse(self.metric)
         as_convention(self.convention)
         data = as_dataset(X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan)
-        self._check(data)
-        if not (self.warm_start and self.is_learnt):
-            self._reset(data.n_features)
-        self._check_width(data.X)
+        with unchanged_by_errors(self):
+            self._check(data)
+            if not (self.warm_start and self.is_learnt):
+                self._reset(data.n_features)
+            self._check_width(data.X)
+            if valid is not None:
+                self._check_width(valid.X)
+                check_measurable(valid, metric, self.convention)
         self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
         if valid is not None:
-            self._check_width(valid.X)
-            _check_measurable(valid, metric, self.convention)
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
             score = self._scorer(valid.X, valid.offsets)
         best, kept = -np.inf, self._snapshot()
@@ -201,6 +204,18 @@ class BatchRanker(Ranker):
         return self.patience is not None and self.rounds_ - best_round >= self.patience
 
 
+@contextmanager
+def unchanged_by_errors(ranker: BatchRanker) -> Iterator[None]:
+    """Put a ranker's attributes back where its data or parameters turn out to be wrong."""
+    before = dict(vars(ranker))
+    try:
+        yield
+    except RankloopError:
+        vars(ranker).clear()
+        vars(ranker).update(before)
+        raise
+
+
 def teaching(data: QueryDataset) -> QueryDataset:
     """Leave out what teaches nothing: unjudged documents, weights of 0, queries of one grade.
 
@@ -226,7 +241,7 @@ def teaching_rows(data: QueryDataset) -> NDArray[np.bool_]:
     return np.asarray(keep & (highest > lowest)[query])
 
 
-def _check_measurable(valid: QueryDataset, metric: Measure, convention: str) -> None:
+def check_measurable(valid: QueryDataset, metric: Measure, convention: str) -> None:
     """Raise where a measure has no value on the validation data: no round would be the best."""
     if np.isnan(evaluate(valid, np.zeros(valid.n_documents), metric, convention)[str(metric)]):
         raise DataError(

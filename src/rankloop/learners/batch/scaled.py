@@ -75,8 +75,9 @@ class Scaled(Wrapped):
 
     @property
     def scores_rows_alone(self) -> bool:  # type: ignore[override]
-        """Whether neither scaler nor maps look at the whole query."""
-        return self.scale != QueryMinMax.name and not {"minmax", "rank"} & set(self.maps)
+        """Whether neither scaler nor maps nor ranker look at the whole query."""
+        alone = self.scale != QueryMinMax.name and not {"minmax", "rank"} & set(self.maps)
+        return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
     def _check(self, data: QueryDataset) -> None:
         scaler = scaler_from_name(self.scale)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.learners.base import as_dataset
-from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.batch.base import BatchRanker, unchanged_by_errors
 from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
@@ -75,24 +75,36 @@ class Wrapped(BatchRanker):
         goes_on = self.warm_start and self.is_learnt
         if goes_on:
             self._check_width(data.X)
-        else:
-            self._reset(data.n_features)
-            setattr(self, self._kept, self._fitted(data))
-        seen = self._transform(data)
-        try:
-            if isinstance(self.ranker_, BatchRanker):
-                self.ranker_.warm_start = goes_on
-                judged = None if valid is None else self._transform(valid)
-                self.ranker_.fit(seen, valid=judged, on_round=on_round)
-            elif goes_on and isinstance(self.ranker_, OnlineRanker):
-                self.ranker_.partial_fit(seen)
-            else:
-                self.ranker_.fit(seen)
-        finally:  # an interrupted ranker has learnt something too
-            self.queries_ = getattr(self.ranker_, "queries_", 0)
-            self.rounds_ = getattr(self.ranker_, "rounds_", 0)
-            self.feature_names_ = data.feature_names or ()
+        with unchanged_by_errors(self):
+            if not goes_on:
+                self._reset(data.n_features)
+                setattr(self, self._kept, self._fitted(data))
+            if valid is not None:
+                self._check_width(valid.X)
+            try:
+                self._pass_on(data, valid, on_round, goes_on)
+            finally:  # an interrupted ranker has learnt something too
+                self.queries_ = getattr(self.ranker_, "queries_", 0)
+                self.rounds_ = getattr(self.ranker_, "rounds_", 0)
+                self.feature_names_ = data.feature_names or ()
         return self
+
+    def _pass_on(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+        goes_on: bool,
+    ) -> None:
+        seen = self._transform(data)
+        if isinstance(self.ranker_, BatchRanker):
+            self.ranker_.warm_start = goes_on
+            judged = None if valid is None else self._transform(valid)
+            self.ranker_.fit(seen, valid=judged, on_round=on_round)
+        elif goes_on and isinstance(self.ranker_, OnlineRanker):
+            self.ranker_.partial_fit(seen)
+        else:
+            self.ranker_.fit(seen)
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, NotFittedError
 from rankloop.learners.base import as_dataset
-from rankloop.learners.batch.base import BatchRanker, Round
+from rankloop.learners.batch.base import (
+    BatchRanker,
+    Round,
+    check_measurable,
+    unchanged_by_errors,
+)
 from rankloop.learners.batch.scaled import Scaled
 from rankloop.learners.batch.xendcg import XENDCG
 from rankloop.learners.boosting.base import BoostedRanker
@@ -54,7 +59,8 @@ class Blend(BatchRanker):
     ----------
     members : batch rankers; default: linear XE_NDCG, on logarithms scaled to 0 .. 1 inside the
         query and on these with ranks, XENDCGBoost and LambdaMART, less those that refuse the data
-        (LambdaMART: weights of documents; linear ones: grades above 200). Those that neither are
+        (LambdaMART: weights of documents, queries of more than 10,000; linear ones: grades above
+        200). Those that neither are
         trees nor scale features (:class:`Scaled`) see them scaled to 0 .. 1 inside the query.
     seeds : of each member that draws
     metric, convention : what the weights, and members that stop early, are judged by
@@ -68,7 +74,7 @@ class Blend(BatchRanker):
 
     Notes
     -----
-    Cost: the sum of its members'; weighing them costs some measures of the validation set, 60 for
+    Cost: the sum of its members'; weighing them costs some measures of the validation set, 57 for
     the default. `predict` wants to know which rows belong together.
 
     Examples
@@ -127,17 +133,20 @@ class Blend(BatchRanker):
         metric = parse(self.metric)
         as_convention(self.convention)
         data = as_dataset(X, y, qid, group, sample_weight, query_weight)
-        self._check(data)
-        if not (self.warm_start and self.is_learnt):
-            self._reset(data.n_features)
-            self._start(data)
-        self._check_width(data.X)
+        goes_on = self.warm_start and self.is_learnt
+        with unchanged_by_errors(self):
+            self._check(data)
+            if not goes_on:
+                self._reset(data.n_features)
+            self._check_width(data.X)
+            if valid is not None:
+                self._check_width(valid.X)
+                check_measurable(valid, metric, self.convention)
+                valid = valid.shuffled(np.random.default_rng(0))
+            members = list(zip(self.members_, self.kinds_, strict=True)) if goes_on else None
+            for _ in self._learn(data, valid, on_round, members or self._start(data)):
+                self.rounds_ += 1
         self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
-        if valid is not None:
-            self._check_width(valid.X)
-            valid = valid.shuffled(np.random.default_rng(0))
-        for _ in self._learn(data, valid, on_round):
-            self.rounds_ += 1
         if valid is not None:
             self._weigh(valid, metric)
         return self
@@ -147,16 +156,21 @@ class Blend(BatchRanker):
         data: QueryDataset,
         valid: QueryDataset | None,
         on_round: Callable[[Round], None] | None,
+        members: list[tuple[BatchRanker, int]],
     ) -> Iterator[int]:
-        """Let members learn, one after another."""
+        """Let members learn, one after another; what has learnt belongs to the blend."""
         scaled, scaled_valid = data, valid
-        if not all(isinstance(member, _SEE_RAW) for member in self.members_):
+        if not all(isinstance(member, _SEE_RAW) for member, _ in members):
             scaled = QueryMinMax().transform(data)
             scaled_valid = None if valid is None else QueryMinMax().transform(valid)
-        for k, member in enumerate(self.members_):
+        for k, (member, kind) in enumerate(members):
             self._tell(member)
             raw = isinstance(member, _SEE_RAW)
             member.fit(data if raw else scaled, valid=valid if raw else scaled_valid)
+            if k == len(self.members_):
+                self.members_ = [*self.members_, member]
+                self.kinds_ = np.append(self.kinds_, kind)
+                self.weights_ = equal_weights(self.kinds_)
             yield k
             if on_round is not None:
                 on_round(Round(k + 1, float("nan"), None, True))
@@ -173,13 +187,16 @@ class Blend(BatchRanker):
         member.set_params(warm_start=self.warm_start)
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        return (float("nan") for _ in self._learn(data, None, None))
+        return (float("nan") for _ in self._learn(data, None, None, self._start(data)))
 
     def _check(self, data: QueryDataset) -> None:
         check_whole("seeds", self.seeds)
         if self.members is not None and len(self.members) == 0:
             raise DataError("a blend needs at least one member")
-        for member in self.members or ():
+        if np.isnan(data.X).any():
+            raise DataError("a blend has members that know no missing values (NaN): fill them in")
+        goes_on = self.warm_start and self.is_learnt
+        for member in self.members_ if goes_on else self.members or ():
             if not isinstance(member, BatchRanker):
                 raise DataError(f"a blend has batch rankers as members; found {member!r}")
             member._check(data)
@@ -188,8 +205,9 @@ class Blend(BatchRanker):
         super()._reset(n_features)
         self.members_, self.kinds_, self.weights_ = [], np.empty(0, np.int64), np.empty(0)
 
-    def _start(self, data: QueryDataset) -> None:
-        kinds: list[int] = []
+    def _start(self, data: QueryDataset) -> list[tuple[BatchRanker, int]]:
+        """Return what is to learn, seed by seed, each with the number of its kind."""
+        found: list[tuple[BatchRanker, int]] = []
         for kind, member in enumerate(self.members or default_members(data)):
             copies = self.seeds if hasattr(_drawing(member), "random_state") else 1
             for k in range(copies):
@@ -197,10 +215,8 @@ class Blend(BatchRanker):
                 if copies > 1:
                     drawing = _drawing(seeded)
                     drawing.set_params(random_state=(drawing.random_state or 0) + k)
-                self.members_.append(seeded)
-                kinds.append(kind)
-        self.kinds_ = np.array(kinds, np.int64)
-        self.weights_ = equal_weights(self.kinds_)
+                found.append((seeded, kind))
+        return found
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
         return np.asarray(self.weights_ @ self._standardised(X, offsets))
@@ -214,7 +230,11 @@ class Blend(BatchRanker):
             else:
                 scaled = QueryMinMax().transform_rows(X, offsets) if scaled is None else scaled
                 scores = member._score_rows(scaled, offsets)
+            if np.isnan(scores).any():
+                raise DataError("features have missing values (NaN), which a blend does not know")
             found.append(standardised(scores, offsets))
+        if not found:
+            raise NotFittedError("this blend was interrupted before its first member: call fit")
         return np.stack(found)
 
     def _weigh(self, valid: QueryDataset, metric: Measure) -> None:
@@ -232,7 +252,7 @@ class Blend(BatchRanker):
             {
                 "member": repr(self.members_[k]),
                 "weight": float(self.weights_[k]),
-                "features": [part["feature"] for part in self.members_[k].explain()[:10]],
+                "features": _features(self.members_[k]),
             }
             for k in np.argsort(-self.weights_, kind="stable")
         ]
@@ -262,3 +282,12 @@ def _takes(member: BatchRanker, data: QueryDataset) -> bool:
 def _drawing(member: BatchRanker) -> Any:
     """Return what has the seed: the member, or the ranker behind its transformation."""
     return member if hasattr(member, "random_state") else getattr(member, "ranker", None)
+
+
+def _features(member: BatchRanker) -> list[str]:
+    """Return the ten most important features, where a member can tell them."""
+    try:
+        parts = member.explain()
+    except DataError:
+        return []
+    return [part["feature"] for part in parts[:10] if "feature" in part]

@@ -43,11 +43,12 @@ def shrunk_weights(
     """
     copies, equal = np.bincount(kinds), equal_weights(kinds)
     before = measured(equal)
-    counted = ~np.isnan(before)
+    shares = np.ones(len(before)) if query_weights is None else query_weights
+    counted = ~np.isnan(before) & (shares > 0)
     if len(copies) == 1 or np.count_nonzero(counted) < 2:
         return equal
-    shares = np.ones(len(before)) if query_weights is None else query_weights
     shares = shares[counted] / shares[counted].sum()
+    squares = float(shares @ shares)  # 1 / n where all queries count alike
     best, kept = (0.0, 0.0), equal
     for group in groups(len(copies)):
         alone = np.isin(kinds, group) / copies[kinds] / len(group)
@@ -56,8 +57,8 @@ def shrunk_weights(
             gains = (measured(weights) - before)[counted]
             gain = float(shares @ gains)
             if gain > best[0]:
-                spread = float(np.square(shares * (gains - gain)).sum())
-                best, kept = (gain, spread * len(gains) / (len(gains) - 1)), weights
+                spread = float(shares @ np.square(gains - gain)) / (1 - squares)
+                best, kept = (gain, spread * squares), weights
     gain, variance = best
     trust = max(0.0, 1 - variance / gain**2) if gain > 0 else 0.0
     return np.asarray(equal + trust * (kept - equal))
