@@ -65,3 +65,15 @@ def test_explain(ok, run, tiny, files):
     done = run("explain", model)
     assert done.code == 1
     assert "a Auto has no parts that could be shown" in done.err
+
+
+def test_a_blend_from_file_to_scores(ok, files):
+    train, valid, model = files
+    ok("train", train, "-l", "blend:seeds=1", "--valid", valid, "-o", model)
+    scores = model.with_suffix(".txt")
+    ok("score", model, valid, "-o", scores)
+    blend = rl.load(model)
+    assert np.allclose(np.loadtxt(scores), blend.predict(rl.read_letor(valid)), rtol=1e-5)
+    told = ok("explain", model, "--json").json
+    assert len(told) == 4
+    assert ", ".join(told[0]["features"]) in ok("explain", model).out

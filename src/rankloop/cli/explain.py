@@ -37,4 +37,6 @@ def explain(
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
     return f"{value:+.4g}" if isinstance(value, float) else str("" if value is None else value)

@@ -14,11 +14,11 @@ import rankloop as rl
 from rankloop.exceptions import DataError, MeasureError, NotFittedError
 from rankloop.learners.batch import preconditioner
 from rankloop.learners.batch.base import teaching
-from rankloop.learners.batch.lbfgs import descend
-from rankloop.learners.batch.network import Network
 from rankloop.learners.batch.solver import Ridge, minimise
 from rankloop.learners.search import grid
 from rankloop.losses import ListNetLoss, PairwiseHinge, PairwiseLogistic, XENDCGLoss
+
+from .convex_data import noisy
 
 CASES = [
     (rl.RankSVM(C=0.003), PairwiseHinge(squared=True)),
@@ -33,25 +33,6 @@ ALL = [*RANKERS, rl.RankNet(C=0.02, hidden=3, rounds=30)]
 each_case = pytest.mark.parametrize(("ranker", "loss"), CASES, ids=lambda case: repr(case))
 each = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 every = pytest.mark.parametrize("ranker", ALL, ids=repr)
-
-
-def noisy(n=40, d=5, seed=0, *, weights=False, unjudged=0.1, sizes=range(1, 15)):
-    """Queries whose grades follow a linear score, with noise; of one grade, some of them."""
-    rng = np.random.default_rng(seed)
-    group = rng.choice(list(sizes), n)
-    m = group.sum()
-    X = rng.normal(size=(m, d)).astype(np.float32) * 2.0 ** np.arange(d)
-    y = np.clip(np.round(X[:, 0] - X[:, 1] + rng.normal(size=m)), 0, 3)
-    y[rng.random(m) < unjudged] = -1
-    return rl.QueryDataset(
-        X.astype(np.float32),
-        y,
-        np.r_[0, np.cumsum(group)].astype(np.int64),
-        np.arange(n),
-        feature_names=tuple("abcdefghijklmnop"[:d]),
-        doc_weights=rng.integers(0, 4, m).astype(float) if weights else None,
-        query_weights=rng.integers(0, 4, n).astype(float) if weights else None,
-    )
 
 
 def fitted(ranker, data, **options):
@@ -321,63 +302,12 @@ def test_explain_names_features(ranker):
         copy.deepcopy(ranker).explain()
 
 
-def test_explain_of_hidden_units():
-    parts = rl.RankNet(hidden=3).fit(noisy()).explain()
-    assert len(parts) == 3
-    assert [set(part) for part in parts] == [{"weight", "bias", "features"}] * 3
-    assert set(parts[0]["features"]) == set("abcde")
-
-
 @every
 def test_search_spaces_are_parameters(ranker):
     settings = list(grid(ranker.search_space))
     assert len(settings) > 5
     for setting in settings[:: len(settings) - 1]:
         fitted(copy.deepcopy(ranker).set_params(**setting), noisy(10))
-
-
-def test_the_gradient_of_a_network(rng):
-    network = Network(noisy(10, weights=True), PairwiseLogistic(), 0.3, 4)
-    packed = rng.normal(size=4 + 4 + 5 * 4)
-    _, gradient = network.at(packed)
-    for i, e in enumerate(np.eye(len(packed))):
-        rise = network.at(packed + 1e-6 * e)[0] - network.at(packed - 1e-6 * e)[0]
-        assert rise / 2e-6 == pytest.approx(gradient[i], rel=1e-5, abs=1e-4)
-
-
-def test_hidden_units_see_what_a_linear_ranker_cannot():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1000, 3))
-    y = np.digitize(X[:, 0] ** 2, [0.5, 1.5])
-    data = rl.QueryDataset.from_arrays(X, y, group=[20] * 50)
-    reached = {
-        hidden: rl.evaluate(data, rl.RankNet(C=1, hidden=hidden).fit(data).predict(data))
-        for hidden in (0, 8)
-    }
-    assert reached[0]["nDCG@10"] < 0.8
-    assert reached[8]["nDCG@10"] > 0.95
-
-
-def test_the_seed_is_the_start():
-    data = noisy()
-    one, same, other = (
-        rl.RankNet(hidden=3, random_state=seed).fit(data).weights_ for seed in (1, 1, 2)
-    )
-    assert np.array_equal(one, same)
-    assert not np.allclose(one, other)
-
-
-def test_lbfgs_finds_the_bottom_of_a_valley():
-    steps = list(
-        descend(
-            lambda x: (scipy.optimize.rosen(x), scipy.optimize.rosen_der(x)),
-            np.array([-1.2, 1.0, 0.5]),
-            1e-14,
-        )
-    )
-    values = [value for _, value in steps]
-    assert values == sorted(values, reverse=True)
-    assert np.allclose(steps[-1][0], 1, atol=1e-4)
 
 
 def test_tolerance_is_a_share_of_the_objective():
@@ -429,20 +359,6 @@ def test_bad_parameters(ranker, says):
     with pytest.raises(DataError, match=says):
         ranker.fit(noisy())
     assert not ranker.is_learnt
-
-
-def test_hidden_units_cannot_be_changed_on_the_way():
-    data = noisy()
-    model = rl.RankNet(hidden=3).fit(data)
-    scores = model.set_params(hidden=4, warm_start=True).predict(data)
-    with pytest.raises(
-        DataError, match="goes on from 3 hidden units, but hidden is 4; set warm_st"
-    ):
-        model.fit(data)
-    assert np.array_equal(model.predict(data), scores)
-    settings = [{"hidden": 0}, {"hidden": 2}, {"hidden": 0}]
-    shapes = [m.weights_.shape for m in model.fit_path(data, settings)]
-    assert shapes == [(5,), (2,), (5,)]
 
 
 def test_a_bad_metric():
