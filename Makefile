@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name "*.[hc]pp")
 
 .PHONY: help install run test check format bench table papers fuzz clean
 

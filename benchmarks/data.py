@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.letor import write_letor
+from rankloop.data.io.letor import write_letor
 from rankloop.data.simulate import mslr_like
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.data import letor_text, without_query_ids
 from benchmarks.harness import Contender, Report, Settings, attempt, interleave, optional
 from benchmarks.memory import in_fresh_process
-from rankloop.data.letor import read_letor
+from rankloop.data.io.letor import read_letor
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import rankloop as rl
-from rankloop.data.files import replaced_when_done
+from rankloop.data.io.files import replaced_when_done
 from rankloop.learners.boosting.base import BoostedRanker
-from rankloop.learners.boosting.blend import default_members
+from rankloop.learners.ensembles.blend import default_members
 from rankloop.learners.search import grid
 from rankloop.metrics.significance import paired_t
 

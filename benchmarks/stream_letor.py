@@ -7,7 +7,7 @@ import statistics
 from benchmarks.data import letor_text
 from benchmarks.harness import Report, Settings, Timing
 from benchmarks.memory import Usage, in_fresh_process
-from rankloop.data.letor import iter_letor, read_letor
+from rankloop.data.io.letor import iter_letor, read_letor
 
 STREAM = "iter_letor"
 WHOLE = "read_letor"

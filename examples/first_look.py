@@ -11,7 +11,7 @@ import numpy as np
 
 import rankloop as rl
 from rankloop.cli.app import app
-from rankloop.data.scores import write_scores
+from rankloop.data.io.scores import write_scores
 from rankloop.data.simulate import mslr_like
 
 OUT = Path("out")

@@ -19,8 +19,8 @@
 #include <stdexcept>
 #include <utility>  // before letor_reader.hpp, which needs it and does not ask for it
 
-#include "letor_reader.hpp"
-#include "letor_writer.hpp"
+#include "letor/reader.hpp"
+#include "letor/writer.hpp"
 
 using namespace rankloop;
 using namespace rankloop::letor;

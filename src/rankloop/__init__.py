@@ -20,10 +20,20 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset as QueryDataset
     from rankloop.data.dataset import concat as concat
     from rankloop.data.folds import letor_folds as letor_folds
-    from rankloop.data.formats import read as read
-    from rankloop.data.letor import iter_letor as iter_letor
-    from rankloop.data.letor import read_letor as read_letor
-    from rankloop.data.letor import write_letor as write_letor
+    from rankloop.data.io.formats import read as read
+    from rankloop.data.io.letor import iter_letor as iter_letor
+    from rankloop.data.io.letor import read_letor as read_letor
+    from rankloop.data.io.letor import write_letor as write_letor
+    from rankloop.data.io.table import from_table as from_table
+    from rankloop.data.io.table import iter_table as iter_table
+    from rankloop.data.io.table import read_table as read_table
+    from rankloop.data.io.table import to_table as to_table
+    from rankloop.data.io.table import write_table as write_table
+    from rankloop.data.io.trec import read_qrels as read_qrels
+    from rankloop.data.io.trec import read_run as read_run
+    from rankloop.data.io.trec import write_qrels as write_qrels
+    from rankloop.data.io.trec import write_run as write_run
+    from rankloop.data.io.trec_join import run_from_scores as run_from_scores
     from rankloop.data.perturb import add_negatives as add_negatives
     from rankloop.data.perturb import perturb_grades as perturb_grades
     from rankloop.data.scaling import NoScaling as NoScaling
@@ -34,16 +44,6 @@ if TYPE_CHECKING:
     from rankloop.data.splits import k_folds as k_folds
     from rankloop.data.splits import random_split as random_split
     from rankloop.data.summary import summarise as summarise
-    from rankloop.data.table import from_table as from_table
-    from rankloop.data.table import iter_table as iter_table
-    from rankloop.data.table import read_table as read_table
-    from rankloop.data.table import to_table as to_table
-    from rankloop.data.table import write_table as write_table
-    from rankloop.data.trec import read_qrels as read_qrels
-    from rankloop.data.trec import read_run as read_run
-    from rankloop.data.trec import write_qrels as write_qrels
-    from rankloop.data.trec import write_run as write_run
-    from rankloop.data.trec_join import run_from_scores as run_from_scores
     from rankloop.exceptions import BadRowsWarning as BadRowsWarning
     from rankloop.exceptions import DataError as DataError
     from rankloop.exceptions import MeasureError as MeasureError
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from rankloop.experiments.progressive import progressive as progressive
     from rankloop.experiments.report import write_report as write_report
     from rankloop.experiments.tune import tune as tune
-    from rankloop.learners.auto import Auto as Auto
     from rankloop.learners.batch.adarank import AdaRank as AdaRank
     from rankloop.learners.batch.baselines import Constant as Constant
     from rankloop.learners.batch.baselines import SingleFeature as SingleFeature
@@ -67,23 +66,21 @@ if TYPE_CHECKING:
     from rankloop.learners.batch.rankboost import RankBoost as RankBoost
     from rankloop.learners.batch.ranknet import RankNet as RankNet
     from rankloop.learners.batch.ranksvm import RankSVM as RankSVM
-    from rankloop.learners.batch.scaled import Scaled as Scaled
     from rankloop.learners.batch.xendcg import XENDCG as XENDCG
-    from rankloop.learners.boosting.blend import Blend as Blend
     from rankloop.learners.boosting.lambdamart import LambdaMART as LambdaMART
     from rankloop.learners.boosting.listnet import ListNetBoost as ListNetBoost
     from rankloop.learners.boosting.loss import LossBoost as LossBoost
     from rankloop.learners.boosting.xendcg import XENDCGBoost as XENDCGBoost
+    from rankloop.learners.ensembles.auto import Auto as Auto
+    from rankloop.learners.ensembles.blend import Blend as Blend
+    from rankloop.learners.ensembles.mix import Mix as Mix
     from rankloop.learners.kernel.features import KernelFeatures as KernelFeatures
     from rankloop.learners.kernel.keeprank import KeepRank as KeepRank
-    from rankloop.learners.kernel.lifted import Lifted as Lifted
     from rankloop.learners.kernel.online import KernelMinimax as KernelMinimax
     from rankloop.learners.kernel.online import KernelSlam as KernelSlam
     from rankloop.learners.kernel.online import KernelSolarI as KernelSolarI
     from rankloop.learners.kernel.predtron import KernelPredtron as KernelPredtron
     from rankloop.learners.kernel.text import parse_kernel as parse_kernel
-    from rankloop.learners.maps import Mapped as Mapped
-    from rankloop.learners.mix import Mix as Mix
     from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
     from rankloop.learners.online.listnet import OnlineListNet as OnlineListNet
     from rankloop.learners.online.minimax import MinimaxPerceptron as MinimaxPerceptron
@@ -103,6 +100,9 @@ if TYPE_CHECKING:
     from rankloop.learners.ranking import Ranking as Ranking
     from rankloop.learners.registry import make_learner as make_learner
     from rankloop.learners.saving import load as load
+    from rankloop.learners.wrappers.lifted import Lifted as Lifted
+    from rankloop.learners.wrappers.mapped import Mapped as Mapped
+    from rankloop.learners.wrappers.scaled import Scaled as Scaled
     from rankloop.metrics.comparison import compare as compare
     from rankloop.metrics.conventions import CONVENTIONS as CONVENTIONS
     from rankloop.metrics.conventions import Convention as Convention
@@ -127,16 +127,16 @@ if TYPE_CHECKING:
 _HOME = {
     "rankloop.clicks.cascade": ("cascade_clicks", "click_probabilities"),
     "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
-    "rankloop.data.formats": ("read",),
-    "rankloop.data.letor": ("iter_letor", "read_letor", "write_letor"),
+    "rankloop.data.io.formats": ("read",),
+    "rankloop.data.io.letor": ("iter_letor", "read_letor", "write_letor"),
     "rankloop.data.perturb": ("add_negatives", "perturb_grades"),
     "rankloop.data.scaling": ("NoScaling", "QueryMinMax", "RobustLog", "Standard"),
     "rankloop.data.folds": ("letor_folds",),
     "rankloop.data.splits": ("QueryKFold", "k_folds", "random_split"),
     "rankloop.data.summary": ("summarise",),
-    "rankloop.data.table": ("from_table", "iter_table", "read_table", "to_table", "write_table"),
-    "rankloop.data.trec": ("read_qrels", "read_run", "write_qrels", "write_run"),
-    "rankloop.data.trec_join": ("run_from_scores",),
+    "rankloop.data.io.table": ("from_table", "iter_table", "read_table", "to_table", "write_table"),
+    "rankloop.data.io.trec": ("read_qrels", "read_run", "write_qrels", "write_run"),
+    "rankloop.data.io.trec_join": ("run_from_scores",),
     "rankloop.exceptions": (
         "BadRowsWarning",
         "DataError",
@@ -152,8 +152,8 @@ _HOME = {
     "rankloop.experiments.progressive": ("progressive",),
     "rankloop.experiments.report": ("write_report",),
     "rankloop.experiments.tune": ("tune",),
-    "rankloop.learners.auto": ("Auto",),
-    "rankloop.learners.batch.scaled": ("Scaled",),
+    "rankloop.learners.ensembles.auto": ("Auto",),
+    "rankloop.learners.wrappers.scaled": ("Scaled",),
     "rankloop.learners.batch.listnet": ("ListNet",),
     "rankloop.learners.batch.ranknet": ("RankNet",),
     "rankloop.learners.batch.ranksvm": ("RankSVM",),
@@ -167,15 +167,15 @@ _HOME = {
     "rankloop.learners.boosting.loss": ("LossBoost",),
     "rankloop.learners.boosting.listnet": ("ListNetBoost",),
     "rankloop.learners.boosting.lambdamart": ("LambdaMART",),
-    "rankloop.learners.boosting.blend": ("Blend",),
+    "rankloop.learners.ensembles.blend": ("Blend",),
     "rankloop.learners.kernel.features": ("KernelFeatures",),
     "rankloop.learners.kernel.keeprank": ("KeepRank",),
-    "rankloop.learners.kernel.lifted": ("Lifted",),
+    "rankloop.learners.wrappers.lifted": ("Lifted",),
     "rankloop.learners.kernel.online": ("KernelMinimax", "KernelSlam", "KernelSolarI"),
     "rankloop.learners.kernel.predtron": ("KernelPredtron",),
     "rankloop.learners.kernel.text": ("parse_kernel",),
-    "rankloop.learners.maps": ("Mapped",),
-    "rankloop.learners.mix": ("Mix",),
+    "rankloop.learners.wrappers.mapped": ("Mapped",),
+    "rankloop.learners.ensembles.mix": ("Mix",),
     "rankloop.learners.online.committee": ("CommitteePerceptron",),
     "rankloop.learners.online.listnet": ("OnlineListNet",),
     "rankloop.learners.online.minimax": ("MinimaxPerceptron",),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import rankloop as rl
-from rankloop.data.scores import write_scores
+from rankloop.data.io.scores import write_scores
 
 KEYS = [
     "metric",

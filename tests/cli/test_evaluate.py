@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankloop as rl
-from rankloop.data.scores import write_scores
+from rankloop.data.io.scores import write_scores
 
 NDCG_7 = (1 + 3 / log2(4)) / (3 + 1 / log2(3))  # ranked 1, 0, 2
 NDCG_3 = 1 / log2(3)  # ranked 0, 1

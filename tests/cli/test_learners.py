@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankloop as rl
-from rankloop.data.letor import letor_lines
+from rankloop.data.io.letor import letor_lines
 from rankloop.data.simulate import separable
 from rankloop.learners.registry import NAMES, ONLINE_NAMES
 

@@ -279,14 +279,14 @@ def test_equality_sees_what_was_learnt():
 
 def test_normalised_letor_is_left_as_it_is(data_dir):
     """LETOR 4.0's files are scaled by query already; doing it again changes only rounding."""
-    from rankloop.data.letor import read_letor
+    from rankloop.data.io.letor import read_letor
 
     data = read_letor(data_dir / "MQ2008" / "S1.txt.xz")
     np.testing.assert_allclose(QueryMinMax().transform(data).X, data.X, atol=2e-6)
 
 
 def test_raw_web_features_are_tamed(data_dir):
-    from rankloop.data.letor import read_letor
+    from rankloop.data.io.letor import read_letor
 
     train = read_letor(data_dir / "MSLR-sample" / "train.txt.xz")
     test = read_letor(data_dir / "MSLR-sample" / "test.txt.xz")

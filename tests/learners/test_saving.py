@@ -11,8 +11,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from rankloop.data import archive
 from rankloop.exceptions import ModelError, NotFittedError
+from rankloop.learners import archive
 from rankloop.learners.registry import NAMES, ONLINE_NAMES, make_learner
 from rankloop.learners.saving import load
 from rankloop.metrics.measures import nDCG

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.letor import read_letor
+from rankloop.data.io.letor import read_letor
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -41,7 +41,7 @@ def compare_runs(
 ) -> None:
     """Compare rankings query by query: difference, effect, significance (Holm-corrected)."""
     from rankloop.cli.systems import read_system
-    from rankloop.data.formats import read
+    from rankloop.data.io.formats import read
     from rankloop.metrics.comparison import compare
     from rankloop.metrics.evaluation import evaluate
 

@@ -35,7 +35,7 @@ def convert(
     json: o.Json = False,
 ) -> None:
     """Convert between LETOR text, Parquet, Arrow and qrels, in bounded memory."""
-    from rankloop.data import formats
+    from rankloop.data.io import formats
     from rankloop.data.words import count
 
     options = o.letor_options(skip_bad_rows, n_features, null)

@@ -36,7 +36,7 @@ def evaluate(
 ) -> None:
     """Measure a ranking against judged data."""
     from rankloop.cli.systems import read_system
-    from rankloop.data.formats import read
+    from rankloop.data.io.formats import read
     from rankloop.metrics.evaluation import evaluate as measure
 
     given = {"scores": scores, "run": run, "model": model}

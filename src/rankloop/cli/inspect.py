@@ -23,7 +23,7 @@ def inspect(
     json: o.Json = False,
 ) -> None:
     """Show a data set at a glance: sizes, grades, features, and what looks wrong."""
-    from rankloop.data.formats import read
+    from rankloop.data.io.formats import read
     from rankloop.data.summary import summarise
 
     options = o.letor_options(skip_bad_rows=skip_bad_rows, null=null)

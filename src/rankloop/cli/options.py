@@ -73,7 +73,7 @@ def read_scaled(
     paths: list[Path], format: str | None, scale: str | None, **options: Any
 ) -> QueryDataset:
     """Read what DATA names, scaled on itself where asked for."""
-    from rankloop.data.formats import read
+    from rankloop.data.io.formats import read
     from rankloop.data.scaling import scaler_from_name
 
     data = read(*paths, format=format, **letor_options(**options))

@@ -23,10 +23,10 @@ def score(
     json: o.Json = False,
 ) -> None:
     """Score data with a model: one score a line, in row order."""
-    from rankloop.data.formats import read
-    from rankloop.data.scores import write_scores
-    from rankloop.data.trec import write_run
-    from rankloop.data.trec_join import run_from_scores
+    from rankloop.data.io.formats import read
+    from rankloop.data.io.scores import write_scores
+    from rankloop.data.io.trec import write_run
+    from rankloop.data.io.trec_join import run_from_scores
     from rankloop.learners.saving import load
 
     ranker = load(model)

@@ -33,7 +33,7 @@ def simulate(
     """Simulate a data set, the same for the same seed."""
     import numpy as np
 
-    from rankloop.data.formats import format_for, write_batches
+    from rankloop.data.io.formats import format_for, write_batches
     from rankloop.data.simulate import SIMULATORS
 
     if kind not in SIMULATORS:

@@ -100,7 +100,7 @@ def _live(
     """Learn from standard input as it comes; an interruption ends it, and the means are shown."""
     import numpy as np
 
-    from rankloop.data.letor import iter_letor
+    from rankloop.data.io.letor import iter_letor
     from rankloop.experiments.live import LiveStream
     from rankloop.metrics.measures import parse_all
 

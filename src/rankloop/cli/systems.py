@@ -39,11 +39,11 @@ def read_system(judged: QueryDataset, path: Path, kind: str) -> System:
 
         return System(judged, load(path).predict(judged))
     if kind == "scores":
-        from rankloop.data.scores import read_scores
+        from rankloop.data.io.scores import read_scores
 
         return System(judged, judged.from_row_order(read_scores(path, judged.n_documents)))
-    from rankloop.data.trec import read_run
-    from rankloop.data.trec_join import join, qrels_from_dataset
+    from rankloop.data.io.trec import read_run
+    from rankloop.data.io.trec_join import join, qrels_from_dataset
 
     joined = join(qrels_from_dataset(judged), read_run(path))
     counts = {

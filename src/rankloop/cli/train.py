@@ -39,7 +39,7 @@ def train(
     json: o.Json = False,
 ) -> None:
     """Train a learner and write it to one file."""
-    from rankloop.data.formats import read
+    from rankloop.data.io.formats import read
     from rankloop.data.words import count
     from rankloop.learners.registry import read_learner
     from rankloop.learners.saving import load

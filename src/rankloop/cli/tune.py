@@ -37,7 +37,7 @@ def tune(
     json: o.Json = False,
 ) -> None:
     """Search a learner's parameters; print the best, and the command that trains it."""
-    from rankloop.data.formats import read
+    from rankloop.data.io.formats import read
     from rankloop.experiments.tune import tune as search
 
     queries = read(*data, format=format, **o.letor_options(skip_bad_rows, n_features))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.files import COMPRESSED_SUFFIXES
+from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Fold:
     def read(self, **options: Any) -> tuple[QueryDataset, QueryDataset, QueryDataset]:
         """Read training, validation and test data, all with the same number of features.
 
-        Options go to :func:`rankloop.data.letor.read_letor`.
+        Options go to :func:`rankloop.data.io.letor.read_letor`.
         """
-        from rankloop.data.letor import read_letor
+        from rankloop.data.io.letor import read_letor
 
         parts = [read_letor(*paths, **options) for paths in (self.train, self.vali, self.test)]
         width = max(part.n_features for part in parts)

@@ -78,7 +78,7 @@ def compare_learners(
         but for the seconds
     resume : a folder to keep finished cells in, and to take them from
     on_progress : called as cells start and end
-    options : of :func:`rankloop.data.formats.read`
+    options : of :func:`rankloop.data.io.formats.read`
 
     Examples
     --------

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset, concat
 from rankloop.data.folds import letor_folds
-from rankloop.data.formats import data_files, read
+from rankloop.data.io.formats import data_files, read
 from rankloop.data.scaling import scaler_from_name
 from rankloop.data.splits import random_split
 from rankloop.exceptions import DataError
@@ -151,7 +151,7 @@ def find_splits(
         rotation. Default: LETOR's where the folder has them, else 5.
     trials : instead of folds, deal all queries at random, again and again
     seed : of the dealing
-    options : of :func:`rankloop.data.formats.read`
+    options : of :func:`rankloop.data.io.formats.read`
     """
     if trials is not None and folds is not None:
         raise DataError("give either folds or splits and trials, not both")

@@ -31,10 +31,10 @@ _HOME = {
     "solar-i": "online.solar_i.SolarI",
     "solar-ii": "online.solar_ii.SolarII",
     "predtron": "predtron.ranker.PredtronRanker",
-    "mapped": "maps.Mapped",
-    "mix": "mix.Mix",
-    "auto": "auto.Auto",
-    "scaled": "batch.scaled.Scaled",
+    "mapped": "wrappers.mapped.Mapped",
+    "mix": "ensembles.mix.Mix",
+    "auto": "ensembles.auto.Auto",
+    "scaled": "wrappers.scaled.Scaled",
     "ranksvm": "batch.ranksvm.RankSVM",
     "listnet": "batch.listnet.ListNet",
     "ranknet": "batch.ranknet.RankNet",
@@ -49,18 +49,25 @@ _HOME = {
     "lambdamart": "boosting.lambdamart.LambdaMART",
     "listnet-boost": "boosting.listnet.ListNetBoost",
     "loss-boost": "boosting.loss.LossBoost",
-    "blend": "boosting.blend.Blend",
+    "blend": "ensembles.blend.Blend",
     "kernel-slam": "kernel.online.KernelSlam",
     "kernel-minimax": "kernel.online.KernelMinimax",
     "kernel-solar-i": "kernel.online.KernelSolarI",
     "kernel-predtron": "kernel.predtron.KernelPredtron",
     "keeprank": "kernel.keeprank.KeepRank",
-    "lifted": "kernel.lifted.Lifted",
+    "lifted": "wrappers.lifted.Lifted",
 }
 NAMES: tuple[str, ...] = tuple(_HOME)
 """Every learner's short name."""
 
-_IN_ROUNDS = ("batch.", "boosting.", "kernel.keeprank.", "kernel.lifted.")
+_IN_ROUNDS = (
+    "batch.",
+    "boosting.",
+    "kernel.keeprank.",
+    "wrappers.scaled.",
+    "wrappers.lifted.",
+    "ensembles.blend.",
+)
 
 ONLINE_NAMES: tuple[str, ...] = tuple(
     name for name, place in _HOME.items() if not place.startswith(_IN_ROUNDS)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.archive import read_archive, write_archive
 from rankloop.exceptions import ModelError
+from rankloop.learners.archive import read_archive, write_archive
 from rankloop.learners.estimator import Estimator
 from rankloop.learners.registry import CLASSES, learner_class
 from rankloop.metrics.measures import Measure

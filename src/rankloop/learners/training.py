@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import BatchRanker
-from rankloop.learners.batch.scaled import Scaled
-from rankloop.learners.maps import Mapped
 from rankloop.learners.online.base import OnlineRanker
+from rankloop.learners.wrappers.mapped import Mapped
+from rankloop.learners.wrappers.scaled import Scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

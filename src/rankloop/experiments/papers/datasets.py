@@ -12,7 +12,7 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset, concat
 from rankloop.data.folds import Fold, letor_folds
-from rankloop.data.formats import read
+from rankloop.data.io.formats import read
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
 

@@ -29,7 +29,8 @@ class RankingProblem(Problem):
     the best P@k, so that every label has a prediction without loss.
 
     The maximum in eq. 2 is an assignment of items to positions at a profit of
-    t_i f(p)/Z - g_i D(p) (Lemma 3), solved exactly in the compiled core (`cpp/assignment.hpp`).
+    t_i f(p)/Z - g_i D(p) (Lemma 3), solved exactly in the compiled core
+    (`cpp/assignment/`).
 
     Parameters
     ----------

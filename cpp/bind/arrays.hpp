@@ -1,0 +1,51 @@
+// Arrays that come from Python and go back, and the checks they pass before any pointer is used.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+
+namespace rankloop {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+template <typename T, int N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <typename T, int N>
+using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+
+inline void check(bool fits, const char* message) {
+    if (!fits) throw nb::value_error(message);
+}
+
+template <typename Array>
+void check_size(const Array& values, std::size_t n, const char* message) {
+    check(values.size() == n, message);
+}
+
+// Offsets start at 0, never fall and end at the number of rows; anything else would read beyond an array.
+inline void check_offsets(const In<std::int64_t, 1>& offsets, std::size_t rows) {
+    const std::int64_t* const o = offsets.data();
+    const std::size_t n = offsets.size();
+    check(n > 0 && o[0] == 0 && o[n - 1] == static_cast<std::int64_t>(rows) && std::is_sorted(o, o + n), "offsets do not fit the rows");
+}
+
+// An array of our own that Python will free.
+template <typename T>
+nb::object new_array(std::initializer_list<std::size_t> shape, T** data) {
+    std::size_t n = 1;
+    for (const std::size_t k : shape) n *= k;
+    std::unique_ptr<T[]> values(new T[n]);
+    nb::capsule owner(values.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    *data = values.release();
+    return nb::cast(nb::ndarray<nb::numpy, T>(*data, shape, owner));
+}
+
+}  // namespace rankloop

@@ -1,0 +1,34 @@
+// The compiled core as a Python module: each file beside this one binds one subject.
+#include "bind/arrays.hpp"
+
+#include "linalg/arrays.hpp"
+
+namespace rankloop {
+
+void bind_assignment(nb::module_& m);
+void bind_boosting(nb::module_& m);
+void bind_kernel(nb::module_& m);
+void bind_letor(nb::module_& m);
+void bind_losses(nb::module_& m);
+void bind_measures(nb::module_& m);
+void bind_online(nb::module_& m);
+void bind_stumps(nb::module_& m);
+
+}  // namespace rankloop
+
+NB_MODULE(_core, m) {
+    using namespace rankloop;
+    m.doc() = "The compiled core of rankloop: parsing and inner loops.";
+    m.def("first_not_finite", [](In<float, 2> x, bool allow_nan) {
+        nb::gil_scoped_release release;
+        return first_not_finite(x.data(), x.size(), allow_nan);
+    }, "x"_a, "allow_nan"_a = false);
+    bind_assignment(m);
+    bind_boosting(m);
+    bind_kernel(m);
+    bind_letor(m);
+    bind_losses(m);
+    bind_measures(m);
+    bind_online(m);
+    bind_stumps(m);
+}

@@ -1,0 +1,181 @@
+// Learners that go through the pairs of a query one by one: SOLAR-I, the pairwise perceptron and
+// the committee perceptron. A pair is a document and one of a lower grade; better grades come
+// first, then row order, on both sides.
+#pragma once
+
+#include "online/loop.hpp"
+#include "online/pairs_gram.hpp"
+
+namespace rankloop {
+
+// The judged documents of one query, in levels order, moved so that the first is at 0: differences
+// stay and products stay small.
+struct OrderedQuery {
+    Levels levels;
+    std::vector<float> x, scores;
+    std::size_t n = 0;
+
+    bool gather(const float* rows, const double* y, std::size_t m, std::size_t d, const float* s) {
+        levels.gather(y, m);
+        if (levels.count() < 2) return false;
+        gather_rows(rows, d), gather_scores(s);
+        return true;
+    }
+
+    void gather_rows(const float* rows, std::size_t d) {
+        n = levels.judged();
+        x.resize(n * d);
+        const float* const origin = rows + levels.documents[0] * d;
+        for (std::size_t p = 0; p < n; ++p) {
+            const float* const row = rows + levels.documents[p] * d;
+            for (std::size_t j = 0; j < d; ++j) x[p * d + j] = row[j] - origin[j];
+        }
+    }
+
+    void gather_scores(const float* s) {
+        scores.resize(n);
+        for (std::size_t p = 0; p < n; ++p) scores[p] = s[levels.documents[p]];
+    }
+
+    // Calls body(p, q) for every pair, better document first.
+    template <typename Body>
+    void each_pair(const Body& body) const {
+        for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
+            for (std::size_t p = levels.starts[level]; p < levels.starts[level + 1]; ++p) {
+                for (std::size_t q = levels.starts[level + 1]; q < n; ++q) body(p, q);
+            }
+        }
+    }
+};
+
+// Pair after pair with explicit weights: O(d) a pair. For short lists, or many more documents than
+// features. Adds to steps, one number a document in levels order; w follows them.
+template <typename Rule>
+__attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w,
+                                                             double* steps) {
+    bool any = false;
+    query.each_pair([&](std::size_t p, std::size_t q) __attribute__((always_inline)) {
+        constexpr std::size_t lanes = 16;
+        const float *a = query.x.data() + p * d, *b = query.x.data() + q * d;
+        float margins[lanes] = {}, lengths[lanes] = {};
+        std::size_t j = 0;
+        for (; j + lanes <= d; j += lanes) {
+            for (std::size_t k = 0; k < lanes; ++k) {
+                const float delta = a[j + k] - b[j + k];
+                margins[k] += w[j + k] * delta;
+                lengths[k] += delta * delta;
+            }
+        }
+        for (std::size_t k = 0; j < d; ++j, ++k) {
+            const float delta = a[j] - b[j];
+            margins[k] += w[j] * delta;
+            lengths[k] += delta * delta;
+        }
+        for (std::size_t half = lanes / 2; half > 0; half /= 2) {
+            for (std::size_t k = 0; k < half; ++k) margins[k] += margins[k + half], lengths[k] += lengths[k + half];
+        }
+        if (!rule.violated(margins[0], w)) return;
+        const float tau = rule.step(margins[0], lengths[0]);
+        for (std::size_t k = 0; k < d; ++k) w[k] += tau * (a[k] - b[k]);
+        steps[p] += tau, steps[q] -= tau;
+        any = true;
+    });
+    return any;
+}
+
+// How far to move along delta = x_i - x_j, given its margin w.delta and squared length; for one
+// pair, and for four at once by their shortfalls `target - margin` and scales.
+struct PassiveAggressive {  // SOLAR-I, eq. 6: squared hinge with slack 1/(2C)
+    static constexpr float target = 1;
+    float slack;
+    bool violated(float margin, const float*) const { return margin < 1; }
+    float step(float margin, float length) const { return (1 - margin) / (length + slack); }
+    float scale(float length) const { return 1 / (length + slack); }
+    __attribute__((always_inline)) Float4 steps(Float4 u, Float4 scale) const { return (u > 0 ? u : Float4{}) * scale; }
+};
+
+struct Mistake {  // the perceptron's rule; a tie is a mistake
+    static constexpr float target = 0;
+    bool violated(float margin, const float*) const { return margin <= 0; }
+    float step(float, float) const { return 1; }
+    float scale(float) const { return 1; }
+    __attribute__((always_inline)) Float4 steps(Float4 u, Float4 scale) const { return u >= 0 ? scale : Float4{}; }
+};
+
+// A clone is made of a function, not of a template: hence one of each by name.
+#define RANKLOOP_PAIRS(Rule)                                                                                                        \
+    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule, float* s,  \
+                                         float* scratch, float* steps) {                                                           \
+        return pairs_in_gram(levels, gram, stride, rule, s, scratch, steps);                                                        \
+    }                                                                                                                              \
+    RANKLOOP_CLONES inline bool run_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) { \
+        return pairs_in_features(query, d, rule, w, steps);                                                                        \
+    }
+RANKLOOP_PAIRS(PassiveAggressive)
+RANKLOOP_PAIRS(Mistake)
+#undef RANKLOOP_PAIRS
+
+// One query, in whichever space is cheaper.
+template <typename Rule>
+class PairStep {
+public:
+    struct Query {
+        OrderedQuery ordered;
+        Lines columns, gram;
+        std::size_t stride = 0;  // of both; 0: it stays in the space of features
+    };
+
+    static constexpr bool prepares_long = true;
+
+    explicit PairStep(Rule rule) : rule_(rule) {}
+
+    void prepare(const float* x, const double* y, std::size_t m, std::size_t d, Query& query) const {
+        OrderedQuery& ordered = query.ordered;
+        ordered.levels.gather(y, m);
+        const std::size_t n = ordered.n = ordered.levels.judged();
+        query.stride = n >= 32 && n <= 4 * d ? column_stride(n) : 0;
+        if (ordered.levels.count() < 2) return;
+        if (!query.stride) return ordered.gather_rows(x, d);
+        query.columns.resize(d * query.stride), query.gram.resize(query.stride * query.stride);
+        gather_columns(x, ordered.levels.documents.data(), n, d, query.stride, query.columns.data());
+        gram(query.columns.data(), n, d, query.stride, query.gram.data());
+    }
+
+    bool operator()(const float* x, Query& query, std::size_t m, const float* s, LinearState& state) {
+        OrderedQuery& ordered = query.ordered;
+        if (ordered.levels.count() < 2) return false;
+        ordered.gather_scores(s);
+        return query.stride ? in_gram(x, m, query, state) : in_features(ordered, state);
+    }
+
+private:
+    Rule rule_;
+    std::vector<double> steps_;
+    std::vector<float> narrow_;
+    Lines scores_, scratch_, moves_;
+
+    // Steps add up to 0 but for rounding; the first document, which the others were moved to, takes
+    // what is left, so that a place far from 0 does no harm.
+    bool in_gram(const float* x, std::size_t m, const Query& query, LinearState& state) {
+        const auto& [levels, rows, scores, n] = query.ordered;
+        scores_.assign(query.stride, 0.0f), scratch_.resize(2 * query.stride), moves_.assign(query.stride, 0.0f);
+        std::copy(scores.begin(), scores.end(), scores_.begin());
+        if (!run_gram(levels, query.gram.data(), query.stride, rule_, scores_.data(), scratch_.data(), moves_.data())) return false;
+        steps_.assign(m, 0.0);
+        double rest = 0;
+        for (std::size_t p = 1; p < n; ++p) rest -= steps_[levels.documents[p]] = moves_[p];
+        steps_[levels.documents[0]] = rest;
+        add_rows(x, m, state.d, steps_.data(), state.w);
+        return true;
+    }
+
+    bool in_features(const OrderedQuery& ordered, LinearState& state) {
+        steps_.assign(ordered.n, 0.0), narrow_.resize(state.d);
+        to_float(state.w, state.d, narrow_.data());
+        const bool any = run_features(ordered, state.d, rule_, narrow_.data(), steps_.data());
+        if (any) add_rows(ordered.x.data(), ordered.n, state.d, steps_.data(), state.w);
+        return any;
+    }
+};
+
+}  // namespace rankloop

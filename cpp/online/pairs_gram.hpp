@@ -1,0 +1,74 @@
+// Pair after pair in the space of documents: with K = X X' at hand a margin is a difference of
+// scores, and a step moves all scores by multiples of rows of K.
+#pragma once
+
+#include "linalg/gram.hpp"
+#include "online/levels.hpp"
+
+namespace rankloop {
+
+typedef int Lane4 __attribute__((vector_size(16)));
+
+// Eight pairs (p, q) go together. Their shortfalls u = target - margin are mended among themselves,
+// four in a register, each step a few cycles after the one before; then all scores move at once.
+// A pair that is not to be looked at (q of p's own grade, or beyond n) has scale 0, hence step 0.
+//
+// Scores and steps have room for `stride` floats, scratch for twice as many. O(n) a violated pair.
+template <typename Rule>
+__attribute__((always_inline)) inline bool pairs_in_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule,
+                                                         float* s, float* scratch, float* steps) {
+    constexpr std::size_t together = 8;
+    const std::size_t n = levels.judged();
+    float *const scales = scratch, *const diagonal = scratch + stride;
+    for (std::size_t q = 0; q < n; ++q) diagonal[q] = gram[q * stride + q];
+    std::fill(scales + n, scales + stride, 0.0f);
+    bool any = false;
+    for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
+        const std::size_t lower = levels.starts[level + 1], start = lower / together * together;
+        for (std::size_t p = levels.starts[level]; p < lower; ++p) {
+            const float* const kp = gram + p * stride;
+            const float own = kp[p];
+            std::fill(scales + start, scales + lower, 0.0f);
+            for (std::size_t q = lower; q < n; ++q) scales[q] = rule.scale(own + diagonal[q] - 2 * kp[q]);
+            const std::size_t next = (p + 1) / together * together;  // scores before are not used again
+            Float4 moved = {}, score = s[p] - Float4{};              // moved: how often x_p was added for this p
+            for (std::size_t first = start; first < n; first += together) {
+                const float* const block = gram + first * stride;
+                const Float4 k[2] = {load4(kp + first), load4(kp + first + 4)};
+                const Float4 scale[2] = {load4(scales + first), load4(scales + first + 4)};
+                Float4 u[2], tau[together], total = {};
+                for (int h = 0; h < 2; ++h) u[h] = rule.target + load4(s + first + 4 * h) - score + moved * k[h];
+#pragma GCC unroll 8
+                for (int l = 0; l < 8; ++l) {
+                    const Lane4 lane = {l % 4, l % 4, l % 4, l % 4};
+                    tau[l] = __builtin_shuffle(rule.steps(u[l / 4], scale[l / 4]), lane);
+                    const Float4 fall = __builtin_shuffle(k[l / 4], lane) - own;
+                    const float* const row = block + static_cast<std::size_t>(l) * stride + first;
+#pragma GCC unroll 2
+                    for (int h = l / 4; h < 2; ++h) u[h] += tau[l] * (k[h] - load4(row + 4 * h) + fall);
+                    total += tau[l];
+                    score -= tau[l] * fall;
+                }
+                if (total[0] == 0) continue;
+                moved += total;
+                for (std::size_t l = 0; l < together; ++l) steps[first + l] -= tau[l][0];
+                for (std::size_t r = next; r < n; r += together) {
+                    Float8 even = load8(s + r), odd = {};
+#pragma GCC unroll 4
+                    for (std::size_t l = 0; l < together; l += 2) {
+                        even -= tau[l][0] * load8(block + l * stride + r);
+                        odd += tau[l + 1][0] * load8(block + (l + 1) * stride + r);
+                    }
+                    store8(s + r, even - odd);
+                }
+            }
+            if (moved[0] == 0) continue;
+            any = true;
+            steps[p] += moved[0];
+            for (std::size_t r = next; r < n; r += together) store8(s + r, load8(s + r) + moved[0] * load8(kp + r));
+        }
+    }
+    return any;
+}
+
+}  // namespace rankloop

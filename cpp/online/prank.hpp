@@ -1,0 +1,45 @@
+// PRank (Crammer and Singer): one weight vector and ordered thresholds, document after document.
+#pragma once
+
+#include "online/loop.hpp"
+
+namespace rankloop {
+
+class PRankStep {
+public:
+    // thresholds: b_1 <= ... <= b_n, between grades 0, 1, ..., n; a new best grade adds one, equal to
+    // the last, in the room there is
+    PRankStep(double* thresholds, std::int64_t& n) : b_(thresholds), n_(n) {}
+
+    bool operator()(const float* x, const double* y, std::size_t m, const float*, LinearState& state) {
+        bool any = false;
+        for (std::size_t i = 0; i < m; ++i) {
+            if (y[i] >= 0) any |= learn_document(x + i * state.d, static_cast<std::int64_t>(y[i]), state);
+        }
+        return any;
+    }
+
+private:
+    double* b_;
+    std::int64_t& n_;
+
+    bool learn_document(const float* x, std::int64_t grade, LinearState& state) {
+        for (; n_ < grade; ++n_) b_[n_] = n_ ? b_[n_ - 1] : 0;
+        double score = 0, total = 0;
+        for (std::size_t j = 0; j < state.d; ++j) score += state.w[j] * x[j];
+        std::int64_t predicted = 0;
+        while (predicted < n_ && score - b_[predicted] >= 0) ++predicted;
+        if (predicted == grade) return false;
+        for (std::int64_t r = 0; r < n_; ++r) {
+            const double side = grade <= r ? -1 : 1;  // on which side of b_r the score should be
+            if ((score - b_[r]) * side <= 0) {
+                total += side;
+                b_[r] -= side;
+            }
+        }
+        for (std::size_t j = 0; j < state.d; ++j) state.w[j] += total * x[j];
+        return true;
+    }
+};
+
+}  // namespace rankloop

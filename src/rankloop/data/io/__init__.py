@@ -1,0 +1,1 @@
+"""Every format that is read and written."""

@@ -1,0 +1,100 @@
+"""From the columns of a table to a data set: gathered by query, or in batches of whole queries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.grouping import group_by_id
+from rankloop.data.io.table_source import arrow, in_memory
+from rankloop.data.io.table_values import read_features, read_roles
+from rankloop.data.memory import check_fits
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rankloop.data.grouping import Grouping
+    from rankloop.data.io.table_columns import Columns
+    from rankloop.data.io.table_source import Source
+
+
+def build(
+    source: Source,
+    columns: Columns,
+    allow_nan: bool,
+    memory_limit: int | str | None,
+    first_row: int = 0,
+) -> QueryDataset:
+    """Read ids and grades, then the features straight into their place."""
+    check_fits(source.n_rows, columns.width, memory_limit)
+    values = read_roles(source, columns.roles, first_row)
+    grouping = group_by_id(values.pop("query"))
+    place = None  # where each row goes
+    if grouping.rows is not None:
+        values = {role: found[grouping.rows] for role, found in values.items()}
+        place = np.empty_like(grouping.rows)
+        place[grouping.rows] = np.arange(source.n_rows)
+    X = np.empty((source.n_rows, columns.width), np.float32)
+    done = 0
+    for batch in source.batches(columns.features, columns.rows_at_once) if columns.features else ():
+        end = done + batch.num_rows
+        block = read_features(batch, columns, first_row + done, allow_nan)
+        X[slice(done, end) if place is None else place[done:end]] = block
+        done = end
+    return QueryDataset(
+        X,
+        values["label"],
+        grouping.offsets,
+        grouping.ids,
+        values.get("doc_id"),
+        columns.names,
+        values.get("doc_weight"),
+        _one_a_query(values.get("query_weight"), grouping, columns.roles),
+        grouping.rows,
+    )
+
+
+def _one_a_query(
+    weights: NDArray[np.float64] | None, grouping: Grouping, roles: dict[str, str]
+) -> NDArray[np.float64] | None:
+    if weights is None:
+        return None
+    each = weights[grouping.offsets[:-1]]
+    differs = np.flatnonzero(weights != np.repeat(each, np.diff(grouping.offsets)))
+    if len(differs):
+        q = np.searchsorted(grouping.offsets, differs[0], side="right") - 1
+        raise DataError(
+            f"query {grouping.ids[q]} has two weights, {each[q]} and {weights[differs[0]]}, in "
+            f"column {roles['query_weight']!r}; give all its rows the same"
+        )
+    return each
+
+
+def whole_queries(source: Source, columns: Columns, batch_rows: int) -> Iterator[tuple[Any, int]]:
+    """Tables of complete queries with their first row; the last query waits for its end."""
+    pa = arrow()
+    names = (*columns.roles.values(), *columns.features)
+    query = {"query": columns.roles["query"]}
+    held: list[Any] = []
+    first = 0
+    for batch in source.batches(names, min(batch_rows, columns.rows_at_once)):
+        held.append(batch)
+        if sum(b.num_rows for b in held) < batch_rows:
+            continue
+        table = pa.Table.from_batches(held)
+        qid = read_roles(in_memory(table), query, first)["query"]
+        ends = np.flatnonzero(qid[1:] != qid[:-1])
+        if len(ends):
+            end = int(ends[-1]) + 1
+            held = table.slice(end).to_batches()
+            ready = [table.slice(0, end)]
+            del table, batch  # what is handed over is not kept here
+            yield ready.pop(), first
+            first += end
+    if held:
+        yield pa.Table.from_batches(held), first

@@ -1,0 +1,130 @@
+"""From Arrow columns to arrays we can trust, or the row whose value is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.data.grouping import TEXT
+from rankloop.data.io.table_columns import is_number
+from rankloop.data.io.table_source import arrow
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankloop.data.io.table_columns import Columns
+    from rankloop.data.io.table_source import Source
+
+
+def read_roles(source: Source, roles: dict[str, str], first_row: int) -> dict[str, NDArray[Any]]:
+    """Return ids, grades and weights, one array a role; errors count rows from `first_row`."""
+    pa = arrow()
+    parts = {  # an empty part each, for their types
+        role: [_role_values(pa.nulls(0, source.schema.field(name).type), role, name, 0)]
+        for role, name in roles.items()
+    }
+    row = first_row
+    for batch in source.batches(tuple(roles.values()), 65_536):
+        for role, name in roles.items():
+            parts[role].append(_role_values(batch.column(name), role, name, row))
+        row += batch.num_rows
+    return {role: np.concatenate(found) for role, found in parts.items()}
+
+
+def read_features(
+    batch: Any, columns: Columns, first_row: int, allow_nan: bool
+) -> NDArray[np.float32]:
+    """Return the features of a batch, whose first row is `first_row`."""
+    if columns.listed:
+        block = _list_features(batch.column(columns.features[0]), columns, first_row)
+    else:
+        block = np.empty((batch.num_rows, columns.width), np.float32)
+        for j, name in enumerate(columns.features):
+            block[:, j] = _floats(batch.column(name), np.float32)
+    bad = _core.first_not_finite(block, allow_nan)
+    if bad >= 0:
+        i, j = divmod(bad, columns.width)
+        value = block[i, j]
+        name = columns.names[j] if columns.names else str(j)
+        raise DataError(
+            f"feature {name} of row {first_row + i} is "
+            f"{'missing (null or NaN)' if np.isnan(value) else f'{value} as float32'}; features "
+            "must be finite: remove the row, replace the value"
+            + ("" if allow_nan else ", or pass allow_nan=True where NaN means missing")
+        )
+    return block
+
+
+def _list_features(array: Any, columns: Columns, first_row: int) -> NDArray[np.float32]:
+    lengths = _floats(arrow().compute.list_value_length(array), np.float64)
+    bad = np.flatnonzero(lengths != columns.width)
+    if len(bad):
+        length = lengths[bad[0]]
+        raise DataError(
+            f"{columns.features[0]!r} of row {first_row + bad[0]} "
+            f"{'is null' if np.isnan(length) else f'has {length:.0f} values'}; expected "
+            f"{columns.width}, as many in every row"
+        )
+    return _floats(array.flatten(), np.float32).reshape(len(array), columns.width)
+
+
+def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
+    """Convert ids, grades or weights whose first row is `row`; each value is there and fits."""
+    pa = arrow()
+    if pa.types.is_dictionary(array.type):
+        words = array.dictionary  # of polars: views, which `take` does not know
+        words = words.cast(pa.string()) if words.type == pa.string_view() else words
+        array = words.take(array.indices)
+    if array.null_count:
+        null = row + array.is_null().to_numpy(zero_copy_only=False).argmax()
+        raise DataError(f"{name!r} is null in row {null}; every row needs its {role}")
+    if role in ("query", "doc_id"):
+        ids = _ids(array, role, name, row)
+        return ids if role == "query" or ids.dtype == TEXT else ids.astype(TEXT)
+    if not is_number(array.type):
+        raise DataError(f"column {name!r} holds {array.type}; a {role} must be a number")
+    values = _floats(array, np.float64)
+    wrong, expected = ~np.isfinite(values), "a finite number"
+    if role != "label":
+        wrong, expected = wrong | (values < 0), "a finite number >= 0"
+    _refuse(wrong, values, role, name, row, expected)
+    return values
+
+
+def _ids(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
+    pa = arrow()
+    kind, types = array.type, pa.types
+    if types.is_floating(kind):  # as frames make them of whole numbers
+        values = _floats(array, np.float64)
+        wrong = ~np.isfinite(values) | (values != np.floor(values)) | (np.abs(values) >= 2**63)
+        _refuse(wrong, values, role, name, row, "a whole number or text")
+        return values.astype(np.int64)
+    try:
+        if types.is_binary(kind) or types.is_large_binary(kind):
+            array = array.cast(pa.string())
+        elif types.is_integer(kind) and role == "query":
+            array = array.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise DataError(f"column {name!r} does not hold ids: {error}") from None
+    integer = types.is_integer(array.type)
+    if not integer and array.type not in (pa.string(), pa.large_string(), pa.string_view()):
+        raise DataError(f"column {name!r} holds {kind}; ids must be whole numbers or text")
+    values = np.asarray(array.to_numpy(zero_copy_only=False))
+    return values if integer else values.astype(TEXT)
+
+
+def _refuse(
+    wrong: NDArray[np.bool_], values: NDArray[Any], role: str, name: str, row: int, expected: str
+) -> None:
+    if wrong.any():
+        i = wrong.argmax()
+        raise DataError(f"{name!r} of row {row + i} is {values[i]}; a {role} must be {expected}")
+
+
+def _floats(array: Any, dtype: Any) -> NDArray[Any]:
+    """Arrow numbers as floats, null as NaN, too large as inf."""
+    kind = arrow().from_numpy_dtype(dtype)
+    return np.asarray(array.cast(kind, safe=False).to_numpy(zero_copy_only=False))

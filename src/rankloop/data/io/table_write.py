@@ -1,0 +1,118 @@
+"""From a data set to a table: its schema, its record batches, and the file they go to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from rankloop.data.grouping import TEXT
+from rankloop.data.io.table_columns import ROLES, is_list, numbered, show_names
+from rankloop.data.io.table_source import arrow
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from rankloop.data.dataset import QueryDataset
+
+Layout = Literal["wide", "list"]
+_SLICE_BYTES = 2**26
+
+
+def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
+    """Return the Arrow schema of a data set, with a note by which it reads back exactly."""
+    pa = arrow()
+    if layout not in ("wide", "list"):
+        raise DataError(f"layout must be 'wide' or 'list'; found {layout!r}")
+    fields = [
+        (name, pa.string() if values.dtype == TEXT else pa.from_numpy_dtype(values.dtype))
+        for name, values, _ in _role_columns(dataset)
+    ]
+    d = dataset.n_features
+    names = numbered(d) if dataset.feature_names is None else list(dataset.feature_names)
+    note: dict[str, Any] = {"unnamed": dataset.feature_names is None}
+    if layout == "wide" or d == 0:
+        clash, count = Counter([name for name, _ in fields] + names).most_common(1)[0]
+        if count > 1:
+            raise DataError(
+                f"a wide table would have two columns {clash!r}; rename the feature, or write "
+                "layout='list'"
+            )
+        fields += [(name, pa.float32()) for name in names]
+        note["features"] = names
+    else:
+        fields.append(("features", pa.list_(pa.float32(), d)))
+        note |= {"features": ["features"], "names": dataset.feature_names}
+    return pa.schema(fields, metadata={"rankloop": json.dumps(note)})
+
+
+def record_batches(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
+    """Give the rows in the caller's order, so many at once that memory stays bounded."""
+    pa = arrow()
+    n, d = dataset.X.shape
+    place = dataset.in_row_order(np.arange(n))
+    query_of = np.repeat(np.arange(len(dataset)), dataset.sizes)
+    step = max(1, min(2**20, _SLICE_BYTES // (4 * d + 64)))
+    for first in range(0, n, step):
+        rows = place[first : first + step]
+        X = dataset.X[rows]
+        arrays = []
+        for _, values, by_query in _role_columns(dataset):
+            part = values[query_of[rows] if by_query else rows]
+            arrays.append(
+                pa.array(part.tolist(), pa.string()) if part.dtype == TEXT else pa.array(part)
+            )
+        if is_list(schema.field(len(schema) - 1).type):
+            arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), d))
+        else:
+            arrays += [pa.array(np.ascontiguousarray(X[:, j])) for j in range(d)]
+        yield pa.record_batch(arrays, schema=schema)
+
+
+@contextlib.contextmanager
+def table_writer(path: Path, schema: Any, *, parquet: bool) -> Iterator[Any]:
+    """Open a new Parquet or else Arrow file for record batches."""
+    pa = arrow()
+    if parquet:
+        import pyarrow.parquet as pq
+
+        repeated = [names[0] for names in ROLES.values()]  # features: no dictionaries for them
+        with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeated) as writer:
+            yield writer
+    else:
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with (
+            pa.OSFile(str(path), "wb") as sink,
+            pa.ipc.new_file(sink, schema, options=options) as writer,
+        ):
+            yield writer
+
+
+def how_they_differ(a: QueryDataset, b: QueryDataset) -> str:
+    """Tell the columns of two data sets, for an error message."""
+
+    def told(data: QueryDataset) -> str:
+        roles = (f"{name} ({v.dtype.name})" for name, v, _ in _role_columns(data))
+        names = "" if data.feature_names is None else f" named {show_names(data.feature_names)}"
+        return f"{', '.join(roles)}, {data.n_features} features{names}"
+
+    return f"{told(a)}; not {told(b)}"
+
+
+def _role_columns(dataset: QueryDataset) -> list[tuple[str, NDArray[Any], bool]]:
+    """List the columns besides the features: name, values, whether one a query."""
+    columns = [
+        ("label", dataset.y, False),
+        ("query", dataset.query_ids, True),
+        ("doc_id", dataset.doc_ids, False),
+        ("doc_weight", dataset.doc_weights, False),
+        ("query_weight", dataset.query_weights, True),
+    ]
+    return [(ROLES[role][0], v, by_query) for role, v, by_query in columns if v is not None]

@@ -1,0 +1,1 @@
+"""Several rankers that rank together."""

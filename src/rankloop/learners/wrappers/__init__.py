@@ -1,0 +1,1 @@
+"""Rankers that see transformed features: scaled, mapped, lifted into a kernel's space."""

@@ -1,0 +1,253 @@
+"""Every compiled learner agrees with its plain twin, query after query."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rankloop.exceptions import DataError
+from rankloop.learners.registry import make_learner
+
+from ..streams import GRADES, SHAPES, stream
+from .twins import (
+    CommitteeTwin,
+    ListNetTwin,
+    MinimaxTwin,
+    NewtonTwin,
+    PairwiseTwin,
+    PRankTwin,
+    SlamTwin,
+    SolarIITwin,
+    SolarITwin,
+    XENDCGTwin,
+)
+
+# what to learn with, its twin, and how close they must be: kernels in float32 take steps that
+# differ in the seventh digit, those in double only in how scores were rounded
+TWINS = {
+    "slam": (SlamTwin, {}, 1e-9),
+    "slam:measure=AP,rate=0.3": (SlamTwin, {"measure": "AP", "rate": 0.3}, 1e-9),
+    "slam:measure=nDCG@3,rate=0.3,decay=0.5": (
+        SlamTwin,
+        {"measure": "nDCG@3", "rate": 0.3, "decay": 0.5},
+        1e-9,
+    ),
+    "slam:margin=0.25,rate=2": (SlamTwin, {"margin": 0.25, "rate": 2.0}, 1e-9),
+    "minimax": (MinimaxTwin, {}, 1e-12),
+    "minimax:rate=0.3,decay=1": (MinimaxTwin, {"rate": 0.3, "decay": 1.0}, 1e-12),
+    "online-listnet": (ListNetTwin, {}, 1e-4),
+    "online-listnet:rate=0.1,decay=0.5": (ListNetTwin, {"rate": 0.1, "decay": 0.5}, 1e-4),
+    "online-xendcg": (XENDCGTwin, {}, 1e-4),
+    "online-xendcg:rate=0.1,decay=0.5,gamma=0.5": (
+        XENDCGTwin,
+        {"rate": 0.1, "decay": 0.5, "gamma": 0.5},
+        1e-4,
+    ),
+    "newton": (NewtonTwin, {}, 1e-6),
+    "newton:prior=30,steps=1,power=0,gamma=0.5": (
+        NewtonTwin,
+        {"prior": 30.0, "steps": 1, "power": 0.0, "gamma": 0.5},
+        1e-6,
+    ),
+    "newton:steps=30": (NewtonTwin, {"steps": None}, 1e-6),
+    "prank": (PRankTwin, {}, 1e-12),
+    "pairwise": (PairwiseTwin, {}, 1e-4),
+    "committee": (CommitteeTwin, {}, 1e-4),
+    "committee:size=3": (CommitteeTwin, {"size": 3}, 1e-4),
+    "solar-i": (SolarITwin, {}, 1e-4),
+    "solar-i:C=0.1": (SolarITwin, {"C": 0.1}, 1e-4),
+    "solar-ii": (SolarIITwin, {}, 1e-5),
+    "solar-ii:gamma=1": (SolarIITwin, {"gamma": 1.0}, 1e-4),
+    "solar-ii:covariance=diagonal,gamma=10": (
+        SolarIITwin,
+        {"covariance": "diagonal", "gamma": 10.0},
+        1e-5,
+    ),
+}
+
+
+def make_twin(name, d):
+    twin, parameters, _ = TWINS[name]
+    return twin(d, **parameters)
+
+
+def close(found, expected, rtol):
+    """Whether two vectors agree, as a share of the largest number in them."""
+    return np.abs(found - expected).max(initial=0) <= rtol * np.abs(expected).max(initial=0)
+
+
+def check_agreement(name, data):
+    """Run both; return them. After every query the weights must agree."""
+    learner, twin = make_learner(name), make_twin(name, data.n_features)
+    updates = 0
+    for number, query in enumerate(data):
+        learner.learn(query.X, query.y)
+        updates += twin.learn(query.X, query.y)
+        assert close(learner.weights_, twin.w, TWINS[name][2]), f"after query {number}"
+    if name.partition(":")[0] not in ("committee", "prank"):  # they have a test of their own
+        assert learner.updates_ == updates
+    assert learner.queries_ == len(data)
+    return learner, twin
+
+
+def suits(name, grades):
+    return not (name == "prank" and grades == "real")
+
+
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s != "many"])  # rounding adds up
+@pytest.mark.parametrize("name", TWINS)
+def test_normal_features(name, shape):
+    check_agreement(name, stream(shape, seed=1))
+
+
+@pytest.mark.parametrize("grades", [g for g in GRADES if g != "five"])
+@pytest.mark.parametrize("shape", ["short", "forty"])
+@pytest.mark.parametrize("name", TWINS)
+def test_other_grades(name, shape, grades):
+    if suits(name, grades):
+        learner, _ = check_agreement(name, stream(shape, grades, seed=2))
+        if grades != "one":
+            assert learner.updates_ > 0
+
+
+@pytest.mark.parametrize("shape", ["short", "forty", "long"])
+@pytest.mark.parametrize("name", TWINS)
+def test_tied_scores(name, shape):
+    """Whole features: scores tie often, and the perceptrons' arithmetic is exact."""
+    check_agreement(name, stream(shape, seed=3, whole=True))
+
+
+@pytest.mark.parametrize("shape", ["short", "forty", "long"])
+@pytest.mark.parametrize("name", [name for name in TWINS if name != "prank"])
+def test_documents_that_are_all_alike(name, shape):
+    """No two rows differ, so no pair teaches anything."""
+    learner = make_learner(name).partial_fit(stream(shape, seed=4, ties=True))
+    assert np.abs(learner.weights_).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_nothing_to_learn(name):
+    X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    learner = make_learner(name).learn(X, [2.0, 0.0, 1.0, 0.0])
+    before, updates = learner.weights_.copy(), learner.updates_
+    learner.learn(X[:0], []).learn(X, [-1.0, -1.0, -1.0, -1.0])
+    learner.learn(X[:1], [-1.0])
+    if name != "prank":
+        learner.learn(X, [1.0, 1.0, 1.0, 1.0]).learn(X, [0.0] * 4).learn(X[:1], [3.0])
+    assert np.array_equal(learner.weights_, before)
+    assert learner.updates_ == updates
+
+
+@st.composite
+def whole_queries(draw):
+    d = draw(st.integers(1, 4))
+    small = st.integers(-2, 2).map(float)
+    return [
+        (
+            draw(arrays(np.float32, (m, d), elements=small)),
+            draw(arrays(np.float64, m, elements=st.integers(-1, 3).map(float))),
+        )
+        for m in draw(st.lists(st.integers(0, 5), min_size=1, max_size=5))
+    ]
+
+
+@pytest.mark.parametrize("name", ["minimax", "prank", "pairwise", "committee:size=3"])
+@settings(max_examples=60)
+@given(queries=whole_queries())
+def test_perceptrons_are_exact_on_whole_numbers(name, queries):
+    learner, twin = make_learner(name), make_twin(name, queries[0][0].shape[1])
+    for X, y in queries:
+        learner.learn(X, y)
+        twin.learn(X, y)
+        assert np.allclose(learner.weights_, twin.w, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_the_mean_of_the_weights(name):
+    data = stream("short", seed=5)
+    learner, twin = make_learner(name).set_params(average=True), make_twin(name, data.n_features)
+    total = np.zeros(data.n_features)
+    for query in data:
+        learner.learn(query.X, query.y)
+        twin.learn(query.X, query.y)
+        total += twin.w
+    rtol = 10 * TWINS[name][2]
+    assert close(learner.weights_, total / len(data), rtol)
+    assert close(learner.last_weights_, twin.w, rtol)
+
+
+def test_thresholds_of_prank():
+    data = stream("short", seed=6, whole=True)
+    learner, twin = check_agreement("prank", data)
+    assert learner.thresholds_.tolist() == twin.b
+    assert (np.diff(learner.thresholds_) >= 0).all()
+    assert len(learner.thresholds_) == data.y.max()
+
+
+def test_seats_of_the_committee():
+    learner, twin = check_agreement("committee:size=3", stream("forty", seed=7, whole=True))
+    assert np.array_equal(learner.current_, twin.current)
+    assert learner.lasted_.tolist() == [say for say, _ in twin.seats]
+    assert np.array_equal(learner.members_, [w for _, w in twin.seats])
+    assert learner.streak_[0] == twin.streak
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("gamma", [1.0, 1e4])
+def test_information_of_solar_ii(shape, gamma):
+    """L and h are sums over the violated pairs, and L is the inverse of the paper's S."""
+    name = "solar-ii:gamma=1" if gamma == 1 else "solar-ii"
+    learner, twin = check_agreement(name, stream(shape, seed=8))
+    assert close(learner.precision_, twin.L, 1e-6)
+    assert close(learner.h_, twin.h, 1e-6)
+    assert np.allclose(learner.precision_ @ twin.S, np.eye(len(twin.S)), atol=1e-5)
+
+
+def test_variances_of_diagonal_solar_ii():
+    learner, twin = check_agreement("solar-ii:covariance=diagonal,gamma=10", stream("forty"))
+    assert np.allclose(learner.precision_, np.diag(twin.S), rtol=1e-5)
+    assert (learner.precision_ > 0).all()
+
+
+def test_precision_of_newton():
+    learner, twin = check_agreement("newton", stream("forty", seed=9))
+    assert np.allclose(learner.precision_, twin.L, rtol=1e-5, atol=1e-6)
+
+
+def test_newton_reaches_the_minimum_with_a_weak_prior():
+    rng = np.random.default_rng(0)
+    learner, twin = make_learner("newton:prior=1,steps=30"), NewtonTwin(5, prior=1.0, steps=None)
+    for _ in range(10):
+        X = (5 * rng.normal(size=(10, 5))).astype(np.float32)
+        y = rng.integers(0, 5, 10).astype(float)
+        learner.learn(X, y)
+        twin.learn(X, y)
+    assert close(learner.weights_, twin.w, 1e-3)
+
+
+def test_slam_needs_a_margin():
+    with pytest.raises(DataError, match="margin must be a number above 0; found 0"):
+        make_learner("slam:margin=0").partial_fit(stream("forty"))
+
+
+@pytest.mark.parametrize("name", [n for n in TWINS if not n.startswith(("prank", "newton"))])
+def test_huge_grades_overflow_nothing(name):
+    X = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
+    weights = make_learner(name).learn(X, [2000.0, 0.0]).weights_
+    assert np.isfinite(weights).all()
+    assert weights[0] > weights[1]
+
+
+def test_newton_refuses_huge_grades():
+    with pytest.raises(DataError, match="the grade 2000 has a gain"):
+        make_learner("newton").learn(np.eye(2, dtype=np.float32), [2000.0, 0.0])
+
+
+def test_prank_refuses_grades_between():
+    X = np.eye(2, dtype=np.float32)
+    for grade in (0.5, 65.0):
+        with pytest.raises(ValueError, match=f"whole grades from 0 to 64; found {grade:g}"):
+            make_learner("prank").learn(X, [grade, 0.0])
