@@ -11,6 +11,7 @@ from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError, NotFittedError
 from rankloop.learners.estimator import Estimator
+from rankloop.learners.locking import Shared
 from rankloop.learners.ranking import Ranking, make_ranking
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def as_dataset(
     )
 
 
-class Ranker(Estimator, ABC):
+class Ranker(Shared, Estimator, ABC):
     """A ranker. A subclass says how it starts, how it scores and what it has learnt.
 
     Attributes
@@ -115,14 +116,15 @@ class Ranker(Estimator, ABC):
         Where each row is scored alone, query ids are not needed. Where features are looked at query
         by query first, rows without ids count as one query.
         """
-        self._check_learnt()
-        rows = self._rows(X)
+        now = self._twin()  # other threads may go on learning
+        now._check_learnt()
+        rows = now._rows(X)
         if isinstance(X, QueryDataset):
-            return self._score_rows(rows, X.offsets)
+            return now._score_rows(rows, X.offsets)
         if qid is None and group is None:
-            return self._score_rows(rows, np.array([0, len(rows)]))
+            return now._score_rows(rows, np.array([0, len(rows)]))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
-        return data.in_row_order(self._score_rows(data.X, data.offsets))
+        return data.in_row_order(now._score_rows(data.X, data.offsets))
 
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features."""
