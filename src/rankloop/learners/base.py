@@ -137,6 +137,15 @@ class Ranker(Shared, Estimator, ABC):
 
         save(self, path)
 
+    def digest(self) -> str:
+        """Return a digest of the parameters and of every bit that was learnt.
+
+        The same stream gives the same digest on every processor, with any number of threads.
+        """
+        from rankloop.learners.digest import digest
+
+        return digest(self._twin())
+
     @property
     def is_learnt(self) -> bool:
         """Whether it has been told of any data."""

@@ -74,9 +74,9 @@ def forgetron(support: Support, excess: int) -> Places:
     size, left = 2 * total(np.abs(alphas)), 15 / 32 * steps - damage
     phi = 1.0
     if square + size > left:
-        phi = 2 * left / (size + np.sqrt(size**2 + 4 * square * left))
+        phi = 2 * left / (size + np.sqrt(size * size + 4 * square * left))
     support.alphas[: support.held, 0] *= phi
-    support.ledger[2] += phi**2 * square + phi * size
+    support.ledger[2] += phi * phi * square + phi * size
     return gone
 
 
@@ -117,7 +117,7 @@ def merging(support: Support, excess: int) -> Places:
         here, there = exp2(bits * (1 - SHARES) ** 2), exp2(bits * SHARES**2)
         own, other = alphas[place, 0], alphas[alike, :1]
         merged = own * here + other * there
-        lost = own**2 + other**2 + 2 * own * other * k - merged**2
+        lost = own * own + other * other + 2 * own * other * k - merged * merged
         i, h = np.unravel_index(lost.argmin(), lost.shape)
         share = np.float32(SHARES[h])
         alphas[alike[i]] = alphas[place] * here[i, h] + alphas[alike[i]] * there[i, h]

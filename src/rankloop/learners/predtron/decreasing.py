@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -78,7 +79,7 @@ def unit_positions(f: Decreasing) -> Positions:
         finite = found.shape == (m,) and np.isfinite(found).all()
         if not finite or (np.diff(found) >= 0).any():
             raise DataError(f"f must be finite and strictly decreasing on 1 to {m}")
-        norm = dot(found, found) ** 0.5
+        norm = math.sqrt(dot(found, found))
         return found / norm if norm > 0 else np.ones(m)
 
     return Positions(values)

@@ -55,7 +55,7 @@ class RankingProblem(Problem):
         cutoff = self.measure.cutoff
         if self.measure.name == "P":
             gains = (label > 0).astype(np.float64)
-            best = float(min(np.count_nonzero(gains), cutoff or len(gains)))
+            best = float(min(int(np.count_nonzero(gains)), cutoff or len(gains)))
         else:
             top = label.max(initial=0.0)
             gains = exp2(label - top) - exp2(-top)  # only ratios count: nothing overflows
