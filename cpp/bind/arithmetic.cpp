@@ -114,21 +114,18 @@ void bind_arithmetic(nb::module_& m) {
         for (std::size_t i = 0; i < x.size(); ++i) sum += x.data()[i] * y.data()[i];
         return sum;
     }, "x"_a, "y"_a);
-    // Solves k systems of positive definite matrices (k x n x n, used up) in place of their right sides (k x n).
+    // Solves k systems of positive definite matrices (k x n x n, used up) in place of their right sides (k x n); those of
+    // matrices that are not become 0.
     m.def("solve_definite", [](Out<double, 3> matrices, Out<double, 2> sides) {
         const std::size_t k = sides.shape(0), n = sides.shape(1);
         check(matrices.shape(0) == k && matrices.shape(1) == n && matrices.shape(2) == n, "a square matrix a right side is needed");
-        bool definite = true;
-        {
-            nb::gil_scoped_release release;
-            Products<double> products;
-            for (std::size_t i = 0; i < k && definite; ++i) {
-                double* const a = matrices.data() + i * n * n;
-                definite = cholesky(a, n, products);
-                if (definite) solve_lower(a, n, sides.data() + i * n), solve_upper(a, n, sides.data() + i * n);
-            }
+        nb::gil_scoped_release release;
+        Products<double> products;
+        for (std::size_t i = 0; i < k; ++i) {
+            double *const a = matrices.data() + i * n * n, *const b = sides.data() + i * n;
+            if (cholesky(a, n, products)) solve_lower(a, n, b), solve_upper(a, n, b);
+            if (!all_finite(a, n * n) || !all_finite(b, n)) std::fill_n(b, n, 0.0);
         }
-        check(definite, "a matrix is not positive definite");
     }, "matrices"_a, "sides"_a);
     // The places of the `few` largest values of each row, the first of equal ones first.
     m.def("largest_places", [](In<float, 2> values, std::int64_t few) {

@@ -127,11 +127,11 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.bounded(sizes, clip).run(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "gains"_a, "gamma"_a, "rate"_a, "decay"_a);
 
-    m.def("learn_prank", [](RANKLOOP_CALL, Out<double, 1> thresholds, Out<std::int64_t, 1> count) {
+    m.def("learn_prank", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, Out<double, 1> thresholds, Out<std::int64_t, 1> count) {
         for (std::size_t i = 0; i < y.size(); ++i) check(!(y.data()[i] > static_cast<double>(thresholds.size())), "a grade is beyond the room for thresholds");
         check(count.size() == 1 && count.data()[0] >= 0 && count.data()[0] <= static_cast<std::int64_t>(thresholds.size()), "the number of thresholds does not fit the room for them");
-        return RANKLOOP_CALLED.run(PRankStep(thresholds.data(), count.data()[0]));
-    }, RANKLOOP_ARGUMENTS, "thresholds"_a, "count"_a);
+        return RANKLOOP_CALLED.bounded(sizes, clip).run(PRankStep(thresholds.data(), count.data()[0]));
+    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "thresholds"_a, "count"_a);
 
     m.def("learn_pairs_perceptron", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip) {
         return RANKLOOP_CALLED.bounded(sizes, clip).run(PairStep<Mistake>(Mistake{}));
@@ -158,14 +158,14 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps, gaussian, Call::influence_of(sizes, clip, 0), Call::influence_of(sizes, clip, 1)));
     }, RANKLOOP_ARGUMENTS, "gains"_a, "gamma"_a, "power"_a, "steps"_a, "root"_a, "sizes"_a, "clip"_a);
 
-    m.def("learn_committee", [](RANKLOOP_CALL, Out<double, 1> current, Out<double, 2> members, Out<double, 1> lasted, Out<std::int64_t, 1> streak) {
+    m.def("learn_committee", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, Out<double, 1> current, Out<double, 2> members, Out<double, 1> lasted, Out<std::int64_t, 1> streak) {
         check_size(current, w.size(), "one weight a feature is needed");
         check(lasted.size() > 0 && members.shape(0) == lasted.size() && members.shape(1) == w.size() && streak.size() == 1, "the committee's seats do not fit");
         Committee committee{current.data(), members.data(), lasted.data(), lasted.size(), w.size(), streak.data()[0]};
-        const std::int64_t updates = RANKLOOP_CALLED.run(CommitteeStep(committee));
+        const std::int64_t updates = RANKLOOP_CALLED.run(CommitteeStep(committee, Call::influence_of(sizes, clip, 0)));
         streak.data()[0] = committee.streak;
         return updates;
-    }, RANKLOOP_ARGUMENTS, "current"_a, "members"_a, "lasted"_a, "streak"_a);
+    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "current"_a, "members"_a, "lasted"_a, "streak"_a);
 }
 
 }  // namespace rankloop

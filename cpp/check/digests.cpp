@@ -108,10 +108,10 @@ void all_learners(const Stream& s) {
         go(b, st, {}, sc, PRankStep(thresholds.data(), count));
         digest.add(thresholds);
     });
-    learn("committee", s, [&](auto& b, auto& st, auto&, auto& sc, auto& digest) {
+    learn("committee", s, [&](auto& b, auto& st, auto& z, auto& sc, auto& digest) {
         std::vector<double> current(d), members(5 * d), lasted(5);
         Committee committee{current.data(), members.data(), lasted.data(), 5, d, 0};
-        go(b, st, {}, sc, CommitteeStep(committee));
+        go(b, st, {}, sc, CommitteeStep(committee, {z.data(), 10}));
         digest.add(current).add(members).add(lasted);
     });
     learn("solar-ii", s, [&](auto& b, auto& st, auto& z, auto& sc, auto& digest) {

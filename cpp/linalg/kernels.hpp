@@ -33,7 +33,10 @@ RANKLOOP_CLONES inline void place_rows(const float* x, std::size_t n, std::size_
 
 RANKLOOP_CLONES inline void take_halves(float* k, std::size_t n, std::size_t m, const float* x, const float* z) {
     for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < m; ++j) k[i * m + j] = (k[i * m + j] - 0.5f * x[i]) - 0.5f * z[j];
+        for (std::size_t j = 0; j < m; ++j) {
+            const float value = (k[i * m + j] - 0.5f * x[i]) - 0.5f * z[j];
+            k[i * m + j] = value == value ? value : -std::numeric_limits<float>::infinity();  // too far to tell how far
+        }
     }
 }
 

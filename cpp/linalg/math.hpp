@@ -3,7 +3,7 @@
 //
 // Largest errors found against 50 digits over millions of arguments (tests/test_arithmetic.py), in
 // units in the last place: exp 1.0, exp2 1.1, log 1.2, log1p 1.5, log2 1.7, tanh 9; sin and cos 2e-16
-// absolute up to 1e5. pow is exp2(y log2 x), whose error is at most some 3 + |y log2 x| units.
+// absolute up to 1e5. pow is exp2(y log2 x), whose error is at most some 3 + 2 |y log2 x| units.
 #pragma once
 
 #include <bit>

@@ -79,7 +79,7 @@ RANKLOOP_CLONES inline void multiply_upper(const double* u, std::size_t d, const
 }
 
 // Factors the rows of a panel: A = U'U on its square, and U'^-1 A to the right of it, up to `width`.
-// A pivot that is not above `least` ends it; with skip, its row becomes 0 instead.
+// A pivot that is not above `least` (NaN is not) ends it; with skip, its row becomes 0 instead.
 RANKLOOP_CLONES inline bool factor_panel(double* a, std::size_t stride, std::size_t rows, std::size_t width, double least, bool skip) {
     for (std::size_t k = 0; k < rows; ++k) {
         double* const row = a + k * stride;

@@ -40,7 +40,7 @@ RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d
 
 class CommitteeStep {
 public:
-    explicit CommitteeStep(Committee& committee) : c_(committee) {}
+    CommitteeStep(Committee& committee, Influence influence) : c_(committee), influence_(influence) {}
 
     bool operator()(const QueryRows& rows, const float* s, LinearState& state) {
         const std::size_t d = state.d;
@@ -49,7 +49,11 @@ public:
         to_float(c_.current, d, narrow_.data());
         CommitteeRule rule{c_};
         const bool any = committee_pairs(query_, d, rule, narrow_.data(), steps_.data());
-        if (any) add_rows(query_.x.data(), query_.n, d, steps_.data(), c_.current);
+        if (any) {
+            before_.assign(c_.current, c_.current + d);
+            add_rows(query_.x.data(), query_.n, d, steps_.data(), c_.current);
+            influence_.bound(before_.data(), c_.current, d);
+        }
         if (!all_finite(c_.current, d)) throw std::runtime_error("its update is not finite");
         vote(state.w);
         return any;
@@ -57,8 +61,9 @@ public:
 
 private:
     Committee& c_;
+    Influence influence_;
     OrderedQuery query_;
-    std::vector<double> steps_;
+    std::vector<double> steps_, before_;
     std::vector<float> narrow_;
 
     // The current hypothesis votes too, by how long it has lasted; alone, with weight 1.

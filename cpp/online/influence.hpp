@@ -1,7 +1,10 @@
 // A bound on what one query can do, so that an outlier does not undo what all others taught.
 #pragma once
 
-#include <cstdint>
+#include <cmath>
+#include <cstddef>
+
+#include "linalg/rows.hpp"
 
 namespace rankloop {
 
@@ -19,6 +22,12 @@ struct Influence {
         if (sums[1] > 0 && size * sums[1] > limit) share = limit / sums[1] / size;
         sums[0] += share * size, sums[1] += 1;
         return share;
+    }
+
+    // Takes back what is too much of a move from `before` to `now`.
+    void bound(const double* before, double* now, std::size_t d) {
+        const double allowed = share(std::sqrt(squared_distance(now, before, d)));
+        for (std::size_t j = 0; allowed < 1 && j < d; ++j) now[j] = before[j] + allowed * (now[j] - before[j]);
     }
 };
 

@@ -96,10 +96,7 @@ void learn_queries(const Batch& batch, LinearState& state, Influence influence, 
         std::copy_n(state.w, before.size(), before.data());
         const bool moved = query.weight > 0 && take_step(query, q);
         if (moved) {
-            if (!before.empty()) {
-                const double share = influence.share(std::sqrt(squared_distance(state.w, before.data(), d)));
-                for (std::size_t j = 0; share < 1 && j < d; ++j) state.w[j] = before[j] + share * (state.w[j] - before[j]);
-            }
+            if (!before.empty()) influence.bound(before.data(), state.w, d);
             if (!all_finite(state.w, d)) throw QueryError(q, "its update is not finite");
             ++state.updates;
         }

@@ -258,6 +258,8 @@ def learn_prank(
     total: NDArray[np.float64] | None,
     queries: int,
     scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
     thresholds: NDArray[np.float64],
     count: NDArray[np.int64],
 ) -> int: ...
@@ -342,6 +344,8 @@ def learn_committee(
     total: NDArray[np.float64] | None,
     queries: int,
     scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
     current: NDArray[np.float64],
     members: NDArray[np.float64],
     lasted: NDArray[np.float64],

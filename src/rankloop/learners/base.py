@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop import _core
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError, NotFittedError
@@ -72,6 +73,9 @@ class Ranker(Shared, Estimator, ABC):
 
     baseline: ClassVar[bool] = False
     """Whether it is there to be beaten, and need not learn."""
+
+    is_robust: ClassVar[bool] = True
+    """Whether it goes on learning after a query with a value far beyond all others."""
 
     takes_nan: ClassVar[bool] = False
     """Whether NaN features are missing values to it, rather than an error."""
@@ -154,6 +158,18 @@ class Ranker(Shared, Estimator, ABC):
     def _check_learnt(self) -> None:
         if not self.is_learnt:
             raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+
+    def _refuse_missing(self, data: QueryDataset) -> None:
+        """Raise where a value is missing: the one place that keeps them from learners."""
+        place = -1 if self.takes_nan else _core.first_not_finite(np.ascontiguousarray(data.X))
+        if place >= 0:
+            row, feature = divmod(place, data.n_features)
+            query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]
+            raise DataError(
+                f"feature {feature + 1} of a document of query {query} is {data.X[row, feature]}, "
+                f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
+                "read_letor(null=0) does), or take a learner of trees, which knows what missing is"
+            )
 
     def _rows(self, X: Any) -> Rows:
         """Return the rows to score, checked."""

@@ -152,6 +152,7 @@ class BatchRanker(Ranker):
         as_convention(self.convention)
         data = as_dataset(X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan)
         with unchanged_by_errors(self):
+            self._refuse_missing(data)
             self._check(data)
             if not (self.warm_start and self.is_learnt):
                 self._reset(data.n_features)

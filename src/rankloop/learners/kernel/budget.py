@@ -65,7 +65,7 @@ def forgetron(support: Support, excess: int) -> Places:
     steps. For steps of 1 and K(x, x) = 1, this is the Forgetron of Dekel, Shalev-Shwartz and
     Singer (2008).
     """
-    gone = np.argsort(support.born[: support.held])[:excess]
+    gone = np.argsort(support.born[: support.held], kind="stable")[:excess]
     alphas, rows = support.alphas[gone, 0], support.rows[gone]
     unit, steps, damage = support.ledger
     scores = support.scores(rows)[:, 0].astype(np.float64)
@@ -90,7 +90,7 @@ def projection(support: Support, excess: int) -> Places:
         rows = support.rows[places]
         own = support.kernel(rows, rows)[where[:, :, None], where[:, None, :]].astype(np.float64)
         each = np.arange(near.shape[1])
-        own[:, each, each] *= 1 + RIDGE
+        own[:, each, each] = support.kernel.diagonal(rows)[where] * (1 + RIDGE)
         own[:, each, each] += np.finfo(np.float32).tiny  # a row of 0 is no neighbour
         with_it = support.kernel(support.rows[some], rows).astype(np.float64)
         shares = np.take_along_axis(with_it, where, axis=1)

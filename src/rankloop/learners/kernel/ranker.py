@@ -120,6 +120,8 @@ class KernelRanker(OnlineRanker):
         for n, (first, end) in enumerate(itertools.pairwise(queries.offsets.tolist())):
             rows = X[first:end]
             found = support.scores(rows)
+            if not np.isfinite(found).all():
+                raise _core.QueryError(n, "the scores are not finite")
             if scores is not None:
                 scores[first:end] = self._ranking(found, self.queries_ + n)
             steps = self._steps(queries.one(n), found[:, 0].copy(), self.queries_ + n)

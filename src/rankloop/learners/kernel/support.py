@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Removal = Callable[["Support", int], NDArray[np.int64]]
 
+LARGE = 1e36  # beyond it, sums of float32 may overflow
 ROOM = 128  # places beside the budget, where documents wait until others have gone
 
 
@@ -72,7 +73,11 @@ class Support:
         rows, alphas = self.rows[: self.held], self.alphas[: self.held].astype(np.float32)
         if self.held:
             for block in kernel_blocks(len(X), self.held):
-                found[block] = row_pairs(self.kernel(X[block], rows), alphas.T)
+                values = self.kernel(X[block], rows)
+                found[block] = row_pairs(values, alphas.T)
+                if not np.isfinite(found[block]).all():  # products of very large rows
+                    bounded = np.clip(np.nan_to_num(values), -LARGE, LARGE).astype(np.float64)
+                    found[block] = np.clip(row_pairs(bounded, alphas.T), -LARGE, LARGE)
         return found
 
     def add(self, X: Rows, steps: Floats, budget: int | None, removal: Removal) -> None:

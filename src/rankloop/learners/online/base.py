@@ -212,8 +212,7 @@ class OnlineRanker(Ranker):
 
     def _learn_data(self, data: QueryDataset, scores: Rows | None = None) -> None:
         """Learn from a data set; an error names the query by its id."""
-        if not self.takes_nan:
-            refuse_missing(data.X)
+        self._refuse_missing(data)
         try:
             self._learn_from(queries_of(data), scores)
         except _core.QueryError as fault:
@@ -251,14 +250,3 @@ def _refusal(query: Any, reason: str) -> DataError:
         f"nothing was learnt: of {which}, {reason}; its features may be too large (scale or clip "
         "them), or the learner's rate"
     )
-
-
-def refuse_missing(X: Rows) -> None:
-    """Raise where a value is missing or infinite: the one place that keeps them from learners."""
-    if (place := _core.first_not_finite(np.ascontiguousarray(X))) >= 0:
-        row, feature = divmod(place, X.shape[1])
-        raise DataError(
-            f"feature {feature + 1} of row {row + 1} is {X[row, feature]}, but every feature must "
-            "be a finite number here; fill missing values (read_letor(null=0)), or take a learner "
-            "of trees, which knows what missing means"
-        )

@@ -42,3 +42,14 @@ class ClippedRanker(LinearRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("clip", self.clip)
+
+
+def share(sizes: NDArray[np.float64], size: float, clip: float) -> float:
+    """Return how much of an update of this size may be made, and count it: as the core does."""
+    allowed = 1.0
+    if clip == 0 or not size > 0:
+        return allowed
+    if sizes[1] > 0 and size * sizes[1] > clip * sizes[0]:
+        allowed = clip * sizes[0] / sizes[1] / size
+    sizes += allowed * size, 1
+    return float(allowed)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import row_pairs, row_scores
+from rankloop.arithmetic import dot, row_pairs, row_scores
 from rankloop.exceptions import DataError
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker, share
 from rankloop.learners.parameters import check_number
 from rankloop.learners.predtron.geometry import as_geometry
 from rankloop.learners.predtron.problems.subset_ranking import SubsetRanking
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rankloop.metrics.measures import Measure
 
 
-class PredtronRanker(LinearRanker):
+class PredtronRanker(ClippedRanker):
     """Perceptron that steps away from the worst ranking, its loss counted in.
 
     A ranking is the vector rep = f(positions) / Z. On a query whose ranking loses something, one
@@ -46,6 +46,7 @@ class PredtronRanker(LinearRanker):
     geometry : `euclidean`, or `rnorm` (l1 margin: few of many features count)
     rule : `predtron`, or `loss-driven`, whose rankings do not depend on the rate
     rate : step size, above 0
+    clip : see :class:`rankloop.learners.online.clipped.ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes
@@ -77,7 +78,7 @@ class PredtronRanker(LinearRanker):
         "rule": Choice(("predtron", "loss-driven")),
         "average": Choice((False, True)),
     }
-    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "dual_")
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "dual_", "sizes_")
     dual_: NDArray[np.float64]
 
     def __init__(
@@ -87,6 +88,7 @@ class PredtronRanker(LinearRanker):
         geometry: str = "euclidean",
         rule: str = "predtron",
         rate: float = 1.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
@@ -96,6 +98,7 @@ class PredtronRanker(LinearRanker):
         self.geometry = geometry
         self.rule = rule
         self.rate = rate
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
@@ -145,7 +148,8 @@ class PredtronRanker(LinearRanker):
                 scores = row_pairs(rows, w[None])[:, 0]
                 _, gradient = rule.step(problem, scores, y[first:end][judged])
                 if gradient is not None:
-                    dual -= self.rate * weight * row_pairs(rows.T, gradient[None])[:, 0]
+                    step = -self.rate * weight * row_pairs(rows.T, gradient[None])[:, 0]
+                    dual += share(arrays["sizes_"], np.sqrt(dot(step, step)), self.clip) * step
                     w[:] = geometry.weights(dual[None])[0]
                     updates += 1
                     if not np.isfinite(w).all():

@@ -69,6 +69,7 @@ class Wrapped(BatchRanker):
     ) -> Self:
         """Fit the transformation, then the ranker behind it; see :meth:`BatchRanker.fit`."""
         data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        self._refuse_missing(data)
         self._check(data)
         goes_on = self.warm_start and self.is_learnt
         if goes_on:
