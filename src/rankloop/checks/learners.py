@@ -140,12 +140,16 @@ def check_missing_values_are_refused(learner: Learner) -> None:
     data = easy_queries(10)
     X = data.X.copy()
     X[3, 1] = np.nan
-    given = (replace(data, X=X),) if isinstance(learner, Ranker) else (X, data.y)
+    missing = replace(data, X=X)
     model = fitted(learner, data)
     before = model.predict(data.X)
     for method in ("fit", "partial_fit"):
         try:
-            getattr(model, method, model.fit)(*given)
+            learns = getattr(model, method, model.fit)
+            if isinstance(learner, Ranker):
+                learns(missing)
+            else:
+                learns(X, data.y, qid=data.qid)
         except (DataError, ValueError):
             pass
         else:
