@@ -11,6 +11,7 @@ void bind_boosting(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_stumps(nb::module_& m);
@@ -30,6 +31,7 @@ NB_MODULE(_core, m) {
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);
+    bind_maps(m);
     bind_measures(m);
     bind_online(m);
     bind_stumps(m);

@@ -114,9 +114,6 @@ def query_scatter(
     h: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
-def query_ranks(
-    x: NDArray[np.float32], offsets: NDArray[np.int64], ranks: NDArray[np.float32]
-) -> None: ...
 def bin_sums(
     bins: NDArray[np.uint8],
     values: NDArray[np.float64],
@@ -399,3 +396,9 @@ def mix_queries(
     queries: int,
     uniform: bool,
 ) -> NDArray[np.float64]: ...
+def query_minmax(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
+) -> None: ...
+def query_ranks(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
+) -> None: ...
