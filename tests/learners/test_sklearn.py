@@ -1,9 +1,8 @@
-"""Learners inside scikit-learn: its own checks, clones, pipelines and searches."""
+"""Learners inside scikit-learn: clones, pipelines and searches."""
 
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -13,86 +12,13 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import rankloop
 from rankloop import QueryKFold
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES, ONLINE_NAMES, learner_class, make_learner
+from rankloop.learners.registry import NAMES, ONLINE_NAMES, make_learner
 
 from ..tiny import Tiny
-
-BATCH = [name for name in NAMES if name not in ONLINE_NAMES]
-
-EXPECTED = {
-    "check_estimators_unfitted": "raises our NotFittedError: scikit-learn's cannot be imported",
-    "check_dtype_object": "a wrong type is a DataError, not a TypeError",
-    "check_fit2d_predict1d": "says what was found in words of its own",
-    "check_requires_y_none": "says what was found in words of its own",
-    "check_estimators_empty_data_messages": "a stream may begin with no rows at all",
-}
-BY_QUERY = {
-    "check_methods_subset_invariance": "scores are relative to the other documents of the query",
-}
-_WEIGHTS = "what it wraps learns online, without weights"
-_MEASURE = "a measure of whole rankings knows no document weights"
-IN_BATCH = {
-    "check_all_zero_sample_weights_error": "a weight of 0 teaches nothing, which is no error",
-}
-WEIGHTED = [
-    f"check_sample_weight{check}"
-    for check in ("s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
-]
-WITHOUT_WEIGHTS = {
-    "scaled": _WEIGHTS,
-    "lifted": _WEIGHTS,
-    "adarank": _MEASURE,
-    "coordinate-ascent": _MEASURE,
-    "single-feature": _MEASURE,
-    "lambdamart": _MEASURE,
-}
-TREES = dict.fromkeys(WEIGHTED[1:], "bins and leaves count rows, not weights")
-IN_ORDER = dict.fromkeys(WEIGHTED[1:], "it learns row by row: their order counts")
-LAST_DIGITS = {"check_methods_sample_order_invariance", "check_methods_subset_invariance"}
-
-
-def expected_failures(name):
-    cls = learner_class(name)
-    found = dict(EXPECTED)
-    if not cls.scores_rows_alone:
-        found |= BY_QUERY
-    if name in BATCH:
-        found |= IN_BATCH
-    if cls.__module__.startswith("rankloop.learners.boosting"):
-        found |= TREES
-    if name == "keeprank":
-        found |= IN_ORDER
-    if name in WITHOUT_WEIGHTS:
-        found |= dict.fromkeys(WEIGHTED, WITHOUT_WEIGHTS[name])
-    return found
-
-
-def own_checks():
-    """Every check of scikit-learn's for every learner; those expected to fail must fail."""
-    for name in NAMES:
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", ".*does not inherit from `sklearn.base.BaseEstimator`"
-            )
-            checks = list(estimator_checks_generator(make_learner(name)))
-        for estimator, check in checks:
-            what = getattr(check, "func", check).__name__
-            reason = expected_failures(name).get(what)
-            marks = () if reason is None else pytest.mark.xfail(reason=reason)
-            if what in LAST_DIGITS and learner_class(name).__module__.count(".kernel."):
-                marks = pytest.mark.xfail(reason="BLAS rounds by a row's place", strict=False)
-            yield pytest.param(estimator, check, id=f"{name}-{what}", marks=marks)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("estimator", "check"), list(own_checks()))
-def test_own_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

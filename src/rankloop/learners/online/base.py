@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.data.validation import as_grades, as_matrix
 from rankloop.exceptions import DataError
-from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.base import Ranker, as_dataset, training_data
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -62,7 +62,7 @@ class OnlineRanker(Ranker):
         """
         if self.passes < 1:
             raise DataError(f"passes must be at least 1; found {self.passes}")
-        data = as_dataset(X, y, qid, group)
+        data = training_data(X, y, qid, group)
         self._check(data.y)
         self._reset(data.n_features)
         rng = None if self.random_state is None else np.random.default_rng(self.random_state)

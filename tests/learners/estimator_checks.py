@@ -1,0 +1,109 @@
+"""scikit-learn's own checks of estimators: which run, and the few that cannot hold for ranking."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from rankloop import QueryDataset
+from rankloop.learners.predtron.estimators import PredtronClassifier, PredtronOrdinal
+from rankloop.learners.registry import NAMES, learner_class
+
+AS_COUNTS = tuple(f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
+REFUSED = ("check_sample_weights_not_overwritten", *AS_COUNTS)
+
+# What cannot hold, of whom, and why. Each of these must fail: a check that passes leaves the list.
+EXPECTED = [
+    (
+        ("check_methods_subset_invariance",),
+        ("mapped", "mix", "auto", "blend", "keeprank"),
+        "a score is relative to the other documents of the query",
+    ),
+    (
+        REFUSED,
+        ("adarank", "coordinate-ascent", "single-feature", "lambdamart"),
+        "a measure of whole rankings knows no weights of documents, which are refused",
+    ),
+    (
+        AS_COUNTS,
+        ("loss-boost", "listnet-boost", "xendcg-boost", "blend"),
+        "bins of features and leaves of trees count rows, not their weights",
+    ),
+    (
+        AS_COUNTS,
+        ("keeprank",),
+        "it learns row by row, and their order counts",
+    ),
+    (
+        REFUSED,
+        ("scaled", "lifted"),
+        "the online ranker inside learns without weights, which are refused",
+    ),
+    (
+        ("check_class_weight_classifiers",),
+        ("predtron-classifier",),
+        "weights are costs of mistakes, not counts of rows",
+    ),
+]
+
+
+def reason_to_fail(name, check):
+    """Why a check of this estimator must fail, or None."""
+    return next((why for checks, names, why in EXPECTED if check in checks and name in names), None)
+
+
+def one_query(cls):
+    """Return a learner's class whose rows without query ids form one query.
+
+    The checks know nothing of queries. This is the only place where they are told.
+    """
+
+    def told(method):
+        @functools.wraps(method)  # the checks look at its signature
+        def call(self, X, y=None, **options):
+            if (
+                y is not None
+                and not isinstance(X, QueryDataset)
+                and not {"qid", "group"} & {*options}
+            ):
+                options["group"] = [len(np.asarray(y))]
+            return method(self, X, y, **options)
+
+        return call
+
+    methods = {
+        name: told(getattr(cls, name)) for name in ("fit", "partial_fit") if hasattr(cls, name)
+    }
+    adapted = type(f"{cls.__name__}OfOneQuery", (cls,), {**methods, "__module__": __name__})
+    globals()[adapted.__name__] = adapted  # pickle looks for it here
+    return adapted
+
+
+ESTIMATORS = {
+    **{name: one_query(learner_class(name)) for name in NAMES},
+    "predtron-classifier": PredtronClassifier,
+    "predtron-ordinal": PredtronOrdinal,
+}
+
+
+# It needs SCIPY_ARRAY_API=1 before SciPy is imported, and is about code that dispatches by it.
+NOT_RUN = "check_array_api_input"
+
+
+def every_check():
+    """Give each check of each estimator as a parameter of a test: `estimator, check`."""
+    for name, cls in ESTIMATORS.items():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEst")
+            found = list(estimator_checks_generator(cls()))
+        for estimator, check in found:
+            what = getattr(check, "func", check).__name__
+            if what == NOT_RUN:
+                continue
+            reason = reason_to_fail(name, what)
+            marks = () if reason is None else pytest.mark.xfail(reason=reason, strict=True)
+            yield pytest.param(estimator, check, id=f"{name}-{what}", marks=marks)
