@@ -31,7 +31,7 @@ struct CommitteeRule {
         c.streak = 0;
         return true;
     }
-    float step(float, float) const { return 1; }
+    float step(float, float, float weight) const { return weight; }
 };
 
 RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d, const CommitteeRule& rule, float* w, double* steps) {
@@ -42,14 +42,15 @@ class CommitteeStep {
 public:
     explicit CommitteeStep(Committee& committee) : c_(committee) {}
 
-    bool operator()(const float* x, const double* y, std::size_t m, const float* s, LinearState& state) {
+    bool operator()(const QueryRows& rows, const float* s, LinearState& state) {
         const std::size_t d = state.d;
-        if (!query_.gather(x, y, m, d, s)) return false;
+        if (!query_.gather(rows, s)) return false;
         steps_.assign(query_.n, 0.0), narrow_.resize(d);
         to_float(c_.current, d, narrow_.data());
         CommitteeRule rule{c_};
         const bool any = committee_pairs(query_, d, rule, narrow_.data(), steps_.data());
         if (any) add_rows(query_.x.data(), query_.n, d, steps_.data(), c_.current);
+        if (!all_finite(c_.current, d)) throw std::runtime_error("its update is not finite");
         vote(state.w);
         return any;
     }

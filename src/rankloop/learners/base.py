@@ -11,6 +11,7 @@ from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.validation import as_matrix, check_not_empty
 from rankloop.exceptions import DataError, NotFittedError
 from rankloop.learners.estimator import Estimator
+from rankloop.learners.locking import Shared
 from rankloop.learners.ranking import Ranking, make_ranking
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def training_data(*given: Any, **options: Any) -> QueryDataset:
     return data
 
 
-class Ranker(Estimator, ABC):
+class Ranker(Shared, Estimator, ABC):
     """A ranker. A subclass says how it starts, how it scores and what it has learnt.
 
     Attributes
@@ -134,14 +135,15 @@ class Ranker(Estimator, ABC):
         Where each row is scored alone, query ids are not needed. Where features are looked at query
         by query first, rows without ids count as one query.
         """
-        self._check_learnt()
-        rows = self._rows(X)
+        now = self._twin()  # other threads may go on learning
+        now._check_learnt()
+        rows = now._rows(X)
         if isinstance(X, QueryDataset):
-            return self._score_rows(rows, X.offsets)
+            return now._score_rows(rows, X.offsets)
         if qid is None and group is None:
-            return self._score_rows(rows, np.array([0, len(rows)]))
+            return now._score_rows(rows, np.array([0, len(rows)]))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
-        return data.in_row_order(self._score_rows(data.X, data.offsets))
+        return data.in_row_order(now._score_rows(data.X, data.offsets))
 
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features."""
@@ -153,6 +155,15 @@ class Ranker(Estimator, ABC):
         from rankloop.learners.saving import save
 
         save(self, path)
+
+    def digest(self) -> str:
+        """Return a digest of the parameters and of every bit that was learnt.
+
+        The same stream gives the same digest on every processor, with any number of threads.
+        """
+        from rankloop.learners.digest import digest
+
+        return digest(self._twin())
 
     @property
     def is_learnt(self) -> bool:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
 class CommitteePerceptron(LinearRanker):
@@ -80,16 +79,21 @@ class CommitteePerceptron(LinearRanker):
         self.lasted_ = np.zeros(self.size)
         self.streak_ = np.zeros(1, np.int64)
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_whole("size", self.size)
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)
-        self.current_ *= hold
-        self.members_ *= hold
-        self.lasted_ *= hold
+        self.current_ = self.current_ * hold
+        self.members_ = self.members_ * hold
+        self.lasted_ = self.lasted_ * hold
 
-    def _learn(self, call: Call) -> int:
+    def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_committee(
-            *call, self.current_, self.members_, self.lasted_, self.streak_
+            *call,
+            arrays["current_"],
+            arrays["members_"],
+            arrays["lasted_"],
+            arrays["streak_"],
         )

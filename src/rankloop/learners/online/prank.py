@@ -13,8 +13,8 @@ from rankloop.learners.online.linear import LinearRanker
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.base import Queries
+    from rankloop.learners.online.linear import Arrays, Call
 
 _MOST_GRADES = 64
 
@@ -74,9 +74,10 @@ class PRank(LinearRanker):
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)
-        self.room_ *= hold
+        self.room_ = self.room_ * hold
 
-    def _check(self, y: Grades) -> None:
+    def _check(self, queries: Queries) -> None:
+        y = queries.y
         wrong = y[(y > _MOST_GRADES) | ((y > 0) & (y != np.floor(y)))]
         if len(wrong):
             raise DataError(
@@ -84,5 +85,5 @@ class PRank(LinearRanker):
                 "them, or choose another learner"
             )
 
-    def _learn(self, call: Call) -> int:
-        return _core.learn_prank(*call, self.room_, self.count_)
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_prank(*call, arrays["room_"], arrays["count_"])

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from rankloop import _core
+from rankloop.arithmetic import row_pairs, row_scores
 from rankloop.exceptions import DataError
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.base import Queries
+    from rankloop.learners.online.linear import Arrays, Call
     from rankloop.learners.predtron.geometry import Geometry
     from rankloop.learners.predtron.rule import Rule
     from rankloop.metrics.measures import Measure
@@ -98,7 +100,8 @@ class PredtronRanker(LinearRanker):
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         self._parts()
         check_number("rate", self.rate, above=True)
 
@@ -117,24 +120,36 @@ class PredtronRanker(LinearRanker):
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)
-        self.dual_ *= hold
+        self.dual_ = self.dual_ * hold
 
-    def _learn(self, call: Call) -> int:
-        X, y, offsets, w, total, queries, out = call
+    def _check(self, queries: Queries) -> None:
+        if queries.sample_weight is not None and np.ptp(queries.sample_weight) > 0:
+            raise DataError(
+                "Predtron learns from whole rankings, which know no weights of documents; leave "
+                "them out, or give weights of queries"
+            )
+
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        X, y, offsets, _, weights, w, total, queries, out = call
         problem, geometry, rule = self._parts()
-        updates = 0
-        for n, (first, end) in enumerate(pairwise(offsets.tolist()), queries):
+        dual, updates = arrays["dual_"], 0
+        for n, (first, end) in enumerate(pairwise(offsets.tolist())):
+            seen = queries + n
             if out is not None:
-                ranking = w if total is None or n == 0 else total / n
-                out[first:end] = X[first:end] @ ranking.astype(np.float32)
+                ranking = w if total is None or seen == 0 else total / seen
+                out[first:end] = row_scores(X[first:end], ranking)
             judged = y[first:end] >= 0
             rows = X[first:end][judged].astype(np.float64)
-            if len(rows):
-                _, gradient = rule.step(problem, rows @ w, y[first:end][judged])
+            weight = 1.0 if weights is None else weights[n]
+            if len(rows) and weight > 0:
+                scores = row_pairs(rows, w[None])[:, 0]
+                _, gradient = rule.step(problem, scores, y[first:end][judged])
                 if gradient is not None:
-                    self.dual_ -= self.rate * (gradient @ rows)
-                    w[:] = geometry.weights(self.dual_[None])[0]
+                    dual -= self.rate * weight * row_pairs(rows.T, gradient[None])[:, 0]
+                    w[:] = geometry.weights(dual[None])[0]
                     updates += 1
+                    if not np.isfinite(w).all():
+                        raise _core.QueryError(n, "the update is not finite")
             if total is not None:
                 total += w
         return updates
