@@ -221,14 +221,10 @@ class TestScorer:
         folds = [weights[train] for train, _ in QueryKFold(3).split(X, y, qid)]
         assert all(map(np.array_equal, WeightSpy.told, [*folds, weights]))
 
-    def test_weights_are_not_routed_unasked(self):
-        assert Tiny().get_metadata_routing().fit.requests == {
-            "qid": True,
-            "group": None,
-            "sample_weight": None,
-            "query_weight": None,
-        }
-        assert rankloop.Slam().get_metadata_routing().fit.requests == {"qid": True, "group": None}
+    @pytest.mark.parametrize("learner", [Tiny(), rankloop.Slam()])
+    def test_weights_are_not_routed_unasked(self, learner):
+        requests = {"qid": True, "group": None, "sample_weight": None, "query_weight": None}
+        assert learner.get_metadata_routing().fit.requests == requests
 
 
 class WeightSpy(Tiny):
