@@ -7,13 +7,28 @@ unit of the last digit. All else must be as shown, and so must whole numbers.
 from __future__ import annotations
 
 import doctest
+import os
 import re
 from decimal import Decimal
 
+LOOKS = (
+    "COLUMNS",
+    "FORCE_COLOR",
+    "LINES",
+    "NO_COLOR",
+    "PYTHONIOENCODING",
+    "TERM",
+    "TTY_COMPATIBLE",
+)
 FLOAT = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?(?!\.?\w)")
 IN_FULL = Decimal("1e-6")  # relative difference of floats that are printed with all their digits
 FEW = 3  # so many digits may be a rounding apart; fewer are compared as text
 MANY = 6  # so many digits, or more, may end in zeros that are not printed
+
+
+def plain_environment() -> dict[str, str]:
+    """Return the variables of this process, less those that change how output looks."""
+    return {name: value for name, value in os.environ.items() if name not in LOOKS}
 
 
 def agree(shown: str, printed: str) -> bool:

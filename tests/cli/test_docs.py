@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ..shown import settled
+from ..shown import plain_environment, settled
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
     page for page in sorted(DOCS.glob("*.md")) if "```console" in page.read_text(encoding="utf-8")
 ]
-LOOKS = {"COLUMNS", "FORCE_COLOR", "NO_COLOR", "PYTHONIOENCODING", "TERM"}
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 
 
@@ -30,8 +29,8 @@ def replayed(page, folder):
     script.chmod(0o755)
     work = folder / "work"
     work.mkdir()
-    settings = {name: value for name, value in os.environ.items() if name not in LOOKS}
-    settings["PATH"] = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
+    settings = plain_environment()
+    settings["PATH"] = f"{script.parent}{os.pathsep}{settings['PATH']}"
 
     def replay(block):
         _, *pieces = re.split(r"^(\$ .*\n)", block[1], flags=re.MULTILINE)

@@ -57,7 +57,7 @@ def growth(name, queries, *, leak=False):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     return int(done.stdout)
 
