@@ -10,7 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.validation import as_grades, as_matrix, as_weights, check_length
 from rankloop.exceptions import DataError
-from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.base import Ranker, as_dataset, training_data
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -106,7 +106,7 @@ class OnlineRanker(Ranker):
         """
         if self.passes < 1:
             raise DataError(f"passes must be at least 1; found {self.passes}")
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        data = training_data(X, y, qid, group, sample_weight, query_weight)
         with self._writing:
             new = self._twin()
             new._check_all(queries_of(data))

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankloop.exceptions import DataError
-from rankloop.learners.base import as_dataset
+from rankloop.learners.base import training_data
 from rankloop.learners.batch.base import BatchRanker, unchanged_by_errors
 from rankloop.learners.online.base import OnlineRanker, queries_of
 
@@ -68,7 +68,7 @@ class Wrapped(BatchRanker):
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Fit the transformation, then the ranker behind it; see :meth:`BatchRanker.fit`."""
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        data = training_data(X, y, qid, group, sample_weight, query_weight)
         self._refuse_missing(data)
         self._check(data)
         goes_on = self.warm_start and self.is_learnt
