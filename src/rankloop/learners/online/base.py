@@ -236,7 +236,7 @@ class OnlineRanker(Ranker):
             if queries.n == 1:
                 raise _refusal(None, fault.args[1]) from None
             raise
-        self.queries_ += queries.n
+        vars(self)["queries_"] += queries.n
 
 
 def queries_of(data: QueryDataset) -> Queries:
