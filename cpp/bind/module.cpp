@@ -7,6 +7,7 @@ namespace rankloop {
 
 void bind_assignment(nb::module_& m);
 void bind_boosting(nb::module_& m);
+void bind_clicks(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -25,6 +26,7 @@ NB_MODULE(_core, m) {
     }, "x"_a, "allow_nan"_a = false);
     bind_assignment(m);
     bind_boosting(m);
+    bind_clicks(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);
