@@ -20,15 +20,21 @@ def ratio(clicked: Counts, seen: Counts, prior: tuple[float, float]) -> Counts:
     return (prior[0] + clicked) / (prior[0] + prior[1] + seen)
 
 
+def add_up(
+    places: NDArray[np.int64] | NDArray[np.int32], weights: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """Add up weights by place, in the order given."""
+    return np.asarray(np.bincount(places, weights, size), np.float64)
+
+
 def by_pair(pages: GroupedPages, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Add up weights of rows by pair, in the order of the rows."""
-    return np.asarray(np.bincount(pages.pairs, weights, pages.n_pairs), np.float64)
+    return add_up(pages.pairs, weights, pages.n_pairs)
 
 
 def by_rank(pages: GroupedPages, weights: NDArray[np.float64], ranks: int) -> NDArray[np.float64]:
     """Add up weights of rows by position; positions beyond `ranks` count as the last one."""
-    places = np.minimum(pages.positions, ranks) - 1
-    return np.asarray(np.bincount(places, weights, ranks), np.float64)
+    return add_up(np.minimum(pages.positions, ranks) - 1, weights, ranks)
 
 
 def first_and_last_clicks(
