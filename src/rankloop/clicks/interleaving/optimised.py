@@ -110,10 +110,10 @@ def all_lists(rankings: Sequence[Ranking], k: int) -> list[tuple[Hashable, ...]]
 
 
 def _fill(rankings: Sequence[Ranking], turns: list[int]) -> tuple[Hashable, ...]:
-    shown: list[Hashable] = []
+    shown: dict[Hashable, None] = {}
     for ranker in turns:
         order = (rankings[ranker], *rankings)  # others, where it has nothing left
-        shown.append(next(one for ranking in order for one in ranking if one not in shown))
+        shown[next(one for ranking in order for one in ranking if one not in shown)] = None
     return tuple(shown)
 
 

@@ -36,19 +36,18 @@ class PairwiseList(Interleaved):
         r = self.ranks.shape[1]
         if not clicked.any():
             return np.zeros((r, r))
-        last = int(np.flatnonzero(clicked)[-1])
-        considered = range(min(last + 2, len(clicked)))  # up to the one below the last click
-        best = self.ranks.min(axis=1) - 1  # the first position where it could have been shown
-        wins, pairs = np.zeros(r), 0
-        for winner in np.flatnonzero(clicked):
-            for loser in considered:
-                if clicked[loser] or min(winner, loser) < max(best[winner], best[loser]):
-                    continue
-                low, high = sorted((int(best[winner]), int(best[loser])))
-                chance = np.prod([1 - 1 / n for n in self.choices[low:high]])
-                wins += (self.ranks[winner] < self.ranks[loser]) / chance
-                pairs += 1
-        share = wins / max(pairs, 1)
+        winners = np.flatnonzero(clicked)
+        losers = np.flatnonzero(~clicked[: winners[-1] + 2])  # up to the one below the last click
+        winner, loser = np.repeat(winners, len(losers)), np.tile(losers, len(winners))
+        best = self.ranks.min(axis=1).astype(np.int64) - 1  # where it could first have been shown
+        late, early = np.maximum(best[winner], best[loser]), np.minimum(best[winner], best[loser])
+        either = np.minimum(winner, loser) >= late
+        winner, loser, late, early = winner[either], loser[either], late[either], early[either]
+        # the chance that the one which could come earlier was left until the other could come
+        stays = np.array([1 - 1 / n if n > 1 else 1.0 for n in self.choices])
+        upto = np.r_[1.0, np.cumprod(stays)]
+        agrees = self.ranks[winner] < self.ranks[loser]
+        share = (agrees / (upto[late] / upto[early])[:, None]).sum(axis=0) / max(len(winner), 1)
         return np.asarray(share[:, None] - share[None, :])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.clicks.interleaving.balanced import ranks_of
 from rankloop.clicks.interleaving.base import Interleaved, Interleaver, as_clicked, check_rankings
 from rankloop.exceptions import DataError
 
@@ -60,14 +61,14 @@ class Probabilistic(Interleaver):
 
     Notes
     -----
-    Cost: O(k n) a list of n documents, O(clicks^2 rankers^2) to read its clicks.
+    Cost: O(rankers n log n) a list of n documents, O(clicks^2 rankers^2) to read its clicks.
 
     Examples
     --------
     >>> rankings = [["a", "b"], ["b", "a"]]
     >>> shown = Probabilistic().interleave(rankings, np.random.default_rng(0), k=1)
     >>> shown.documents, shown.preferences([1])[0].round(3).tolist()  # 1 against 1/8
-    (('b',), [0.0, -0.778])
+    (('a',), [0.0, 0.778])
 
     References
     ----------
@@ -84,24 +85,32 @@ class Probabilistic(Interleaver):
         check_rankings(rankings, rng, k)
         if not self.tau > 0:
             raise DataError(f"tau must be above 0; found {self.tau!r}")
-        known = {document: None for ranking in rankings for document in ranking}
-        place = {document: column for column, document in enumerate(known)}
-        weights = np.zeros((len(rankings), len(place)))
-        for row, ranking in enumerate(rankings):
-            columns = [place[document] for document in ranking]
-            weights[row, columns] = np.arange(1.0, len(columns) + 1) ** -self.tau
-        length = min(k, len(place))
-        pickers, draws = rng.integers(len(rankings), size=length), rng.random(length)
-        chosen = np.empty(length, np.int64)
-        shares = np.empty((length, len(rankings)))
-        for i in range(length):
-            totals = weights.sum(axis=1)
-            picker = pickers[i] if totals[pickers[i]] > 0 else int(totals.argmax())
-            upto = np.cumsum(weights[picker])
-            column = int(np.searchsorted(upto, draws[i] * upto[-1], side="right"))
-            column = min(column, int(np.flatnonzero(weights[picker])[-1]))
-            chances = weights[:, column] / np.where(totals > 0, totals, 1.0)
-            chosen[i], shares[i] = column, chances / chances.sum()
-            weights[:, column] = 0.0
-        names = list(known)
-        return ProbabilisticList(tuple(names[column] for column in chosen), shares)
+        orders = [_drawn_order(ranking, self.tau, rng) for ranking in rankings]
+        length = min(k, len({document for ranking in rankings for document in ranking}))
+        pickers = rng.integers(len(rankings), size=length).tolist()
+        shown: list[Hashable] = []
+        for picker in pickers:
+            turns = (orders[picker], *orders)  # others, where it has nothing left
+            shown.append(next(one for order in turns for one in order if one not in shown))
+        return ProbabilisticList(tuple(shown), _shares(shown, rankings, self.tau))
+
+
+def _drawn_order(ranking: Ranking, tau: float, rng: np.random.Generator) -> list[Hashable]:
+    """Draw all documents of a ranking one after the other.
+
+    Exponential times, each faster by its document's weight, arrive in that order. Drawing among
+    what is left goes on along the same order, whatever others have taken from it.
+    """
+    times = rng.standard_exponential(len(ranking)) * np.arange(1.0, len(ranking) + 1) ** tau
+    return [ranking[place] for place in times.argsort().tolist()]
+
+
+def _shares(
+    shown: Sequence[Hashable], rankings: Sequence[Ranking], tau: float
+) -> NDArray[np.float64]:
+    """Return the chance that each ranker drew each document, given those shown above it."""
+    weights = ranks_of(shown, rankings) ** -tau
+    whole = np.array([(np.arange(1.0, len(ranking) + 1) ** -tau).sum() for ranking in rankings])
+    left = whole - np.cumsum(weights, axis=0) + weights
+    chances = weights / np.where(weights > 0, np.maximum(left, weights), 1.0)
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
