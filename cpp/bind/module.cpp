@@ -8,6 +8,7 @@ namespace rankloop {
 void bind_arithmetic(nb::module_& m);
 void bind_assignment(nb::module_& m);
 void bind_boosting(nb::module_& m);
+void bind_clicks(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -28,6 +29,7 @@ NB_MODULE(_core, m) {
     bind_arithmetic(m);
     bind_assignment(m);
     bind_boosting(m);
+    bind_clicks(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);

@@ -402,3 +402,112 @@ def query_minmax(
 def query_ranks(
     x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
 ) -> None: ...
+
+PageArrays = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+]
+
+def group_click_log(
+    offsets: NDArray[np.int64],
+    queries: NDArray[np.int32],
+    documents: NDArray[np.int32],
+    positions: NDArray[np.int32],
+    clicks: NDArray[np.uint8],
+    counts: NDArray[np.float64] | None,
+    n_queries: int,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.int32],
+]: ...
+def fit_browsing_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    examination: NDArray[np.float64],
+    ranks: int,
+    by_last_click: bool,
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_trust_model(
+    pages: PageArrays,
+    relevance: NDArray[np.float64],
+    relevant: NDArray[np.float64],
+    irrelevant: NDArray[np.float64],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_dependent_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    go_on: NDArray[np.float64],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_bayesian_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    satisfaction: NDArray[np.float64],
+    go_on: float,
+    learns_going_on: bool,
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> float: ...
+def fit_click_chain_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    go_on: tuple[float, float, float],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> list[float]: ...
+def chain_click_probabilities(
+    attraction: NDArray[np.float64],
+    after_skip: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    clicks: NDArray[np.uint8] | None,
+    threads: int,
+) -> NDArray[np.float64]: ...
+def chain_clicks(
+    attraction: NDArray[np.float64],
+    after_skip: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    click_draws: NDArray[np.float64],
+    stop_draws: NDArray[np.float64] | None,
+) -> NDArray[np.uint8]: ...
+def browsing_click_probabilities(
+    attraction: NDArray[np.float64],
+    positions: NDArray[np.int32],
+    examination: NDArray[np.float64],
+    ranks: int,
+    by_last_click: bool,
+    offsets: NDArray[np.int64],
+    clicks: NDArray[np.uint8] | None,
+    threads: int,
+) -> NDArray[np.float64]: ...
+def browsing_clicks(
+    attraction: NDArray[np.float64],
+    positions: NDArray[np.int32],
+    examination: NDArray[np.float64],
+    ranks: int,
+    by_last_click: bool,
+    offsets: NDArray[np.int64],
+    draws: NDArray[np.float64],
+) -> NDArray[np.uint8]: ...
