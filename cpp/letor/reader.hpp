@@ -1,5 +1,4 @@
-// Reads LETOR text from any source of bytes, within a limit of memory: blocks are parsed on several threads
-// and joined in order.
+// Reads LETOR text from any source of bytes: blocks are parsed on several threads and joined in order.
 #pragma once
 
 #include <atomic>
@@ -8,18 +7,16 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "letor/block.hpp"
+#include "letor/joiner.hpp"
 
 namespace rankloop::letor {
-
-// The rows need more memory than they may have.
-struct LimitError : std::bad_alloc {};
 
 class Reader {
 public:
@@ -28,23 +25,19 @@ public:
     static constexpr std::size_t everything = SIZE_MAX;
 
     Reader(Source source, const Options& options, std::size_t block_bytes)
-        : source_(std::move(source)), options_(options), base_(options.base < 0 ? 1 : options.base),
+        : source_(std::move(source)), options_(options), joiner_(options_),
           largest_block_(std::max<std::size_t>(block_bytes, 1)), piece_(4 * largest_block_),
-          block_bytes_(std::min(first_block, largest_block_)) {
-        width_ = static_cast<std::size_t>(options_.n_features);
-        width_hint_ = width_;
-    }
+          block_bytes_(std::min(first_block, largest_block_)), width_hint_(joiner_.width()) {}
 
     // Parses until the source ends, a row is bad, or there are whole queries that take `enough` bytes. The
     // last query stays here then, for its next rows. `held` is what the caller still has of earlier rows,
     // which counts for the limit. `poll` is called now and then by this thread, and may throw.
     Table read(std::size_t enough, unsigned threads, std::size_t held = 0, const std::function<void()>& poll = {}) {
-        table_ = std::move(rest_);
-        rest_ = Table{};
-        table_.x.width = width_;
-        enough_ = enough, held_ = held;
-        in_flight_ = threads * (2 * largest_block_ + piece_) + (enough == everything ? 0 : enough);  // and a query's copy
-        stop_ = met_limit_ = false;
+        const std::size_t in_flight = threads * (2 * largest_block_ + piece_);
+        const std::size_t copy_of_a_query = enough == everything ? 0 : enough;
+        joiner_.start(held + in_flight + copy_of_a_query);
+        enough_ = enough;
+        stop_ = false;
         std::vector<std::thread> others;
         others.reserve(threads);
         try {
@@ -56,32 +49,22 @@ public:
         for (auto& thread : others) thread.join();
         pending_.insert(pending_.begin(), std::make_move_iterator(returned_.begin()), std::make_move_iterator(returned_.end()));
         returned_.clear();
-        if (failure_) {
-            open_rows_ = table_.runs.size() ? table_.x.rows - static_cast<std::size_t>(table_.runs.starts.back()) : 0;
-            open_id_ = open_rows_ ? std::string(table_.runs.ids[table_.runs.size() - 1]) : std::string();
-            table_ = Table{};
-            pending_.clear();
-            long_lines_ = 0;
-            std::rethrow_exception(std::exchange(failure_, nullptr));
-        }
-        width_ = table_.x.width;
-        tell_of_missing_id();
-        if (!text_is_over() && !table_.error) rest_ = table_.split_last_query();
-        return std::exchange(table_, Table{});
+        if (failure_) fail();
+        return joiner_.finish(text_is_over());
     }
 
     // From now on rows have the features of those read so far; another index is an error.
     void fix_width() {
-        options_.n_features = static_cast<std::int64_t>(width_);
-        options_.base = base_;
+        options_.n_features = static_cast<std::int64_t>(joiner_.width());
+        options_.base = joiner_.base();
     }
 
-    bool finished() const { return text_is_over() && rest_.x.rows == 0; }
-    int base() const { return base_; }
-    std::int64_t lines() const { return lines_; }
+    bool finished() const { return text_is_over() && !joiner_.has_rest(); }
+    int base() const { return joiner_.base(); }
+    std::int64_t lines() const { return joiner_.lines(); }
     std::int64_t bytes_read() const { return bytes_read_; }
     // Whether it was the limit that ended the last reading; the last query then, and how many rows it had.
-    bool met_limit() const { return met_limit_; }
+    bool met_limit() const { return joiner_.met_limit(); }
     const std::string& open_id() const { return open_id_; }
     std::size_t open_rows() const { return open_rows_; }
 
@@ -89,45 +72,51 @@ private:
     static constexpr std::size_t longest_line = std::size_t{1} << 28;
     static constexpr std::size_t first_block = 4096;  // small, to learn how much text swells
 
+    // Whole lines, of which those before `start` have been joined, and padding.
     struct Text {
         Growing<char> bytes;
-        std::size_t size = 0;   // without the padding
-        std::size_t start = 0;  // what comes before has been joined
+        std::size_t size = 0, start = 0;
         std::size_t claimed = 0;  // bytes, where it has a line longer than a block
     };
 
     Source source_;
     Options options_;
-    int base_;
+    Joiner joiner_;
     std::size_t largest_block_, piece_;     // bytes of text read at once, of rows parsed at once
-    std::atomic<std::size_t> block_bytes_;  // joining sets it, reading uses it
-    std::size_t width_ = 0;
-    std::int64_t largest_index_ = -1, largest_line_ = 0;
+    std::atomic<std::size_t> block_bytes_;  // joining sets these two, reading and parsing use them
+    std::atomic<std::size_t> width_hint_;
     std::string carry_;  // the unfinished line at the end of the last block
     bool ended_ = false;
-    std::int64_t lines_ = 0, bytes_read_ = 0;
-    bool ids_seen_ = false;
-    std::int64_t first_line_without_id_ = 0;
-    std::optional<BadRow> lacks_id_;  // the first row of this batch that was left out for it
-
-    Table table_, rest_;
-    std::size_t enough_ = 0, held_ = 0, in_flight_ = 0;
+    std::int64_t bytes_read_ = 0;
     std::deque<Text> pending_, returned_;  // read, but not joined: of the last batch, of this one
+
+    std::size_t enough_ = 0;
     std::mutex reading_, joining_;
     std::condition_variable turn_changed_;
     std::size_t next_ticket_ = 0, turn_ = 0;
     std::atomic<bool> stop_ = false;
-    std::atomic<std::size_t> width_hint_ = 0;
     std::size_t long_lines_ = 0;  // bytes claimed for them
     std::exception_ptr failure_;
-    bool met_limit_ = false;
     std::string open_id_;
     std::size_t open_rows_ = 0;
 
     bool text_is_over() const { return ended_ && carry_.empty() && pending_.empty(); }
-    bool over() const { return failure_ || table_.error; }
+    bool over() const { return failure_ || joiner_.table().error; }
     bool full() const {
-        return enough_ != everything && table_.runs.size() > 1 && table_.amount().bytes() >= enough_;
+        const Table& table = joiner_.table();
+        return enough_ != everything && table.runs.size() > 1 && table.amount().bytes() >= enough_;
+    }
+
+    // Notes the query that was being read, frees everything and throws.
+    [[noreturn]] void fail() {
+        const Table& table = joiner_.table();
+        const std::size_t runs = table.runs.size();
+        open_rows_ = runs ? table.x.rows - static_cast<std::size_t>(table.runs.starts.back()) : 0;
+        open_id_ = runs ? std::string(table.runs.ids[runs - 1]) : std::string();
+        joiner_.discard();
+        pending_.clear();
+        long_lines_ = 0;
+        std::rethrow_exception(std::exchange(failure_, nullptr));
     }
 
     // Takes blocks, parses them and joins them to the table in the order they were taken.
@@ -141,7 +130,8 @@ private:
                 std::lock_guard lock(reading_);
                 if (stop_) return;
                 try {
-                    if (const auto now = std::chrono::steady_clock::now(); poll && now - polled > std::chrono::milliseconds(50)) {
+                    const auto now = std::chrono::steady_clock::now();
+                    if (poll && now - polled > std::chrono::milliseconds(50)) {
                         polled = now;
                         poll();
                     }
@@ -153,26 +143,19 @@ private:
                 if (text.size == 0 && !failure) return;
                 ticket = next_ticket_++;
             }
-            const char* const end = text.bytes.data() + text.size;
-            const char* p = text.bytes.data() + text.start;
-            const auto parse = [&](std::size_t room) {
-                try {
-                    p = parser.parse(p, end, width_hint_, room);
-                } catch (...) {
-                    failure = std::current_exception();
-                }
-            };
-            const char* const before = p;
-            if (!failure) parse(piece_);
+            const char* const start = text.bytes.data() + text.start;
+            const char* stop = start;
+            if (!failure) failure = parse(parser, stop, text, piece_);
             std::unique_lock lock(joining_);
             turn_changed_.wait(lock, [&] { return turn_ == ticket; });
-            if (over()) {
-                // nothing more is wanted
-            } else if (full() && !failure) {
-                give_back(text, before);
-            } else {
-                take_turn(parser.block(), failure, p, end, parse, before);
-                if (!over() && p < end) give_back(text, p);
+            if (!over()) {
+                if (failure) {
+                    failure_ = failure;
+                } else if (full()) {
+                    give_back(text, start);
+                } else {
+                    join_pieces(parser, start, stop, text);
+                }
             }
             if (over() || full()) stop_ = true;
             ++turn_;
@@ -180,23 +163,40 @@ private:
         }
     }
 
-    // Joins piece after piece of a block's text until it ends or the table is full.
-    template <typename Parse>
-    void take_turn(Block& block, std::exception_ptr& failure, const char* const& p, const char* end, const Parse& parse, const char* from) {
+    // Parses a piece of a text from `p` on, and leaves `p` where it ended.
+    std::exception_ptr parse(BlockParser& parser, const char*& p, const Text& text, std::size_t room) {
+        try {
+            p = parser.parse(p, text.bytes.data() + text.size, width_hint_, room);
+            return nullptr;
+        } catch (...) {
+            return std::current_exception();
+        }
+    }
+
+    // Joins the piece from `start` to `stop`, then further pieces of the text until it ends or the table is
+    // full; what is left is given back. Rows too wide for a piece are parsed here, one thread at a time.
+    void join_pieces(BlockParser& parser, const char* start, const char* stop, Text& text) {
+        Block& block = parser.block();
+        const char* const end = text.bytes.data() + text.size;
         try {
             for (;;) {
-                if (failure) std::rethrow_exception(failure);
-                join(block, static_cast<std::size_t>(p - from));
-                if (over() || full() || p == end) break;
+                joiner_.join(block);
+                width_hint_ = joiner_.table().x.width;
+                if (const std::size_t bytes = block.bytes()) {  // let a block of text become a piece of rows
+                    const auto text_bytes = static_cast<std::size_t>(stop - start);
+                    block_bytes_ = std::clamp<std::size_t>(piece_ * text_bytes / bytes, 1, largest_block_);
+                }
+                if (over() || full() || stop == end) break;
                 const std::size_t room = std::max(piece_, block.wanted);
-                check_fits(table_.amount(), room - piece_);
-                from = p;
-                parse(room);
+                joiner_.check_fits(long_lines_ + room - piece_);
+                start = stop;
+                if (const auto failure = parse(parser, stop, text, room)) std::rethrow_exception(failure);
             }
         } catch (...) {
             failure_ = std::current_exception();
         }
-        if (block.values.capacity() * sizeof(float) > 2 * piece_) block.values = {};  // had by turns
+        if (block.values.capacity() * sizeof(float) > 2 * piece_) block.values = {};
+        if (!over() && stop < end) give_back(text, stop);
     }
 
     void give_back(Text& text, const char* from) {
@@ -267,126 +267,9 @@ private:
             turn_changed_.wait(lock, [&] { return text.claimed || long_lines_ == 0 || stop_; });
             long_lines_ += room - text.claimed;
             text.claimed = room;
-            check_fits(table_.amount());
+            joiner_.check_fits(long_lines_);
         }
         return room;
-    }
-
-    void join(Block& block, std::size_t text_bytes) {
-        const std::int64_t lines_before = lines_;
-        lines_ += block.lines;
-        if (block.rows() > 0) append(block, lines_before);
-        if (block.bytes() > 0) {  // let a block of text become a piece of rows
-            block_bytes_ = std::clamp<std::size_t>(piece_ * text_bytes / block.bytes(), 1, largest_block_);
-        }
-        if (table_.error) return;
-        table_.bad.n += block.bad.n - static_cast<std::int64_t>(block.bad.first.size());
-        for (auto& bad : block.bad.first) {
-            bad.line += lines_before;
-            if (!options_.skip_bad) {
-                table_.error = std::move(bad);
-                return;
-            }
-            table_.bad.add(std::move(bad));
-        }
-    }
-
-    void append(const Block& block, std::int64_t lines_before) {
-        if (!fit_width(block, lines_before)) return;
-        const Amount now = table_.amount();
-        check_fits({now.rows + block.rows(), now.width, now.runs + block.runs.size(), now.run_bytes + block.runs.ids.bytes.size(),
-                    now.doc_bytes + block.doc_ids.bytes.size()});
-        for (std::size_t i = 0; i < block.runs.size(); ++i) {
-            const auto first = static_cast<std::size_t>(block.runs.starts[i]);
-            const auto end = i + 1 < block.runs.size() ? static_cast<std::size_t>(block.runs.starts[i + 1]) : block.rows();
-            if (may_stand(block.runs.ids[i], lines_before + block.run_lines[i], end - first)) append_run(block, i, first, end);
-            if (table_.error) return;
-        }
-    }
-
-    // Whether a run of rows can be kept: either all rows have query ids, or none.
-    bool may_stand(std::string_view id, std::int64_t line, std::size_t n) {
-        const bool after_rows_without = !id.empty() && !ids_seen_ && table_.x.rows > 0;
-        ids_seen_ |= !id.empty();
-        if (id.empty() && !ids_seen_ && table_.x.rows == 0) first_line_without_id_ = line;
-        if (after_rows_without) {
-            without_id(first_line_without_id_, table_.x.rows);
-            table_.clear_rows();
-        }
-        if (id.empty() && ids_seen_) without_id(line, n);
-        return !table_.error && !(id.empty() && ids_seen_);
-    }
-
-    void without_id(std::int64_t line, std::size_t rows) {
-        BadRow bad{line, "the row has no query id, while others have; expected for example 'qid:10'"};
-        if (options_.skip_bad) {
-            table_.bad.n += static_cast<std::int64_t>(rows);
-            if (!lacks_id_) lacks_id_ = std::move(bad);
-        } else {
-            table_.error = std::move(bad);
-        }
-    }
-
-    // Puts the first row without a query id among the first bad rows.
-    void tell_of_missing_id() {
-        if (!lacks_id_) return;
-        auto& first = table_.bad.first;
-        first.insert(std::ranges::lower_bound(first, lacks_id_->line, {}, &BadRow::line), *lacks_id_);
-        lacks_id_.reset();
-    }
-
-    void append_run(const Block& block, std::size_t run, std::size_t first, std::size_t end) {
-        auto& x = table_.x;
-        const std::size_t base = static_cast<std::size_t>(base_), held = std::min(block.stride - base, x.width);
-        const std::size_t before = x.rows;
-        float* row = x.append(end - first);
-        for (std::size_t r = first; r < end; ++r, row += x.width) {
-            std::copy_n(block.row(r) + base, held, row);
-            std::fill(row + held, row + x.width, 0.0f);
-        }
-        table_.labels.append(block.labels.data() + first, end - first);
-        if (!table_.runs.last_is(block.runs.ids[run])) table_.runs.add(block.runs.ids[run], before);
-        for (std::size_t r = first; r < std::min(end, block.doc_ids.size()); ++r) {
-            if (block.doc_ids[r].empty()) continue;
-            table_.doc_ids.pad_to(before + r - first);
-            table_.doc_ids.add(block.doc_ids[r]);
-        }
-    }
-
-    // Makes the table as wide as the block needs, shifting it where the first index 0 turns up.
-    bool fit_width(const Block& block, std::int64_t lines_before) {
-        auto& x = table_.x;
-        if (block.max_index > largest_index_) largest_index_ = block.max_index, largest_line_ = block.max_line + lines_before;
-        if (block.zero_index && base_ == 1) {
-            base_ = 0;
-            widen(options_.n_features ? x.width : x.width + 1, 1);
-        }
-        const std::size_t needed = largest_index_ < base_ ? 0 : static_cast<std::size_t>(largest_index_ + 1 - base_);
-        if (needed > x.width) {
-            if (options_.n_features) {
-                table_.error = {largest_line_, "with a first index of 0, as in this file, the feature index " +
-                                                   std::to_string(largest_index_) + " is more than n_features=" +
-                                                   std::to_string(x.width) + " allows"};
-                return false;
-            }
-            widen(needed, 0);
-        }
-        width_hint_ = x.width;
-        return true;
-    }
-
-    void widen(std::size_t width, std::size_t shift) {
-        Amount amount = table_.amount();
-        amount.width = width;
-        check_fits(amount);
-        table_.x.reshape(width, shift);
-    }
-
-    void check_fits(const Amount& amount, std::size_t more = 0) {
-        const std::size_t needed = amount.bytes() + held_ + in_flight_ + long_lines_ + more;
-        if (!options_.max_bytes || needed <= static_cast<std::size_t>(options_.max_bytes)) return;
-        met_limit_ = true;
-        throw LimitError();
     }
 };
 

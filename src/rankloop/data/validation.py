@@ -114,18 +114,19 @@ def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
             f"rows; found {values.dtype} of shape {values.shape}"
         )
     falls = values[1:] < values[:-1]
-    if values[0] != 0 or values[-1] != n or falls.any():
-        at = int(falls.argmax()) if falls.any() else None
+    some_fall = falls.any()
+    if some_fall or values[0] != 0 or values[-1] != n:
+        at = int(falls.argmax()) if some_fall else 0
         found = (
-            f"{values[0]} first and {values[-1]} last"
-            if at is None
-            else f"{values[at]} followed by {values[at + 1]} at {at}"
+            f"{values[at]} followed by {values[at + 1]} at {at}"
+            if some_fall
+            else f"{values[0]} first and {values[-1]} last"
         )
         raise DataError(
             f"offsets must start at 0, never fall and end at the number of rows, {n:,}; "
             f"found {found}"
         )
-    return values.astype(np.int64, copy=False)
+    return values if values.dtype == np.int64 else values.astype(np.int64)
 
 
 def as_row_numbers(rows: ArrayLike, n: int) -> NDArray[np.int64]:

@@ -153,6 +153,55 @@ def test_real_files_equal_the_twin(data_dir, name):
     assert_same(read_letor(file, null=np.nan), twin)
 
 
+# What is missing, and what is a comment
+
+
+@pytest.mark.parametrize("word", ["NULL", "null", "1.79769e308", "-1.797693134862315708e+308"])
+def test_missing_values_are_what_the_caller_wants(path, word):
+    content = f"1 qid:1 1:{word} 2:7\n".encode()
+    assert read(path, content).X.tolist() == [[0, 7]]
+    assert read(path, content, null=-5).X.tolist() == [[-5, 7]]
+    kept = read(path, content, null=np.nan)
+    assert np.isnan(kept.X[0, 0])
+    assert kept.X[0, 1] == 7
+    assert kept.has_missing
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["nan", "NaN", "-nan", "1.#QNAN", "-1.#QNAN", "1.#qnan0", "1.#IND", "-1.#IND00", "1.#SNAN"],
+)
+def test_nan_is_missing_where_missing_values_are_kept(path, word):
+    content = f"1 qid:1 1:{word} 2:7\n".encode()
+    kept = read(path, content, null=np.nan)
+    assert np.isnan(kept.X[0, 0])
+    assert kept.X[0, 1] == 7
+    with pytest.raises(ParseError, match="expected a finite number"):
+        read(path, content, null=-1)
+
+
+@pytest.mark.parametrize(
+    "word", ["inf", "-inf", "Infinity", "1.#INF", "-1.#INF00", "1e39", "1e400"]
+)
+def test_infinity_is_never_missing(path, word):
+    with pytest.raises(ParseError, match=r"feature 1 is '.*expected a finite|too large"):
+        read(path, f"1 qid:1 1:{word} 2:7\n".encode(), null=np.nan)
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", " \t ", "\r"])
+def test_a_comment_starts_after_a_blank(path, blank):
+    data = read(path, f"1 qid:1 1:5{blank}# 2:6 #docid = A#B\n#1 qid:2\n{blank}#\n".encode())
+    assert data.X.tolist() == [[5]]
+    assert data.doc_ids.tolist() == ["A#B"]
+
+
+@given(text=decimals)
+def test_numbers_round_alike_in_every_place(path, text):
+    """The first, a middle and the last value of a row, which end in different bytes."""
+    for row in (f"1:{text}", f"1:{text} 2:1", f"1:{text}\t#", f"2:1 1:{text}\r"):
+        assert read(path, f"1 qid:1 {row}\n".encode()).X[0, 0] == feature(text, 0)
+
+
 # Writing and reading back
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)

@@ -76,12 +76,15 @@ def data_files(path: PathLike) -> list[Path]:
     together hold every query, where there are LETOR folds; else its parts `S1`, `S2`, ...; else
     all files with a suffix that we know.
     """
-    folder = Path(path)
-    if not folder.is_dir():
-        return [folder]
-    if (folder / "Fold1").is_dir():
-        return data_files(folder / "Fold1")
+    name = os.fspath(path)
+    folder = Path(name)
+    if not name:  # which would be the folder we are in
+        raise ParseError(name, None, "the name is empty; name a file or folder")
     try:
+        if not folder.is_dir():
+            return [folder]
+        if (folder / "Fold1").is_dir():
+            return data_files(folder / "Fold1")
         known = sorted(
             file
             for file in folder.iterdir()
@@ -89,7 +92,7 @@ def data_files(path: PathLike) -> list[Path]:
             and (bare_suffix(file) in _TEXT_SUFFIXES or bare_suffix(file) in _BY_SUFFIX)
         )
     except OSError as error:
-        raise unreadable(os.fspath(path), error) from None
+        raise unreadable(name, error) from None
     parts = [f for f in known if _stem(f)[:1] == "S" and _stem(f)[1:].isdigit()]
     if not parts:
         parts = sorted(
@@ -98,7 +101,7 @@ def data_files(path: PathLike) -> list[Path]:
     if parts or known:
         return parts or known
     raise ParseError(
-        os.fspath(path), None, "the folder holds no data files; expected Fold1, S1.txt or the like"
+        name, None, "the folder holds no data files; expected Fold1, S1.txt or the like"
     )
 
 
