@@ -13,6 +13,10 @@ def assign_positions(
     positions: NDArray[np.int64],
     few: int = -1,
 ) -> None: ...
+def split_text(
+    text: NDArray[np.uint8], ends: NDArray[np.int64], first: int, end: int
+) -> list[str]: ...
+def gather_rows(x: NDArray[np.float32], rows: NDArray[np.int64]) -> None: ...
 def format_letor(
     x: NDArray[np.float32],
     y: NDArray[np.float64],
@@ -26,13 +30,13 @@ def format_letor(
 class LetorRows(TypedDict):
     X: NDArray[np.float32]
     y: NDArray[np.float64]
-    run_ids: list[str | None]
+    run_ids: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]] | None
     run_starts: NDArray[np.int64]
-    run_lines: NDArray[np.int64]
-    doc_ids: list[str] | None
+    doc_ids: tuple[NDArray[np.uint8], NDArray[np.int64]] | None
     bad: list[tuple[int, str]]
     n_bad: int
     error: tuple[int, str] | None
+    cost: int
 
 class LetorReader:
     def __init__(
@@ -48,7 +52,7 @@ class LetorReader:
         doc_ids: bool,
         block_bytes: int,
     ) -> None: ...
-    def read(self, enough: int, threads: int) -> LetorRows: ...
+    def read(self, enough: int | None, threads: int, held: int = 0) -> LetorRows: ...
     def fix_width(self) -> None: ...
     @property
     def base(self) -> int: ...
@@ -58,6 +62,12 @@ class LetorReader:
     def lines(self) -> int: ...
     @property
     def bytes_read(self) -> int: ...
+    @property
+    def met_limit(self) -> bool: ...
+    @property
+    def open_id(self) -> str: ...
+    @property
+    def open_rows(self) -> int: ...
 
 def rank_rows(
     scores: NDArray[np.float32] | NDArray[np.float64],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 _MOST = 8  # beyond it memory is the limit
+_MOST_ASKED = 256  # nobody has more use for
 
 
 def processors() -> int:
@@ -14,6 +15,11 @@ def processors() -> int:
 
 
 def threads() -> int:
-    """Return the threads to use where there is enough to do: OMP_NUM_THREADS, else up to 8."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(asked) if asked.isdecimal() and int(asked) > 0 else min(processors(), _MOST)
+    """Return the threads to use where there is enough to do: OMP_NUM_THREADS, else up to 8.
+
+    The variable counts up to 256.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip().lstrip("0")
+    if not asked.isdecimal():
+        return min(processors(), _MOST)
+    return min(int(asked[:4]), _MOST_ASKED)

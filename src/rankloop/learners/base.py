@@ -180,7 +180,9 @@ class Ranker(Shared, Estimator, ABC):
 
     def _refuse_missing(self, data: QueryDataset) -> None:
         """Raise where a value is missing: the one place that keeps them from learners."""
-        place = -1 if self.takes_nan else _core.first_not_finite(np.ascontiguousarray(data.X))
+        if self.takes_nan or not data.has_missing:
+            return
+        place = _core.first_not_finite(data.X)
         if place >= 0:
             row, feature = divmod(place, data.n_features)
             query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]

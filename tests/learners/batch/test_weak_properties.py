@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -131,7 +133,7 @@ def test_perfect_features_overflow_nothing(name):
 @pytest.mark.parametrize("name", ROUNDS)
 def test_what_it_explains(name):
     data = queries(1, n=30, ties=False)
-    named = rl.QueryDataset(**{**vars(data), "feature_names": ("a", "b", "c", "d")})
+    named = replace(data, feature_names=("a", "b", "c", "d"))
     rows = fresh(name).fit(named).explain()
     assert rows
     sizes = [abs(row.get("alpha", row.get("weight"))) for row in rows]

@@ -13,7 +13,7 @@ from rankloop.clicks.interleaving.simulation import binary_error, play, rankings
 from rankloop.clicks.interleaving.sosm import SampleOnlyScored
 from rankloop.clicks.interleaving.team_draft import TeamDraft
 from rankloop.clicks.users import simulated_user
-from rankloop.data.dataset import concat
+from rankloop.data.joining import concat
 from rankloop.experiments.papers.declaration import (
     Claim,
     Curve,
