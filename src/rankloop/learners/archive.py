@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rankloop.data.io.files import replaced_when_done
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.exceptions import ModelError
 
 FORMAT = "rankloop"

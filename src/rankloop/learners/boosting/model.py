@@ -63,7 +63,7 @@ class TreeModel(BatchRanker):
 
     def save_text(self, path: str | os.PathLike[str]) -> None:
         """Write the trees as LightGBM does, for `lightgbm.Booster(model_file=path)`."""
-        from rankloop.data.io.files import replaced_when_done
+        from rankloop.data.io.replacing import replaced_when_done
 
         text = engine.text_of(self.to_lightgbm())
         with replaced_when_done(path) as partial:
