@@ -9,8 +9,10 @@ import numpy as np
 
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.validation import as_matrix
-from rankloop.exceptions import DataError, NotFittedError
+from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.estimator import Estimator
+from rankloop.learners.forms import Whole
+from rankloop.learners.locking import Shared, reads
 from rankloop.learners.ranking import Ranking, make_ranking
 
 if TYPE_CHECKING:
@@ -19,11 +21,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
 
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
+
+
+MOST_FEATURES = 2**24
+
+
+def known_width(state: Mapping[str, Any]) -> int:
+    """Return the number of features that a learner's state tells of."""
+    width = state.get("n_features_in_")
+    Whole(high=MOST_FEATURES).check("n_features_in_", width)
+    return int(width)  # type: ignore[arg-type]
 
 
 def as_dataset(
@@ -57,8 +70,12 @@ def as_dataset(
     )
 
 
-class Ranker(Estimator, ABC):
+class Ranker(Shared, Estimator, ABC):
     """A ranker. A subclass says how it starts, how it scores and what it has learnt.
+
+    Threads may share one: whoever learns has it alone, while `predict`, `rank`, `save` and copies
+    wait for that, see one state, and do not wait for each other. To rank while a long `fit` runs,
+    fit a copy.
 
     Attributes
     ----------
@@ -77,9 +94,6 @@ class Ranker(Estimator, ABC):
 
     search_space: ClassVar[Mapping[str, Search]] = {}
     """The parameters worth choosing by validation, and the values worth trying."""
-
-    growing: ClassVar[tuple[str, ...]] = ()
-    """Names of what was learnt whose length depends on the data."""
 
     n_features_in_: int
     queries_: int
@@ -107,6 +121,30 @@ class Ranker(Estimator, ABC):
     def learnt(self) -> dict[str, Any]:
         """Return everything that was learnt, by attribute; nothing before the first query."""
 
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        """Return what each part of :meth:`learnt` looks like, for so many features."""
+        return {"n_features_in_": Whole(n_features, n_features), "queries_": Whole()}
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless a learner of these parameters may have learnt this.
+
+        It comes from a file, and may be anything. A subclass whose parts must fit each other, or
+        that learns more than numbers, extends this.
+        """
+        forms = self._forms(known_width(state))
+        if state.keys() != forms.keys():
+            differ = ", ".join(sorted(state.keys() ^ forms.keys()))
+            raise ModelError(f"what a {type(self).__name__} learns is missing or unknown: {differ}")
+        for name, form in forms.items():
+            form.check(name, state[name])
+
+    def _take_over(self, state: Mapping[str, Any]) -> None:
+        """Make this what was learnt, if it may be."""
+        self._check_state(state)
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    @reads
     def predict(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> NDArray[Any]:
@@ -124,6 +162,7 @@ class Ranker(Estimator, ABC):
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
         return data.in_row_order(self._score_rows(data.X, data.offsets))
 
+    @reads
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features."""
         doc_ids = query.doc_ids if isinstance(query, Query) else None

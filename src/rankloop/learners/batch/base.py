@@ -12,6 +12,8 @@ import numpy as np
 
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.forms import Anything, Names, Whole
+from rankloop.learners.locking import learns
 from rankloop.learners.parameters import check_whole
 from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import evaluate
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
 
 
@@ -72,8 +75,6 @@ class BatchRanker(Ranker):
     rounds_: int
     feature_names_: Sequence[str]
 
-    growing: ClassVar[tuple[str, ...]] = ("feature_names_",)
-
     _arrays: ClassVar[tuple[str, ...]] = ()
     """Names of the arrays that, with the counters, are all that has been learnt."""
 
@@ -119,10 +120,19 @@ class BatchRanker(Ranker):
         names = ("n_features_in_", "queries_", "rounds_", "feature_names_", *self._arrays)
         return {name: getattr(self, name) for name in names}
 
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "rounds_": Whole(),
+            "feature_names_": Names(n_features),
+            **dict.fromkeys(self._arrays, Anything()),
+        }
+
     @abstractmethod
     def explain(self) -> list[dict[str, Any]]:
         """Return the parts of the model, most important first, with the features they look at."""
 
+    @learns
     def fit(
         self,
         X: Any,

@@ -13,6 +13,7 @@ from rankloop.learners.batch.base import teaching_rows
 from rankloop.learners.boosting import engine
 from rankloop.learners.boosting.leaves import refit_leaves
 from rankloop.learners.boosting.model import ROWS_A_THREAD, TreeModel
+from rankloop.learners.locking import learns
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice, Range
 
@@ -205,6 +206,7 @@ class BoostedRanker(TreeModel):
         booster = self._booster if self.rounds_ else None
         self.booster_ = "" if booster is None else engine.text_of(booster, self.rounds_)
 
+    @learns
     def refit(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
         """Keep the splits of all trees, and move the values of their leaves towards new data.
 

@@ -12,6 +12,7 @@ from rankloop.exceptions import DataError
 from rankloop.learners.base import as_dataset
 from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.boosting.objectives import Shape, SoftmaxObjective
+from rankloop.learners.locking import learns
 from rankloop.learners.parameters import check_number
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class XENDCGBoost(BoostedRanker):
         self.warm_start = warm_start
         self.random_state = random_state
 
+    @learns
     def fit(
         self,
         X: Any,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
-from rankloop.exceptions import DataError, NotFittedError
+from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.base import as_dataset
 from rankloop.learners.batch.base import (
     BatchRanker,
@@ -22,6 +22,8 @@ from rankloop.learners.boosting.lambdamart import LambdaMART
 from rankloop.learners.boosting.xendcg import XENDCGBoost
 from rankloop.learners.ensembles.mix import standardised
 from rankloop.learners.ensembles.weights import equal_weights, shrunk_weights
+from rankloop.learners.forms import Array, Learner, ListOf
+from rankloop.learners.locking import learns
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.wrappers.scaled import Scaled
 from rankloop.metrics.conventions import as_convention
@@ -29,13 +31,14 @@ from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.losses.base import Floats
     from rankloop.metrics.measures import Measure
 
@@ -93,7 +96,6 @@ class Blend(BatchRanker):
     """
 
     scores_rows_alone: ClassVar[bool] = False
-    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, "members_", "kinds_", "weights_")
     _arrays: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "weights_")
 
     def __init__(
@@ -116,6 +118,7 @@ class Blend(BatchRanker):
     kinds_: NDArray[np.int64]
     weights_: Floats
 
+    @learns
     def fit(
         self,
         X: Any,
@@ -204,6 +207,20 @@ class Blend(BatchRanker):
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
         self.members_, self.kinds_, self.weights_ = [], np.empty(0, np.int64), np.empty(0)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "members_": ListOf(Learner(BatchRanker, n_features)),
+            "kinds_": Array((None,), np.int64, low=0),
+            "weights_": Array((None,)),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        kinds, n = state["kinds_"], len(state["members_"])
+        if not len(kinds) == len(state["weights_"]) == n or (kinds >= n).any():
+            raise ModelError("members_, kinds_ and weights_ do not fit each other")
 
     def _start(self, data: QueryDataset) -> list[tuple[BatchRanker, int]]:
         """Return what is to learn, seed by seed, each with the number of its kind."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array, Learner, ListOf
 from rankloop.learners.online.base import OnlineRanker
+from rankloop.learners.parameters import check_learners
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import parse
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
 
 
@@ -99,10 +102,16 @@ class Mix(OnlineRanker):
         parse(self.measure)
         if self.weighting not in ("exponential", "uniform"):
             raise DataError(f"weighting must be exponential or uniform; found {self.weighting!r}")
-        if self.learners is not None and len(self.learners) == 0:
-            raise DataError("a mix needs at least one learner")
+        if self.learners is not None:
+            check_learners("learners", self.learners, OnlineRanker)
         for learner in self.learners_ if self.is_learnt else self.learners or ():
             learner._check(y)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        count = len(self.members() if self.learners is None else self.learners)
+        members = ListOf(Learner(OnlineRanker, n_features), count)
+        own = {"learners_": members, "losses_": Array((count,), low=0)}
+        return {**super()._forms(n_features), **own}
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features

@@ -10,8 +10,12 @@ import numpy as np
 from rankloop.data.validation import as_grades, as_matrix
 from rankloop.exceptions import DataError
 from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.locking import learns
+from rankloop.learners.parameters import check_seed, check_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
@@ -43,6 +47,11 @@ class OnlineRanker(Ranker):
     def _loosen(self, hold: float) -> None:
         """Make what was learnt count for less."""
 
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        self._check(np.zeros(0))
+        super()._check_state(state)
+
+    @learns
     def fit(
         self,
         X: Any,
@@ -60,8 +69,8 @@ class OnlineRanker(Ranker):
         qid : one query id a row, in any order; or
         group : the number of rows of each query. Without either, all rows are one query.
         """
-        if self.passes < 1:
-            raise DataError(f"passes must be at least 1; found {self.passes}")
+        check_whole("passes", self.passes)
+        check_seed("random_state", self.random_state)
         data = as_dataset(X, y, qid, group)
         self._check(data.y)
         self._reset(data.n_features)
@@ -70,6 +79,7 @@ class OnlineRanker(Ranker):
             self.partial_fit(data if rng is None else data.select(rng.permutation(len(data))))
         return self
 
+    @learns
     def partial_fit(
         self,
         X: Any,
@@ -83,6 +93,7 @@ class OnlineRanker(Ranker):
         self._go_on(data.X, data.y, data.offsets)
         return self
 
+    @learns
     def learn(self, X: Any, y: ArrayLike) -> Self:
         """Learn from one query. Cheap: some microseconds for a short list of float32 rows."""
         rows, grades = as_matrix(X), as_grades(y)
@@ -91,6 +102,7 @@ class OnlineRanker(Ranker):
         self._go_on(rows, grades, np.array([0, len(grades)]))
         return self
 
+    @learns
     def learn_pairs(self, better: Any, worse: Any) -> Self:
         """Learn from pairs alone: row i of `better` should rank above row i of `worse`.
 
@@ -106,6 +118,7 @@ class OnlineRanker(Ranker):
         self._go_on(rows, np.tile([1.0, 0.0], n), np.arange(0, 2 * n + 1, 2))
         return self
 
+    @learns
     def loosen(self, hold: float) -> Self:
         """Hold to what was learnt by only this much, before going on elsewhere.
 
@@ -122,6 +135,7 @@ class OnlineRanker(Ranker):
         self._loosen(hold)
         return self
 
+    @learns
     def progress(self, data: QueryDataset) -> NDArray[np.float32]:
         """Learn from queries in order, and return the scores each had just before it was learnt.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
+from rankloop.learners.forms import MOST, Array
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Choice, Search
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.linear import Call
 
 
@@ -79,6 +81,15 @@ class CommitteePerceptron(LinearRanker):
         self.members_ = np.zeros((self.size, n_features))
         self.lasted_ = np.zeros(self.size)
         self.streak_ = np.zeros(1, np.int64)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "current_": Array((n_features,)),
+            "members_": Array((self.size, n_features)),
+            "lasted_": Array((self.size,), low=0),
+            "streak_": Array((1,), np.int64, low=0, high=MOST),
+        }
 
     def _check(self, y: Grades) -> None:  # noqa: ARG002
         check_whole("size", self.size)

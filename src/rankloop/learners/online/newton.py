@@ -8,6 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Range, Search
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.linear import Call
 
 _LARGEST_GRADE = 100.0
@@ -84,6 +86,9 @@ class NewtonXENDCG(LinearRanker):
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         self.precision_ = self.prior * np.eye(n_features)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {**super()._forms(n_features), "precision_": Array((n_features, n_features))}
 
     def _loosen(self, hold: float) -> None:
         self.precision_ *= hold

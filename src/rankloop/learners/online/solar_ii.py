@@ -8,6 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number
 from rankloop.learners.search import Range, Search
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.linear import Call
 
 
@@ -77,6 +79,15 @@ class SolarII(LinearRanker):
         full = self.covariance == "full"
         self.precision_ = np.eye(n_features) if full else np.ones(n_features)
         self.h_ = np.zeros(n_features if full else 0)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        full = self.covariance == "full"
+        square, variances = Array((n_features, n_features)), Array((n_features,), low=0)
+        own = {
+            "precision_": square if full else variances,
+            "h_": Array((n_features if full else 0,)),
+        }
+        return {**super()._forms(n_features), **own}
 
     def _loosen(self, hold: float) -> None:
         if self.covariance == "diagonal":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number
 from rankloop.learners.predtron.geometry import as_geometry
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.linear import Call
     from rankloop.learners.predtron.geometry import Geometry
     from rankloop.learners.predtron.rule import Rule
@@ -114,6 +116,9 @@ class PredtronRanker(LinearRanker):
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         self.dual_ = np.zeros(n_features)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {**super()._forms(n_features), "dual_": Array((n_features,))}
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.base import as_dataset
+from rankloop.learners.base import Ranker, as_dataset
 from rankloop.learners.batch.base import BatchRanker, unchanged_by_errors
+from rankloop.learners.forms import Learner, Values
+from rankloop.learners.locking import learns
 from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Ranker, Rows
+    from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.base import Round
+    from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
 
 
@@ -57,6 +60,23 @@ class Wrapped(BatchRanker):
         kept = {self._kept: getattr(self, self._kept)}
         return {**super().learnt(), "ranker_": self.ranker_, **kept}
 
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "ranker_": Learner(Ranker, None),
+            self._kept: Values(),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        width = self._kept_width(state[self._kept], state["n_features_in_"])
+        Learner(Ranker, width).check("ranker_", state["ranker_"])
+
+    @abstractmethod
+    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+        """Return how many features the transformation makes of so many; raise if it is damaged."""
+
+    @learns
     def fit(
         self,
         X: Any,
