@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -102,7 +103,10 @@ public:
         stop_ = false;
         if (lines_ == 0 && in_batches()) block_bytes_ = std::min(first_block, largest_block_);
         std::vector<std::thread> others;
-        for (unsigned t = 1; t < threads; ++t) others.emplace_back([this] { work(); });
+        try {
+            for (unsigned t = 1; t < threads; ++t) others.emplace_back([this] { work(); });
+        } catch (const std::system_error&) {  // the system has no more threads to give
+        }
         work();
         for (auto& thread : others) thread.join();
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
