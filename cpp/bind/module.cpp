@@ -5,6 +5,7 @@
 
 namespace rankloop {
 
+void bind_arithmetic(nb::module_& m);
 void bind_assignment(nb::module_& m);
 void bind_boosting(nb::module_& m);
 void bind_kernel(nb::module_& m);
@@ -23,6 +24,7 @@ NB_MODULE(_core, m) {
         nb::gil_scoped_release release;
         return first_not_finite(x.data(), x.size(), allow_nan);
     }, "x"_a, "allow_nan"_a = false);
+    bind_arithmetic(m);
     bind_assignment(m);
     bind_boosting(m);
     bind_kernel(m);

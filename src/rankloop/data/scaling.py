@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop.arithmetic import log1p, row_pairs
 from rankloop.data.blocks import row_blocks
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
@@ -227,11 +228,11 @@ class Standard(_CentredScaler):
         known, total, squares = np.zeros(d), np.zeros(d), np.zeros(d)
         for rows in row_blocks(*X.shape):
             known += np.count_nonzero(~np.isnan(X[rows]), axis=0)
-            total += np.nansum(X[rows], axis=0, dtype=np.float64)
+            total += _column_sums(np.nan_to_num(X[rows].astype(np.float64)))
         known = np.maximum(known, 1)
         mean = total / known
         for rows in row_blocks(*X.shape):
-            squares += np.nansum((X[rows] - mean) ** 2, axis=0)
+            squares += _column_sums(np.nan_to_num((X[rows] - mean) ** 2))
         # sums of equal float32 are exact up to 2^29 rows: the deviation of a constant is exactly 0
         return mean, np.sqrt(squares / known)
 
@@ -260,7 +261,7 @@ class RobustLog(_CentredScaler):
 
     @staticmethod
     def _link(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.copysign(np.log1p(np.abs(x)), x)
+        return np.copysign(log1p(np.abs(x)), x)
 
     def _statistics(self, X: Rows) -> Statistics:
         centre, scale = np.zeros(X.shape[1]), np.zeros(X.shape[1])
@@ -300,6 +301,10 @@ def scaler_from_name(name: str) -> Scaler:
 def scaler_from_dict(manifest: Mapping[str, Any]) -> Scaler:
     """Make the scaler that its :meth:`~Scaler.to_dict` described."""
     return type(scaler_from_name(manifest.get("name", ""))).from_dict(manifest)
+
+
+def _column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return row_pairs(values.T, np.ones((1, len(values))))[:, 0]
 
 
 def _are_offsets(offsets: NDArray[Any], n: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import stat
 import zipfile
 from hashlib import sha256
 from pathlib import Path
@@ -98,6 +99,7 @@ def read_archive(path: str | os.PathLike[str]) -> Any:
     """
     name = os.fspath(path)
     try:
+        _check_kind(Path(name).stat().st_mode)
         with Path(name).open("rb") as file, zipfile.ZipFile(file) as archive:
             entries = _Entries(archive, os.fstat(file.fileno()).st_size)
             manifest = _manifest(entries.read(_MANIFEST))
@@ -114,6 +116,12 @@ def read_archive(path: str | os.PathLike[str]) -> Any:
         raise ModelError(
             f"{name}: not a model file, or damaged ({error!r}); get a whole copy"
         ) from None
+
+
+def _check_kind(mode: int) -> None:
+    """Raise for a device or a pipe, which could be read for ever; opening a folder fails anyway."""
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise ModelError("cannot read it: it is no regular file")
 
 
 class _Entries:

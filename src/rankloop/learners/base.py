@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop import _core
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.estimator import Estimator
 from rankloop.learners.forms import Whole
-from rankloop.learners.locking import Shared, reads
+from rankloop.learners.locking import Shared
 from rankloop.learners.ranking import Ranking, make_ranking
 
 if TYPE_CHECKING:
@@ -73,9 +74,8 @@ def as_dataset(
 class Ranker(Shared, Estimator, ABC):
     """A ranker. A subclass says how it starts, how it scores and what it has learnt.
 
-    Threads may share one: whoever learns has it alone, while `predict`, `rank`, `save` and copies
-    wait for that, see one state, and do not wait for each other. To rank while a long `fit` runs,
-    fit a copy.
+    Threads may share one: those that learn wait for each other, while `predict`, `rank`, `save`
+    and copies see the state before or after, and never wait.
 
     Attributes
     ----------
@@ -88,6 +88,9 @@ class Ranker(Shared, Estimator, ABC):
 
     baseline: ClassVar[bool] = False
     """Whether it is there to be beaten, and need not learn."""
+
+    is_robust: ClassVar[bool] = True
+    """Whether it goes on learning after a query with a value far beyond all others."""
 
     takes_nan: ClassVar[bool] = False
     """Whether NaN features are missing values to it, rather than an error."""
@@ -144,7 +147,6 @@ class Ranker(Shared, Estimator, ABC):
         for name, value in state.items():
             setattr(self, name, value)
 
-    @reads
     def predict(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> NDArray[Any]:
@@ -153,26 +155,36 @@ class Ranker(Shared, Estimator, ABC):
         Where each row is scored alone, query ids are not needed. Where features are looked at query
         by query first, rows without ids count as one query.
         """
-        self._check_learnt()
-        rows = self._rows(X)
+        now = self._twin()  # other threads may go on learning
+        now._check_learnt()
+        rows = now._rows(X)
         if isinstance(X, QueryDataset):
-            return self._score_rows(rows, X.offsets)
+            return now._score_rows(rows, X.offsets)
         if qid is None and group is None:
-            return self._score_rows(rows, np.array([0, len(rows)]))
+            return now._score_rows(rows, np.array([0, len(rows)]))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
-        return data.in_row_order(self._score_rows(data.X, data.offsets))
+        return data.in_row_order(now._score_rows(data.X, data.offsets))
 
-    @reads
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features."""
         doc_ids = query.doc_ids if isinstance(query, Query) else None
-        return make_ranking(self.predict(query), self.queries_, doc_ids, id)
+        now = self._twin()
+        return make_ranking(now.predict(query), now.queries_, doc_ids, id)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to one file; :func:`rankloop.load` reads it."""
         from rankloop.learners.saving import save
 
         save(self, path)
+
+    def digest(self) -> str:
+        """Return a digest of the parameters and of every bit that was learnt.
+
+        The same stream gives the same digest on every processor, with any number of threads.
+        """
+        from rankloop.learners.digest import digest
+
+        return digest(self._twin())
 
     @property
     def is_learnt(self) -> bool:
@@ -182,6 +194,18 @@ class Ranker(Shared, Estimator, ABC):
     def _check_learnt(self) -> None:
         if not self.is_learnt:
             raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+
+    def _refuse_missing(self, data: QueryDataset) -> None:
+        """Raise where a value is missing: the one place that keeps them from learners."""
+        place = -1 if self.takes_nan else _core.first_not_finite(np.ascontiguousarray(data.X))
+        if place >= 0:
+            row, feature = divmod(place, data.n_features)
+            query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]
+            raise DataError(
+                f"feature {feature + 1} of a document of query {query} is {data.X[row, feature]}, "
+                f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
+                "read_letor(null=0) does), or take a learner of trees, which knows what missing is"
+            )
 
     def _rows(self, X: Any) -> Rows:
         """Return the rows to score, checked."""

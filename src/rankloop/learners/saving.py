@@ -60,10 +60,7 @@ def load(path: str | os.PathLike[str]) -> Ranker:
 
 def to_tree(learner: Ranker) -> dict[str, Any]:
     """Return a learner as plain values and arrays: one state of it, shared with nobody."""
-    return learner._lock.read(_snapshot, learner)
-
-
-def _snapshot(learner: Ranker) -> dict[str, Any]:
+    learner = learner._twin()
     params = learner.get_params(deep=False)
     return {
         "learner": type(learner).__name__,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.processors import threads
 from rankloop.data.validation import as_weights
 from rankloop.exceptions import MeasureError
 from rankloop.metrics.conventions import Convention, as_convention
 from rankloop.metrics.measures import Measure, parse, parse_all
 from rankloop.metrics.ranking import as_scores, tie_keys
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

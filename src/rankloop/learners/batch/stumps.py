@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_whole
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

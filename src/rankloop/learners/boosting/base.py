@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import teaching_rows
 from rankloop.learners.boosting import engine
 from rankloop.learners.boosting.leaves import refit_leaves
 from rankloop.learners.boosting.model import ROWS_A_THREAD, TreeModel
-from rankloop.learners.locking import learns
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice, Range
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -175,6 +174,10 @@ class BoostedRanker(TreeModel):
             if self._grown is booster:
                 self.booster_ = engine.text_of(booster, start + done)
 
+    def _end_early(self) -> None:
+        if self._grown is not None:
+            self.booster_ = engine.text_of(self._grown, self.rounds_)
+
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
@@ -206,7 +209,6 @@ class BoostedRanker(TreeModel):
         booster = self._booster if self.rounds_ else None
         self.booster_ = "" if booster is None else engine.text_of(booster, self.rounds_)
 
-    @learns
     def refit(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
         """Keep the splits of all trees, and move the values of their leaves towards new data.
 
@@ -217,7 +219,10 @@ class BoostedRanker(TreeModel):
         check_number("decay", decay, 0, 1)
         self._check(data)
         self._check_width(data.X)
-        if self._booster is not None:
-            self.booster_ = refit_leaves(self, data, decay)
-            self.queries_ = data.n_queries
+        with self._writing:
+            new = self._twin()
+            if new._booster is not None:
+                new.booster_ = refit_leaves(new, data, decay)
+                new.queries_ = data.n_queries
+            self._become(new)
         return self

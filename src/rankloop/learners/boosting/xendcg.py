@@ -12,7 +12,6 @@ from rankloop.exceptions import DataError
 from rankloop.learners.base import as_dataset
 from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.boosting.objectives import Shape, SoftmaxObjective
-from rankloop.learners.locking import learns
 from rankloop.learners.parameters import check_number
 
 if TYPE_CHECKING:
@@ -116,7 +115,6 @@ class XENDCGBoost(BoostedRanker):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    @learns
     def fit(
         self,
         X: Any,
@@ -153,9 +151,10 @@ class XENDCGBoost(BoostedRanker):
             if kept is None or last > best:
                 best, kept = last, model
         assert kept is not None
-        self._reset(kept.n_features_in_)
-        for name, value in kept.learnt().items():
-            setattr(self, name, value)
+        with self._writing:
+            new = self._twin()
+            new._take_over(kept.learnt())
+            self._become(new)
         return self
 
     def _best_of(self) -> int | None:

@@ -10,12 +10,7 @@ import numpy as np
 from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.base import as_dataset
-from rankloop.learners.batch.base import (
-    BatchRanker,
-    Round,
-    check_measurable,
-    unchanged_by_errors,
-)
+from rankloop.learners.batch.base import BatchRanker, Round, check_measurable
 from rankloop.learners.batch.xendcg import XENDCG
 from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.boosting.lambdamart import LambdaMART
@@ -23,7 +18,6 @@ from rankloop.learners.boosting.xendcg import XENDCGBoost
 from rankloop.learners.ensembles.mix import standardised
 from rankloop.learners.ensembles.weights import equal_weights, shrunk_weights
 from rankloop.learners.forms import Array, Learner, ListOf
-from rankloop.learners.locking import learns
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.wrappers.scaled import Scaled
 from rankloop.metrics.conventions import as_convention
@@ -118,7 +112,6 @@ class Blend(BatchRanker):
     kinds_: NDArray[np.int64]
     weights_: Floats
 
-    @learns
     def fit(
         self,
         X: Any,
@@ -136,22 +129,31 @@ class Blend(BatchRanker):
         metric = parse(self.metric)
         as_convention(self.convention)
         data = as_dataset(X, y, qid, group, sample_weight, query_weight)
-        goes_on = self.warm_start and self.is_learnt
-        with unchanged_by_errors(self):
-            self._check(data)
-            if not goes_on:
-                self._reset(data.n_features)
-            self._check_width(data.X)
+        with self._writing:
+            new = self._twin()
+            new._check(data)
+            goes_on = new.warm_start and new.is_learnt
+            if goes_on:
+                new.members_ = [member._twin() for member in new.members_]
+            else:
+                new._reset(data.n_features)
+            new._check_width(data.X)
             if valid is not None:
-                self._check_width(valid.X)
-                check_measurable(valid, metric, self.convention)
+                new._check_width(valid.X)
+                check_measurable(valid, metric, new.convention)
                 valid = valid.shuffled(np.random.default_rng(0))
-            members = list(zip(self.members_, self.kinds_, strict=True)) if goes_on else None
-            for _ in self._learn(data, valid, on_round, members or self._start(data)):
-                self.rounds_ += 1
-        self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
-        if valid is not None:
-            self._weigh(valid, metric)
+            new.queries_, new.feature_names_ = data.n_queries, data.feature_names or ()
+            members = list(zip(new.members_, new.kinds_, strict=True)) if goes_on else None
+            try:
+                for _ in new._learn(data, valid, on_round, members or new._start(data)):
+                    new.rounds_ += 1
+            except KeyboardInterrupt:  # the members so far count
+                if new.members_:
+                    self._become(new)
+                raise
+            if valid is not None:
+                new._weigh(valid, metric)
+            self._become(new)
         return self
 
     def _learn(

@@ -193,7 +193,9 @@ class KeepRank(BatchRanker):
         steps = partial(relax_rows, low=low, high=high, counts=counts, rate=self.rate)
         blocks = [slice(first, first + BLOCK) for first in range(0, len(X), BLOCK)]
         for _ in range(self.passes):
-            seen, lost = one_pass(samples, blocks, steps, self.last_, self.total_)
+            last, total = self.last_.copy(), self.total_.copy()
+            seen, lost = one_pass(samples, blocks, steps, last, total)
+            self.last_, self.total_ = last, total
             self.steps_ += seen
             objective = lost / max(len(X), 1)
             yield objective

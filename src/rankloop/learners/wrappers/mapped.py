@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.forms import Form
+    from rankloop.learners.online.base import Queries
 
 
 def raw(X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG001
@@ -186,16 +187,19 @@ class Mapped(OnlineRanker):
             names.append("features_")
         return {name: getattr(self, name) for name in names}
 
-    def _check(self, y: Grades) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_maps(self.maps)
+        if self.learner is not None:
+            check_learners("learner", [self.learner], OnlineRanker)
         if self.scale is not None:
             scaler_from_name(self.scale)
         self._kernel_maps()
-        if self.learner is not None:
-            check_learners("learner", [self.learner], OnlineRanker)
+
+    def _check(self, queries: Queries) -> None:
         learner = self.learner_ if self.is_learnt else self.learner
         if learner is not None:
-            learner._check(y)
+            learner._check_all(queries)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         learner = Learner(OnlineRanker, map_width(self.maps, n_features))
@@ -230,27 +234,30 @@ class Mapped(OnlineRanker):
         self.features_ = {name: {} for name in self._kernel_maps()}
         self.learner_ = NewtonXENDCG() if self.learner is None else copy.deepcopy(self.learner)
 
-    def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
+    def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
+        X, offsets = queries.X, queries.offsets
         if self.scale is not None and not self.scaler_:
-            data = QueryDataset(X, y, offsets, np.arange(len(offsets) - 1))
+            data = QueryDataset(X, queries.y, offsets, np.arange(queries.n))
             self.scaler_ = scaler_from_name(self.scale).fit(data).to_dict()
         X = self._scaled(X, offsets)
+        learner = self.learner_ = self.learner_._twin()
         if not self.features_:
-            self.learner_._go_on(map_rows(self.maps, X, offsets), y, offsets, scores)
+            learner._learn_from(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
             return
         features = self._kernel_features()
-        for first, end in itertools.pairwise(offsets):  # each may bring landmarks
-            for one in features.values():
+        for n, (first, end) in enumerate(itertools.pairwise(offsets.tolist())):
+            for one in features.values():  # each query may bring landmarks
                 one.partial_fit(X[first:end])
-            ends = np.array([0, end - first])
-            rows = map_rows(self.maps, X[first:end], ends, features)
+            query = queries.one(n)
+            rows = map_rows(self.maps, X[first:end], query.offsets, features)
             before = None if scores is None else scores[first:end]
-            self.learner_._go_on(rows, y[first:end], ends, before)
+            learner._learn_from(query._replace(X=rows), before)
         self.features_ = {
             name: one.to_dict() if one.is_started else {} for name, one in features.items()
         }
 
     def _loosen(self, hold: float) -> None:
+        self.learner_ = self.learner_._twin()
         self.learner_._loosen(hold)
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
