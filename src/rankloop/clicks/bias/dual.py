@@ -12,9 +12,9 @@ from rankloop import _core
 from rankloop.clicks.bias.relevance import as_features
 from rankloop.clicks.models.base import check_iterations, count_ranks
 from rankloop.clicks.models.counts import add_up
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.lbfgs import descend
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -10,8 +10,8 @@ import numpy as np
 from rankloop import _core
 from rankloop.clicks.models.base import count_ranks
 from rankloop.clicks.models.counts import add_up
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

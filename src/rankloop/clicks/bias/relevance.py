@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import expit
 
 from rankloop import _core
-from rankloop.data.processors import threads
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError, NotFittedError
 from rankloop.learners.batch.lbfgs import descend
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

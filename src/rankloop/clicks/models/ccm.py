@@ -11,7 +11,7 @@ from rankloop import _core
 from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.dbn import count_up_to_last_click
-from rankloop.data.processors import threads
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog

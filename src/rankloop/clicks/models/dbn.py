@@ -11,7 +11,7 @@ from rankloop import _core
 from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, ratio
-from rankloop.data.processors import threads
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,7 @@ from rankloop.clicks.models.base import (
 )
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import by_pair, by_rank, first_and_last_clicks, ratio
-from rankloop.data.processors import threads
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

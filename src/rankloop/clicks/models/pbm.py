@@ -17,7 +17,7 @@ from rankloop.clicks.models.base import (
     fitted,
 )
 from rankloop.clicks.models.behaviour import Independent
-from rankloop.data.processors import threads
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,7 @@ from rankloop.clicks.models.base import (
 )
 from rankloop.clicks.models.behaviour import Independent
 from rankloop.clicks.models.counts import by_rank, ratio
-from rankloop.data.processors import threads
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

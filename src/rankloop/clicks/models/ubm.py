@@ -16,7 +16,7 @@ from rankloop.clicks.models.base import (
     fitted,
 )
 from rankloop.clicks.models.behaviour import Browsing
-from rankloop.data.processors import threads
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

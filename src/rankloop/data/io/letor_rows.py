@@ -18,9 +18,9 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT, Grouping, group_by_size, group_runs, ids_from_text
 from rankloop.data.io.files import open_input
 from rankloop.data.memory import show_size
-from rankloop.data.processors import threads
 from rankloop.data.words import count
 from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
