@@ -103,7 +103,11 @@ def run(source: Source, setting: Setting) -> Found:
             ]
         },
         ("impressions", "pairs of rankers not told apart"),
-        (f"mean of {runs} runs; the spread is between runs",),
+        (
+            f"mean of {runs} runs; the spread is between runs",
+            "Our optimised multileaving finds more than the published one. Where no probabilities "
+            "of the candidate lists are without bias, it takes the least biased ones.",
+        ),
     )
 
 
@@ -124,7 +128,7 @@ TABLE = Experiment(
             run,
             {
                 **{
-                    f"{method}, binary error": Published(error, 0.03, better_is_fine=False)
+                    f"{method}, binary error": Published(error, 0.03, lower_is_better=True)
                     for method, error in zip(METHODS, errors, strict=True)
                 },
                 _BETTER: Claim(0.01),
