@@ -66,7 +66,7 @@ def run(source: Source, setting: Setting) -> Found:
     A run draws a fold and five features; equal values are ordered at random. Users click on the
     queries of its training and validation parts, and the test part says which ranker is better.
     """
-    impressions, runs = setting.pick(10_000, 300), setting.pick(50, 5)
+    impressions, runs = setting.pick(10_000, 200), setting.pick(50, 2)
     user = simulated_user("informational", grades=3, stops_after="document")
     at = np.unique(np.geomspace(10, impressions, _POINTS).astype(int))
     errors = {name: np.empty((runs, len(at))) for name in METHODS}
