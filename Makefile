@@ -24,9 +24,8 @@ $(VENV)/.bench: $(VENV)/.installed
 run: install    ## stream simulated queries through every learner, and draw how well they rank
 	$(BIN)/python examples/stream.py
 
-test: install   ## run the tests and the examples in docstrings
-	$(BIN)/python -m pytest -n auto tests
-	$(BIN)/python -m pytest -n auto --doctest-modules src/rankloop README.md docs --doctest-glob='*.md'
+test: install   ## run the tests and all examples, in a random order (its seed is printed)
+	$(BIN)/python -m pytest -n auto
 
 check: install  ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .

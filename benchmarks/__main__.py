@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.harness import Settings
 from benchmarks.tables import as_json, as_markdown, as_text
-from rankloop.data.processors import processors
+from rankloop.processors import processors
 
 NAMES = (
     "parse_letor",
@@ -21,6 +21,7 @@ NAMES = (
     "assign",
     "boost",
     "kernels",
+    "clicks_models",
 )
 
 

@@ -7,12 +7,13 @@
 namespace rankloop {
 
 void bind_kernel(nb::module_& m) {
-    m.def("solar_steps", [](In<float, 2> gram, In<float, 1> scores, In<double, 1> y, Out<double, 1> steps, double slack) {
+    m.def("solar_steps", [](In<float, 2> gram, In<float, 1> scores, In<double, 1> y, std::optional<In<double, 1>> weights, double weight, Out<double, 1> steps, double slack) {
         const std::size_t n = y.size();
         if (gram.shape(0) != n || gram.shape(1) != n || scores.size() != n || steps.size() != n) throw nb::value_error("products, scores, grades and steps do not fit");
+        if (weights) check_size(*weights, n, "one weight a document is needed");
         nb::gil_scoped_release release;
-        return solar_steps(gram.data(), scores.data(), y.data(), n, static_cast<float>(slack), steps.data());
-    }, "gram"_a, "scores"_a, "y"_a, "steps"_a, "slack"_a);
+        return solar_steps(gram.data(), scores.data(), {nullptr, y.data(), weights ? weights->data() : nullptr, weight, n, 0}, static_cast<float>(slack), steps.data());
+    }, "gram"_a, "scores"_a, "y"_a, "weights"_a.none(), "weight"_a, "steps"_a, "slack"_a);
 
     m.def("relax_rows", [](In<float, 2> gram, Out<double, 1> scores, In<double, 1> low, In<double, 1> high, In<double, 1> share, Out<double, 1> whole) {
         const std::size_t n = scores.size();

@@ -1,9 +1,9 @@
 // Binding of the losses of whole data sets, and of the products with features that their solver needs.
 #include "bind/arrays.hpp"
 
-#include "linalg/dense.hpp"
 #include "linalg/products.hpp"
 #include "linalg/scatter.hpp"
+#include "linalg/triangular.hpp"
 #include "losses/whole_loss.hpp"
 
 namespace rankloop {
@@ -103,7 +103,8 @@ void bind_losses(nb::module_& m) {
         {
             nb::gil_scoped_release release;
             std::copy_n(matrix.data(), d * d, out);
-            definite = cholesky_augmented(out, d, 0);
+            Products<double> products;
+            definite = cholesky(out, d, products);
         }
         if (!definite) throw nb::value_error("the matrix is not positive definite");
         return result;
@@ -116,8 +117,8 @@ void bind_losses(nb::module_& m) {
         nb::object result = new_array<double>({d}, &out);
         nb::gil_scoped_release release;
         std::copy_n(b.data(), d, out);
-        solve_lower_rows(upper.data(), d, d, out, 1);
-        solve_upper(upper.data(), d, d, out);
+        solve_lower(upper.data(), d, out);
+        solve_upper(upper.data(), d, out);
         return result;
     }, "upper"_a, "b"_a);
     m.def("query_scatter", [](In<float, 2> x, In<std::int64_t, 1> offsets, In<double, 1> h, unsigned threads) {

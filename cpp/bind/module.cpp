@@ -5,11 +5,14 @@
 
 namespace rankloop {
 
+void bind_arithmetic(nb::module_& m);
 void bind_assignment(nb::module_& m);
 void bind_boosting(nb::module_& m);
+void bind_clicks(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_stumps(nb::module_& m);
@@ -23,11 +26,14 @@ NB_MODULE(_core, m) {
         nb::gil_scoped_release release;
         return first_not_finite(x.data(), x.size(), allow_nan);
     }, "x"_a, "allow_nan"_a = false);
+    bind_arithmetic(m);
     bind_assignment(m);
     bind_boosting(m);
+    bind_clicks(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);
+    bind_maps(m);
     bind_measures(m);
     bind_online(m);
     bind_stumps(m);

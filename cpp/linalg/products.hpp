@@ -9,28 +9,11 @@
 
 #include "linalg/clones.hpp"
 #include "linalg/parallel.hpp"
+#include "linalg/rows.hpp"
 
 namespace rankloop {
 
 constexpr std::size_t rows_a_block = 1024;
-
-// out[i] = x_i . w
-RANKLOOP_CLONES inline void dot_rows(const float* x, std::size_t m, std::size_t d, const double* w, double* out) {
-    constexpr std::size_t K = 16;
-    for (std::size_t i = 0; i < m; ++i) {
-        const float* const row = x + i * d;
-        double sums[K] = {}, rest = 0;
-        std::size_t j = 0;
-        for (; j + K <= d; j += K) {
-            for (std::size_t k = 0; k < K; ++k) sums[k] += static_cast<double>(row[j + k]) * w[j + k];
-        }
-        for (; j < d; ++j) rest += static_cast<double>(row[j]) * w[j];
-        for (std::size_t half = K / 2; half > 0; half /= 2) {
-            for (std::size_t k = 0; k < half; ++k) sums[k] += sums[k + half];
-        }
-        out[i] = sums[0] + rest;
-    }
-}
 
 // sum += r_i x_i, four rows at a time
 RANKLOOP_CLONES inline void add_weighted_rows(const float* x, std::size_t m, std::size_t d, const double* r, double* sum) {
@@ -77,7 +60,7 @@ void sum_blocks(std::size_t blocks, std::size_t least, std::size_t d, double* ou
 }
 
 inline void row_products(const float* x, std::size_t n, std::size_t d, const double* w, double* out, unsigned threads) {
-    parallel_parts(n, 4 * rows_a_block, threads, [&](std::size_t from, std::size_t to) { dot_rows(x + from * d, to - from, d, w, out + from); });
+    parallel_parts(n, 4 * rows_a_block, threads, [&](std::size_t from, std::size_t to) { score_rows(x + from * d, to - from, d, w, out + from); });
 }
 
 inline void column_products(const float* x, std::size_t n, std::size_t d, const double* r, double* out, unsigned threads) {

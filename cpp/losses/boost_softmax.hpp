@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "linalg/math.hpp"
 #include "linalg/parallel.hpp"
 #include "online/softmax.hpp"
 
@@ -78,8 +79,8 @@ private:
         double *const rho = own.rho.data(), *const phi = own.phi.data(), *const cost = own.cost.data();
         const double top = *std::max_element(s, s + m), best = *std::max_element(grades, grades + m);
         double sum = 0;
-        for (std::size_t i = 0; i < m; ++i) sum += (a ? a[i] : 1.0) * (rho[i] = std::exp(s[i] - top));
-        const double log_sum = std::log(sum);
+        for (std::size_t i = 0; i < m; ++i) sum += (a ? a[i] : 1.0) * (rho[i] = math::exp(s[i] - top));
+        const double log_sum = math::log(sum);
         for (std::size_t i = 0; i < m; ++i) rho[i] /= sum, cost[i] = top + log_sum - s[i];  // of one copy
         const double value = target(q, m, grades, best, a, cost, phi);
         if (gradient) newton(m, a, weight, rho, phi, gradient + first, hessian + first);
@@ -88,12 +89,12 @@ private:
 
     // Fills phi, which sums to 1 over all copies, or is 0; returns the cross entropy.
     double target(std::size_t q, std::size_t m, const double* grades, double best, const double* a, const double* cost, double* phi) const {
-        const double one = std::exp2(-best);  // all scaled by the largest: no grade overflows
+        const double one = math::exp2(-best);  // all scaled by the largest: no grade overflows
         double sum = 0, value = 0;
         if (targets == Targets::grades) {
-            for (std::size_t i = 0; i < m; ++i) phi[i] = std::exp(grades[i] - best);
+            for (std::size_t i = 0; i < m; ++i) phi[i] = math::exp(grades[i] - best);
         } else {
-            for (std::size_t i = 0; i < m; ++i) phi[i] = std::exp2(grades[i] - best);
+            for (std::size_t i = 0; i < m; ++i) phi[i] = math::exp2(grades[i] - best);
             if (gamma_kind == GammaKind::number) {
                 for (std::size_t i = 0; i < m; ++i) phi[i] -= gamma * one;
             } else if (gamma_kind == GammaKind::tight) {

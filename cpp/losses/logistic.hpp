@@ -4,14 +4,12 @@
 
 #include <cmath>
 
+#include "linalg/math.hpp"
 #include "linalg/clones.hpp"
+#include "linalg/vectors.hpp"
 #include "losses/judged.hpp"
 
 namespace rankloop {
-
-// Four doubles that the compiler keeps in a register (two, without AVX), and four anywhere in memory.
-typedef double Double4 __attribute__((vector_size(32)));
-typedef double UnalignedDouble4 __attribute__((vector_size(32), aligned(8), may_alias));
 
 // One better document (a, e, v) beside n worse ones. Returns the sum over j of a_j p_j, where p is the
 // chance of the wrong order, and adds a a_j p_j to g_j.
@@ -20,9 +18,9 @@ RANKLOOP_CLONES inline double push_down(double a, double e, const double* aj, co
     double sum = 0;
     std::size_t j = 0;
     for (; j + 4 <= n; j += 4) {
-        const Double4 other = *reinterpret_cast<const UnalignedDouble4*>(ej + j);
-        const Double4 pull = *reinterpret_cast<const UnalignedDouble4*>(aj + j) * other / (e + other);
-        *reinterpret_cast<UnalignedDouble4*>(g + j) += a * pull;
+        const Double4 other = *reinterpret_cast<const LooseDouble4*>(ej + j);
+        const Double4 pull = *reinterpret_cast<const LooseDouble4*>(aj + j) * other / (e + other);
+        *reinterpret_cast<LooseDouble4*>(g + j) += a * pull;
         sums += pull;
     }
     for (; j < n; ++j) {
@@ -40,11 +38,11 @@ RANKLOOP_CLONES inline double bend(double a, double e, double v, const double* a
     double sum = 0;
     std::size_t j = 0;
     for (; j + 4 <= n; j += 4) {
-        const Double4 other = *reinterpret_cast<const UnalignedDouble4*>(ej + j);
+        const Double4 other = *reinterpret_cast<const LooseDouble4*>(ej + j);
         const Double4 part = 1.0 / (e + other);  // two factors, so that neither overflows
-        const Double4 pull = *reinterpret_cast<const UnalignedDouble4*>(aj + j) * ((e * part) * (other * part)) *
-                             (v - *reinterpret_cast<const UnalignedDouble4*>(vj + j));
-        *reinterpret_cast<UnalignedDouble4*>(out + j) -= a * pull;
+        const Double4 pull = *reinterpret_cast<const LooseDouble4*>(aj + j) * ((e * part) * (other * part)) *
+                             (v - *reinterpret_cast<const LooseDouble4*>(vj + j));
+        *reinterpret_cast<LooseDouble4*>(out + j) -= a * pull;
         sums += pull;
     }
     for (; j < n; ++j) {
@@ -63,11 +61,11 @@ RANKLOOP_CLONES inline double log_ratios(double e, const double* ej, std::size_t
     for (; j + 8 <= n; j += 8) {
         double factor = 1;
         for (std::size_t k = 0; k < 8; ++k) factor *= 1 + ej[j + k] * inverse;
-        sum += std::log(factor);
+        sum += math::log(factor);
     }
     double factor = 1;
     for (; j < n; ++j) factor *= 1 + ej[j] * inverse;
-    return sum + std::log(factor);
+    return sum + math::log(factor);
 }
 
 class PairwiseLogistic {
@@ -84,7 +82,7 @@ public:
         const double top = *std::max_element(s, s + m), range = top - *std::min_element(s, s + m);
         const double* const a = judged_.weights.data() + first;
         double* const e = e_.data() + first;
-        for (std::size_t i = 0; i < m; ++i) s_[first + i] = s[i], e[i] = std::exp(s[i] - top);
+        for (std::size_t i = 0; i < m; ++i) s_[first + i] = s[i], e[i] = math::exp(s[i] - top);
         narrow_[q] = range < 600;
         double value = 0;
         for_better(q, [&](std::size_t i, std::size_t below) {
@@ -101,7 +99,7 @@ public:
             } else {
                 for (std::size_t j = below; j < m; ++j) {
                     const double gap = s[j] - s[i];
-                    value += a[i] * a[j] * (std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap))));
+                    value += a[i] * a[j] * (std::max(gap, 0.0) + math::log1p(math::exp(-std::abs(gap))));
                 }
             }
         });
@@ -141,7 +139,7 @@ public:
 
 private:
     // The chance of the wrong order, given how far a pair is apart the right way.
-    static double wrong(double margin) { return margin > 0 ? std::exp(-margin) / (1 + std::exp(-margin)) : 1 / (1 + std::exp(margin)); }
+    static double wrong(double margin) { return margin > 0 ? math::exp(-margin) / (1 + math::exp(-margin)) : 1 / (1 + math::exp(margin)); }
 
     // Calls body(i, first document of a lower grade) for every document above the lowest grade.
     template <typename Body>

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "linalg/math.hpp"
 #include "linalg/clones.hpp"
 
 namespace rankloop {
@@ -20,13 +21,13 @@ struct LogSum {
 
     void add(double x) {
         if (x <= largest) {
-            sum += std::exp(x - largest);
+            sum += math::exp(x - largest);
         } else {
-            sum = sum * std::exp(largest - x) + 1;
+            sum = sum * math::exp(largest - x) + 1;
             largest = x;
         }
     }
-    double value() const { return largest + std::log(sum); }
+    double value() const { return largest + math::log(sum); }
 };
 
 // The logarithm of sum w_i w_j exp(s_j - s_i) over pairs in which the document is the better (above),
@@ -71,8 +72,8 @@ struct FidelityPairs {
         rise_.resize(m), fall_.resize(m), slopes.resize(m), losses.resize(m);
         for (std::size_t i = 0; i < m; ++i) {
             const double shifted = std::clamp(s[i] - middle, -far, far);
-            rise_[i] = std::exp(shifted);
-            fall_[i] = std::exp(-shifted);
+            rise_[i] = math::exp(shifted);
+            fall_[i] = math::exp(-shifted);
         }
         for (std::size_t first = 0, i; first < m; first = i) {
             for (i = first; i < m && y[i] == y[first]; ++i) {

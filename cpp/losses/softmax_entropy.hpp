@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "linalg/math.hpp"
 #include "losses/judged.hpp"
 #include "online/softmax.hpp"
 
@@ -18,7 +19,7 @@ public:
             double sum = 0;
             for (std::size_t i = first; i < end; ++i) {
                 const double y = judged.grades[i], top = judged.grades[first];  // scaled by the largest: no overflow
-                const double gain = kind == Targets::grades ? std::exp(y - top) : std::exp2(y - top) - gamma * std::exp2(-top);
+                const double gain = kind == Targets::grades ? math::exp(y - top) : math::exp2(y - top) - gamma * math::exp2(-top);
                 sum += target_[i] = judged.weights[i] * gain;
             }
             mass_[q] = sum > 0 ? 1 : 0;
@@ -30,13 +31,13 @@ public:
         const std::size_t m = judged_.size(q), first = judged_.begin[q];
         const double top = *std::max_element(s, s + m);
         double sum = 0, value = 0;
-        for (std::size_t i = 0; i < m; ++i) sum += rho_[first + i] = judged_.weights[first + i] * std::exp(s[i] - top);
+        for (std::size_t i = 0; i < m; ++i) sum += rho_[first + i] = judged_.weights[first + i] * math::exp(s[i] - top);
         for (std::size_t i = 0; i < m; ++i) {
             rho_[first + i] *= mass_[q] / sum;
             value -= target_[first + i] * (s[i] - top);
             g[i] += rho_[first + i] - target_[first + i];
         }
-        return value + mass_[q] * std::log(sum);
+        return value + mass_[q] * math::log(sum);
     }
 
     void product(std::size_t q, const double* v, double* out) {

@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+#include "linalg/math.hpp"
+
 namespace rankloop {
 
 enum class Kind { dcg, ndcg, ap, precision, recall, rr, err, rbp, success, pair_accuracy };
@@ -128,7 +130,7 @@ inline double expected_reciprocal_rank(const Ranked& q, const Measure& m) {
     const std::size_t n = q.within(m.cutoff);
     double sum = 0, not_yet = 1;
     for (std::size_t r = 0; r < n; ++r) {
-        const double stops = (std::exp2(std::max(q.grades[r], 0.0)) - 1) / std::exp2(m.parameter);
+        const double stops = (math::exp2(std::max(q.grades[r], 0.0)) - 1) / math::exp2(m.parameter);
         sum += not_yet * stops / static_cast<double>(r + 1);
         not_yet *= 1 - stops;
     }

@@ -31,7 +31,7 @@ struct CommitteeRule {
         c.streak = 0;
         return true;
     }
-    float step(float, float) const { return 1; }
+    float step(float, float, float weight) const { return weight; }
 };
 
 RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d, const CommitteeRule& rule, float* w, double* steps) {
@@ -40,24 +40,30 @@ RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d
 
 class CommitteeStep {
 public:
-    explicit CommitteeStep(Committee& committee) : c_(committee) {}
+    CommitteeStep(Committee& committee, Influence influence) : c_(committee), influence_(influence) {}
 
-    bool operator()(const float* x, const double* y, std::size_t m, const float* s, LinearState& state) {
+    bool operator()(const QueryRows& rows, const float* s, LinearState& state) {
         const std::size_t d = state.d;
-        if (!query_.gather(x, y, m, d, s)) return false;
+        if (!query_.gather(rows, s)) return false;
         steps_.assign(query_.n, 0.0), narrow_.resize(d);
         to_float(c_.current, d, narrow_.data());
         CommitteeRule rule{c_};
         const bool any = committee_pairs(query_, d, rule, narrow_.data(), steps_.data());
-        if (any) add_rows(query_.x.data(), query_.n, d, steps_.data(), c_.current);
+        if (any) {
+            before_.assign(c_.current, c_.current + d);
+            add_rows(query_.x.data(), query_.n, d, steps_.data(), c_.current);
+            influence_.bound(before_.data(), c_.current, d);
+        }
+        if (!all_finite(c_.current, d)) throw std::runtime_error("its update is not finite");
         vote(state.w);
         return any;
     }
 
 private:
     Committee& c_;
+    Influence influence_;
     OrderedQuery query_;
-    std::vector<double> steps_;
+    std::vector<double> steps_, before_;
     std::vector<float> narrow_;
 
     // The current hypothesis votes too, by how long it has lasted; alone, with weight 1.

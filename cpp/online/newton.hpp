@@ -1,31 +1,37 @@
-// Second-order online XE_NDCG: a Gaussian posterior N(w, L^-1) over the weights. A query's loss is
-// c times the softmax cross entropy on gains; Newton steps find the new mean, and the loss's
-// curvature there joins the precision L.
+// Second-order online XE_NDCG: a Gaussian posterior over the weights. A query's loss is c times the softmax
+// cross entropy on gains; Newton steps find the new mean, and the loss's curvature there joins the precision.
+//
+// In coordinates where the precision is the identity, weights are w + U^-1 v and scores s + Z v, and the mean is
+// the minimum of |v|^2 / 2 + c loss(s + Z v). For short lists v = Z' a, with one number a document, and all is
+// done with P = Z Z'; for long lists in v itself.
 #pragma once
 
-#include "linalg/dense.hpp"
+#include "online/gaussian.hpp"
+#include "online/levels.hpp"
 #include "online/softmax.hpp"
 
 namespace rankloop {
 
 class NewtonStep {
 public:
-    NewtonStep(Targets targets, double gamma, double power, int steps, double* precision)
-        : targets_(targets), gamma_(gamma), power_(power), steps_(steps), L_(precision) {}
+    NewtonStep(Targets targets, double gamma, double power, int steps, Gaussian& gaussian, Influence weight, Influence reach)
+        : targets_(targets), gamma_(gamma), power_(power), steps_(steps), g_(gaussian), weight_(weight), reach_(reach) {}
 
-    bool operator()(const float* x, const double* y, std::size_t m, const float*, LinearState& state) {
-        if (!target_distribution(targets_, gamma_, y, m, target_)) return false;
-        const std::size_t d = state.d;
-        double gains = 0;
-        for (std::size_t i = 0; i < m; ++i) gains += y[i] > 0 ? std::exp2(y[i]) - 1 : 0;
-        const double c = std::pow(gains, power_);
-        rows_.assign(x, x + m * d), prior_.assign(state.w, state.w + d);
-        for (int step = 0; step < steps_; ++step) {
-            curvature(y, m, d, c, state.w);
-            newton_step(y, m, d, c, state.w);
-        }
-        curvature(y, m, d, c, state.w);
-        for (std::size_t i = 0; i < d; ++i) std::copy_n(hessian_.data() + i * d, d, L_ + i * d);
+    bool operator()(const QueryRows& rows, const float*, LinearState&) {
+        if (!target_distribution(targets_, gamma_, rows, target_)) return false;
+        gather(rows);
+        c_ = weight_.share(c_) * c_;
+        g_.whiten(rows.x, documents_.data(), n_);
+        const double reach = g_.reach(n_);
+        double share = reach_.share(reach);
+        if (c_ * share * reach > most_certain) share = most_certain / (c_ * reach);
+        if (share < 1) g_.shrink(n_, std::sqrt(share));
+        start_.resize(n_), g_.score(n_, start_.data());
+        s_ = start_;
+        // P costs n^2 d once and each step n^3 / 3; the other way each step costs n d^2 + d^3 / 3
+        if (n_ <= g_.size()) in_documents();
+        else in_features();
+        if (!g_.is_sound()) throw std::runtime_error("its curvature is not finite");
         return true;
     }
 
@@ -33,81 +39,175 @@ private:
     Targets targets_;
     double gamma_, power_;
     int steps_;
-    double* L_;
-    std::vector<double> target_, rho_, rows_, centred_, hessian_, work_, prior_, mean_, slope_, trial_, trial_scores_;
-    std::vector<float> scores_;
+    Gaussian& g_;
+    Influence weight_, reach_;
+    std::size_t n_ = 0;  // judged documents
+    double c_ = 0;       // the weight of the query
+    std::vector<std::uint32_t> documents_;
+    std::vector<double> target_, weights_, rho_, start_, s_, trial_, P_, M_, a_, Pa_, right_, inner_, step_, Pstep_, v_, H_, rows_;
 
-    // hessian_ = L + c sum_i rho_i (x_i - mean)(x_i - mean)', at w.
-    void curvature(const double* y, std::size_t m, std::size_t d, double c, const double* w) {
-        scores_.resize(m), mean_.assign(d, 0.0), centred_.resize(m * d);
-        for (std::size_t i = 0; i < m; ++i) {
-            double s = 0;
-            for (std::size_t j = 0; j < d; ++j) s += rows_[i * d + j] * w[j];
-            scores_[i] = static_cast<float>(s);
+    // Judged documents, best targets kept in row order; the query's weight is (sum of gains)^power.
+    void gather(const QueryRows& rows) {
+        documents_.clear(), weights_.clear();
+        double gains = 0;
+        for (std::size_t i = 0; i < rows.m; ++i) {
+            if (rows.y[i] < 0) continue;
+            if (rows.y[i] > 0) gains += rows.weight_of(i) * (math::exp2(rows.y[i]) - 1);
+            target_[documents_.size()] = target_[i];
+            weights_.push_back(rows.weight_of(i));
+            documents_.push_back(static_cast<std::uint32_t>(i));
         }
-        softmax(y, scores_.data(), m, rho_);
-        for (std::size_t i = 0; i < m; ++i) {
-            for (std::size_t j = 0; j < d; ++j) mean_[j] += rho_[i] * rows_[i * d + j];
-        }
-        for (std::size_t i = 0; i < m; ++i) {
-            for (std::size_t j = 0; j < d; ++j) centred_[i * d + j] = rows_[i * d + j] - mean_[j];
-        }
-        hessian_.assign(L_, L_ + d * d);
-        work_.resize(m);
-        for (std::size_t i = 0; i < m; ++i) work_[i] = c * rho_[i];
-        add_outer_products(centred_.data(), work_.data(), m, d, hessian_.data());
+        n_ = documents_.size();
+        c_ = rows.weight * math::pow(gains, power_);
     }
 
-    // 1/2 (v - prior)' L (v - prior) + c times the cross entropy at v
-    double objective(const double* y, std::size_t m, std::size_t d, double c, const double* v) {
-        double held = 0, top = -std::numeric_limits<double>::infinity(), sum = 0, fit = 0;
-        for (std::size_t i = 0; i < d; ++i) {
-            double slope = 0;
-            for (std::size_t j = 0; j < d; ++j) slope += L_[i * d + j] * (v[j] - prior_[j]);
-            held += 0.5 * slope * (v[i] - prior_[i]);
+    // Fills rho_ = softmax of the scores; returns the cross entropy.
+    double entropy(const std::vector<double>& s) {
+        const double top = *std::max_element(s.begin(), s.end());
+        double sum = 0, fit = 0;
+        rho_.resize(n_);
+        for (std::size_t i = 0; i < n_; ++i) {
+            sum += rho_[i] = weights_[i] * math::exp(s[i] - top);
+            fit -= target_[i] * (s[i] - top);
         }
-        trial_scores_.resize(m);
-        for (std::size_t p = 0; p < m; ++p) {
-            double s = 0;
-            for (std::size_t j = 0; j < d; ++j) s += rows_[p * d + j] * v[j];
-            trial_scores_[p] = s;
-            if (y[p] >= 0) top = std::max(top, s);
-        }
-        for (std::size_t p = 0; p < m; ++p) {
-            if (y[p] >= 0) sum += std::exp(trial_scores_[p] - top), fit -= target_[p] * (trial_scores_[p] - top);
-        }
-        return held + c * (fit + std::log(sum));
+        for (double& r : rho_) r /= sum;
+        return fit + math::log(sum);
     }
 
-    // w -= t hessian^-1 (L (w - prior) + c X'(rho - target)), t halved until the objective falls.
-    void newton_step(const double* y, std::size_t m, std::size_t d, double c, double* w) {
-        work_.resize(d * (d + 1));
-        for (std::size_t i = 0; i < d; ++i) {
-            double slope = 0;
-            for (std::size_t j = 0; j < d; ++j) slope += L_[i * d + j] * (w[j] - prior_[j]);
-            std::copy_n(hessian_.data() + i * d, d, work_.data() + i * (d + 1));
-            work_[i * (d + 1) + d] = slope;
+    void in_documents() {
+        const View<const double> z{g_.z.data(), g_.size()};
+        P_.assign(n_ * n_, 0.0), a_.assign(n_, 0.0), Pa_.assign(n_, 0.0);
+        g_.products().add(z, z.transposed(), n_, n_, g_.size(), {P_.data(), n_}, Shape::upper);
+        for (std::size_t i = 0; i < n_; ++i) {
+            for (std::size_t j = 0; j < i; ++j) P_[i * n_ + j] = P_[j * n_ + i];
         }
-        for (std::size_t p = 0; p < m; ++p) {
-            const double pull = c * (rho_[p] - target_[p]);
-            for (std::size_t i = 0; i < d; ++i) work_[i * (d + 1) + d] += pull * rows_[p * d + i];
+        double now = c_ * entropy(s_);
+        for (int step = 0; step < steps_ && document_step(now); ++step) {}
+        g_.move_by_documents(n_, a_.data());
+        centred(g_.rows.data(), g_.size());
+        g_.append(rows_.data(), n_);
+    }
+
+    // (I + c K P) step = -(a + c (rho - t)), K = diag rho - rho rho' = G G'. By Woodbury with the positive definite
+    // M = I + c G'P G: step = r - c G M^-1 G'P r. Halved until the objective falls; false where nothing is left.
+    bool document_step(double& now) {
+        right_.resize(n_), inner_.resize(n_), step_.resize(n_), Pstep_.resize(n_);
+        for (std::size_t i = 0; i < n_; ++i) right_[i] = -(a_[i] + c_ * (rho_[i] - target_[i]));
+        fill_M();
+        if (!cholesky(M_.data(), n_, g_.products())) throw std::runtime_error("its curvature is not finite");
+        times_P(right_, inner_);
+        const double mean = sum_of(rho_, inner_);
+        for (std::size_t i = 0; i < n_; ++i) inner_[i] = std::sqrt(rho_[i]) * (inner_[i] - mean);
+        solve_lower(M_.data(), n_, inner_.data());
+        solve_upper(M_.data(), n_, inner_.data());
+        double along = 0;
+        for (std::size_t i = 0; i < n_; ++i) along += std::sqrt(rho_[i]) * inner_[i];
+        for (std::size_t i = 0; i < n_; ++i) step_[i] = right_[i] - c_ * (std::sqrt(rho_[i]) * inner_[i] - rho_[i] * along);
+        times_P(step_, Pstep_);
+        const double fall = sum_of(right_, Pstep_), held = sum_of(a_, Pa_), cross = sum_of(a_, Pstep_), own = sum_of(step_, Pstep_);
+        return search(now, fall, Pstep_, [&](double h) { return 0.5 * (held + 2 * h * cross + h * h * own); }, [&](double h) {
+            for (std::size_t i = 0; i < n_; ++i) a_[i] += h * step_[i], Pa_[i] += h * Pstep_[i];
+        });
+    }
+
+    // M = I + c sqrt(rho_i rho_j) (P_ij - u_i - u_j + rho'u), u = P rho, on and above the diagonal.
+    void fill_M() {
+        std::vector<double>& u = inner_;
+        times_P(rho_, u);
+        const double middle = sum_of(rho_, u);
+        M_.resize(n_ * n_);
+        for (std::size_t i = 0; i < n_; ++i) {
+            const double root = c_ * std::sqrt(rho_[i]);
+            for (std::size_t j = i; j < n_; ++j) M_[i * n_ + j] = root * std::sqrt(rho_[j]) * (P_[i * n_ + j] - u[i] - u[j] + middle);
+            M_[i * n_ + i] = 1 + std::max(M_[i * n_ + i], 0.0);
         }
-        slope_.resize(d);
-        for (std::size_t i = 0; i < d; ++i) slope_[i] = work_[i * (d + 1) + d];
-        if (!cholesky_augmented(work_.data(), d, 1)) throw std::runtime_error("the precision matrix is not positive definite");
-        mean_.resize(d);
-        for (std::size_t i = 0; i < d; ++i) mean_[i] = work_[i * (d + 1) + d];
-        solve_upper(work_.data(), d, d + 1, mean_.data());
-        double fall = 0;
-        for (std::size_t i = 0; i < d; ++i) fall += slope_[i] * mean_[i];
-        const double now = objective(y, m, d, c, w);
-        trial_.resize(d);
-        double t = 1;
-        for (int halvings = 0; halvings < 30; ++halvings, t /= 2) {
-            for (std::size_t i = 0; i < d; ++i) trial_[i] = w[i] - t * mean_[i];
-            if (objective(y, m, d, c, trial_.data()) <= now - 1e-4 * t * fall) break;
+    }
+
+    void in_features() {
+        const std::size_t d = g_.size();
+        v_.assign(d, 0.0);
+        double now = c_ * entropy(s_);
+        for (int step = 0; step < steps_; ++step) {
+            fill_H(d);
+            if (!feature_step(d, now)) break;
         }
-        if (fall > 0) std::copy(trial_.begin(), trial_.end(), w);
+        fill_H(d);
+        g_.move_by(v_.data());
+        g_.multiply(H_.data());
+    }
+
+    // H = C'C = I + c Z'(diag rho - rho rho') Z
+    void fill_H(std::size_t d) {
+        H_.assign(d * d, 0.0);
+        centred(g_.z.data(), d);
+        const View<const double> rows{rows_.data(), d};
+        g_.products().add(rows.transposed(), rows, d, d, n_, {H_.data(), d}, Shape::upper);
+        for (std::size_t j = 0; j < d; ++j) H_[j * d + j] += 1;
+        if (!cholesky(H_.data(), d, g_.products())) throw std::runtime_error("its curvature is not finite");
+        for (std::size_t i = 0; i < d; ++i) std::fill_n(H_.data() + i * d, i, 0.0);
+    }
+
+    bool feature_step(std::size_t d, double& now) {
+        right_.resize(d), step_.resize(d), Pstep_.assign(n_, 0.0);
+        for (std::size_t j = 0; j < d; ++j) right_[j] = -v_[j];
+        for (std::size_t p = 0; p < n_; ++p) {
+            const double pull = c_ * (rho_[p] - target_[p]);
+            for (std::size_t j = 0; j < d; ++j) right_[j] -= pull * g_.z[p * d + j];
+        }
+        step_ = right_;
+        solve_lower(H_.data(), d, step_.data());
+        solve_upper(H_.data(), d, step_.data());
+        for (std::size_t p = 0; p < n_; ++p) {
+            for (std::size_t j = 0; j < d; ++j) Pstep_[p] += g_.z[p * d + j] * step_[j];
+        }
+        double fall = 0, held = 0, cross = 0, own = 0;
+        for (std::size_t j = 0; j < d; ++j) fall += right_[j] * step_[j], held += v_[j] * v_[j], cross += v_[j] * step_[j], own += step_[j] * step_[j];
+        return search(now, fall, Pstep_, [&](double h) { return 0.5 * (held + 2 * h * cross + h * h * own); }, [&](double h) {
+            for (std::size_t j = 0; j < d; ++j) v_[j] += h * step_[j];
+        });
+    }
+
+    // Scores move along `slope`; a step is halved until the objective (held + c entropy) falls as it should.
+    template <typename Held, typename Take>
+    bool search(double& now, double fall, const std::vector<double>& slope, const Held& held, const Take& take) {
+        if (!(fall > 0)) return false;
+        trial_.resize(n_);
+        double h = 1, then = now;
+        for (int halvings = 0; halvings < 30; ++halvings, h /= 2) {
+            for (std::size_t i = 0; i < n_; ++i) trial_[i] = s_[i] + h * slope[i];
+            then = held(h) + c_ * entropy(trial_);
+            if (then <= now - 1e-4 * h * fall) {
+                take(h), s_.swap(trial_), now = then;
+                return true;
+            }
+        }
+        entropy(s_);  // no step is better than this: rounding is all that is left
+        return false;
+    }
+
+    // rows_ = sqrt(c rho_i) (row_i - sum_k rho_k row_k)
+    void centred(const double* rows, std::size_t d) {
+        rows_.resize(n_ * d), Pstep_.assign(d, 0.0);
+        for (std::size_t p = 0; p < n_; ++p) {
+            for (std::size_t j = 0; j < d; ++j) Pstep_[j] += rho_[p] * rows[p * d + j];
+        }
+        for (std::size_t p = 0; p < n_; ++p) {
+            const double root = std::sqrt(c_ * rho_[p]);
+            for (std::size_t j = 0; j < d; ++j) rows_[p * d + j] = root * (rows[p * d + j] - Pstep_[j]);
+        }
+    }
+
+    void times_P(const std::vector<double>& x, std::vector<double>& out) const {
+        for (std::size_t i = 0; i < n_; ++i) out[i] = 0;
+        for (std::size_t j = 0; j < n_; ++j) {
+            for (std::size_t i = 0; i < n_; ++i) out[i] += x[j] * P_[j * n_ + i];
+        }
+    }
+
+    static double sum_of(const std::vector<double>& x, const std::vector<double>& y) {
+        double sum = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+        return sum;
     }
 };
 

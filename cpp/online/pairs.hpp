@@ -3,6 +3,7 @@
 // first, then row order, on both sides.
 #pragma once
 
+#include "online/levels.hpp"
 #include "online/loop.hpp"
 #include "online/pairs_gram.hpp"
 
@@ -12,18 +13,24 @@ namespace rankloop {
 // stay and products stay small.
 struct OrderedQuery {
     Levels levels;
-    std::vector<float> x, scores;
+    std::vector<float> x, scores, weights;  // a pair counts as the product of its documents' weights and the query's
     std::size_t n = 0;
 
-    bool gather(const float* rows, const double* y, std::size_t m, std::size_t d, const float* s) {
-        levels.gather(y, m);
+    bool gather(const QueryRows& rows, const float* s) {
+        levels.gather(rows.y, rows.m);
+        n = levels.judged();
         if (levels.count() < 2) return false;
-        gather_rows(rows, d), gather_scores(s);
+        gather_rows(rows.x, rows.d), gather_weights(rows), gather_scores(s);
         return true;
     }
 
+    void gather_weights(const QueryRows& rows) {
+        weights.resize(n);
+        const double root = std::sqrt(rows.weight);
+        for (std::size_t p = 0; p < n; ++p) weights[p] = static_cast<float>(root * rows.weight_of(levels.documents[p]));
+    }
+
     void gather_rows(const float* rows, std::size_t d) {
-        n = levels.judged();
         x.resize(n * d);
         const float* const origin = rows + levels.documents[0] * d;
         for (std::size_t p = 0; p < n; ++p) {
@@ -51,8 +58,7 @@ struct OrderedQuery {
 // Pair after pair with explicit weights: O(d) a pair. For short lists, or many more documents than
 // features. Adds to steps, one number a document in levels order; w follows them.
 template <typename Rule>
-__attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w,
-                                                             double* steps) {
+RANKLOOP_INLINE bool pairs_in_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) {
     bool any = false;
     query.each_pair([&](std::size_t p, std::size_t q) __attribute__((always_inline)) {
         constexpr std::size_t lanes = 16;
@@ -75,7 +81,7 @@ __attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery&
             for (std::size_t k = 0; k < half; ++k) margins[k] += margins[k + half], lengths[k] += lengths[k + half];
         }
         if (!rule.violated(margins[0], w)) return;
-        const float tau = rule.step(margins[0], lengths[0]);
+        const float tau = rule.step(margins[0], lengths[0], query.weights[p] * query.weights[q]);
         for (std::size_t k = 0; k < d; ++k) w[k] += tau * (a[k] - b[k]);
         steps[p] += tau, steps[q] -= tau;
         any = true;
@@ -83,30 +89,30 @@ __attribute__((always_inline)) inline bool pairs_in_features(const OrderedQuery&
     return any;
 }
 
-// How far to move along delta = x_i - x_j, given its margin w.delta and squared length; for one
-// pair, and for four at once by their shortfalls `target - margin` and scales.
-struct PassiveAggressive {  // SOLAR-I, eq. 6: squared hinge with slack 1/(2C)
+// How far to move along delta = x_i - x_j, given its margin w.delta, squared length and the pair's weight; for
+// one pair, and for four at once by their shortfalls `target - margin` and scales.
+struct PassiveAggressive {  // SOLAR-I, eq. 6: squared hinge with slack 1/(2C); a weight multiplies C
     static constexpr float target = 1;
     float slack;
     bool violated(float margin, const float*) const { return margin < 1; }
-    float step(float margin, float length) const { return (1 - margin) / (length + slack); }
-    float scale(float length) const { return 1 / (length + slack); }
-    __attribute__((always_inline)) Float4 steps(Float4 u, Float4 scale) const { return (u > 0 ? u : Float4{}) * scale; }
+    float scale(float length, float weight) const { return weight / (length * weight + slack); }
+    float step(float margin, float length, float weight) const { return (1 - margin) * scale(length, weight); }
+    RANKLOOP_INLINE Float4 steps(Float4 u, Float4 scale) const { return (u > 0 ? u : Float4{}) * scale; }
 };
 
 struct Mistake {  // the perceptron's rule; a tie is a mistake
     static constexpr float target = 0;
     bool violated(float margin, const float*) const { return margin <= 0; }
-    float step(float, float) const { return 1; }
-    float scale(float) const { return 1; }
-    __attribute__((always_inline)) Float4 steps(Float4 u, Float4 scale) const { return u >= 0 ? scale : Float4{}; }
+    float scale(float, float weight) const { return weight; }
+    float step(float, float, float weight) const { return weight; }
+    RANKLOOP_INLINE Float4 steps(Float4 u, Float4 scale) const { return u >= 0 ? scale : Float4{}; }
 };
 
 // A clone is made of a function, not of a template: hence one of each by name.
 #define RANKLOOP_PAIRS(Rule)                                                                                                        \
-    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule, float* s,  \
-                                         float* scratch, float* steps) {                                                           \
-        return pairs_in_gram(levels, gram, stride, rule, s, scratch, steps);                                                        \
+    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule, const float* weights, \
+                                         float* s, float* scratch, float* steps) {                                                    \
+        return pairs_in_gram(levels, gram, stride, rule, weights, s, scratch, steps);                                                \
     }                                                                                                                              \
     RANKLOOP_CLONES inline bool run_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) { \
         return pairs_in_features(query, d, rule, w, steps);                                                                        \
@@ -129,23 +135,26 @@ public:
 
     explicit PairStep(Rule rule) : rule_(rule) {}
 
-    void prepare(const float* x, const double* y, std::size_t m, std::size_t d, Query& query) const {
+    void prepare(const QueryRows& rows, Query& query) const {
         OrderedQuery& ordered = query.ordered;
-        ordered.levels.gather(y, m);
+        const float* const x = rows.x;
+        const std::size_t d = rows.d;
+        ordered.levels.gather(rows.y, rows.m);
         const std::size_t n = ordered.n = ordered.levels.judged();
         query.stride = n >= 32 && n <= 4 * d ? column_stride(n) : 0;
         if (ordered.levels.count() < 2) return;
+        ordered.gather_weights(rows);
         if (!query.stride) return ordered.gather_rows(x, d);
         query.columns.resize(d * query.stride), query.gram.resize(query.stride * query.stride);
         gather_columns(x, ordered.levels.documents.data(), n, d, query.stride, query.columns.data());
         gram(query.columns.data(), n, d, query.stride, query.gram.data());
     }
 
-    bool operator()(const float* x, Query& query, std::size_t m, const float* s, LinearState& state) {
+    bool operator()(const QueryRows& rows, Query& query, const float* s, LinearState& state) {
         OrderedQuery& ordered = query.ordered;
         if (ordered.levels.count() < 2) return false;
         ordered.gather_scores(s);
-        return query.stride ? in_gram(x, m, query, state) : in_features(ordered, state);
+        return query.stride ? in_gram(rows.x, rows.m, query, state) : in_features(ordered, state);
     }
 
 private:
@@ -157,10 +166,10 @@ private:
     // Steps add up to 0 but for rounding; the first document, which the others were moved to, takes
     // what is left, so that a place far from 0 does no harm.
     bool in_gram(const float* x, std::size_t m, const Query& query, LinearState& state) {
-        const auto& [levels, rows, scores, n] = query.ordered;
+        const auto& [levels, rows, scores, weights, n] = query.ordered;
         scores_.assign(query.stride, 0.0f), scratch_.resize(2 * query.stride), moves_.assign(query.stride, 0.0f);
         std::copy(scores.begin(), scores.end(), scores_.begin());
-        if (!run_gram(levels, query.gram.data(), query.stride, rule_, scores_.data(), scratch_.data(), moves_.data())) return false;
+        if (!run_gram(levels, query.gram.data(), query.stride, rule_, weights.data(), scores_.data(), scratch_.data(), moves_.data())) return false;
         steps_.assign(m, 0.0);
         double rest = 0;
         for (std::size_t p = 1; p < n; ++p) rest -= steps_[levels.documents[p]] = moves_[p];

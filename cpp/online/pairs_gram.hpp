@@ -2,12 +2,16 @@
 // scores, and a step moves all scores by multiples of rows of K.
 #pragma once
 
+#include <utility>
+
 #include "linalg/gram.hpp"
 #include "online/levels.hpp"
 
 namespace rankloop {
 
-typedef int Lane4 __attribute__((vector_size(16)));
+// The number in one lane, in all four.
+template <int lane>
+RANKLOOP_INLINE Float4 spread(Float4 v) { return __builtin_shufflevector(v, v, lane, lane, lane, lane); }
 
 // Eight pairs (p, q) go together. Their shortfalls u = target - margin are mended among themselves,
 // four in a register, each step a few cycles after the one before; then all scores move at once.
@@ -15,8 +19,8 @@ typedef int Lane4 __attribute__((vector_size(16)));
 //
 // Scores and steps have room for `stride` floats, scratch for twice as many. O(n) a violated pair.
 template <typename Rule>
-__attribute__((always_inline)) inline bool pairs_in_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule,
-                                                         float* s, float* scratch, float* steps) {
+RANKLOOP_INLINE bool pairs_in_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule, const float* weights, float* s,
+                                   float* scratch, float* steps) {
     constexpr std::size_t together = 8;
     const std::size_t n = levels.judged();
     float *const scales = scratch, *const diagonal = scratch + stride;
@@ -29,7 +33,7 @@ __attribute__((always_inline)) inline bool pairs_in_gram(const Levels& levels, c
             const float* const kp = gram + p * stride;
             const float own = kp[p];
             std::fill(scales + start, scales + lower, 0.0f);
-            for (std::size_t q = lower; q < n; ++q) scales[q] = rule.scale(own + diagonal[q] - 2 * kp[q]);
+            for (std::size_t q = lower; q < n; ++q) scales[q] = rule.scale(own + diagonal[q] - 2 * kp[q], weights[p] * weights[q]);
             const std::size_t next = (p + 1) / together * together;  // scores before are not used again
             Float4 moved = {}, score = s[p] - Float4{};              // moved: how often x_p was added for this p
             for (std::size_t first = start; first < n; first += together) {
@@ -38,17 +42,17 @@ __attribute__((always_inline)) inline bool pairs_in_gram(const Levels& levels, c
                 const Float4 scale[2] = {load4(scales + first), load4(scales + first + 4)};
                 Float4 u[2], tau[together], total = {};
                 for (int h = 0; h < 2; ++h) u[h] = rule.target + load4(s + first + 4 * h) - score + moved * k[h];
-#pragma GCC unroll 8
-                for (int l = 0; l < 8; ++l) {
-                    const Lane4 lane = {l % 4, l % 4, l % 4, l % 4};
-                    tau[l] = __builtin_shuffle(rule.steps(u[l / 4], scale[l / 4]), lane);
-                    const Float4 fall = __builtin_shuffle(k[l / 4], lane) - own;
+                const auto mend = [&]<int l>(std::integral_constant<int, l>) __attribute__((always_inline)) {
+                    tau[l] = spread<l % 4>(rule.steps(u[l / 4], scale[l / 4]));
+                    const Float4 fall = spread<l % 4>(k[l / 4]) - own;
                     const float* const row = block + static_cast<std::size_t>(l) * stride + first;
-#pragma GCC unroll 2
                     for (int h = l / 4; h < 2; ++h) u[h] += tau[l] * (k[h] - load4(row + 4 * h) + fall);
                     total += tau[l];
                     score -= tau[l] * fall;
-                }
+                };
+                [&]<int... l>(std::integer_sequence<int, l...>) __attribute__((always_inline)) {
+                    (mend(std::integral_constant<int, l>{}), ...);
+                }(std::make_integer_sequence<int, 8>{});
                 if (total[0] == 0) continue;
                 moved += total;
                 for (std::size_t l = 0; l < together; ++l) steps[first + l] -= tau[l][0];

@@ -11,10 +11,10 @@ public:
     // the last, in the room there is
     PRankStep(double* thresholds, std::int64_t& n) : b_(thresholds), n_(n) {}
 
-    bool operator()(const float* x, const double* y, std::size_t m, const float*, LinearState& state) {
+    bool operator()(const QueryRows& rows, const float*, LinearState& state) {
         bool any = false;
-        for (std::size_t i = 0; i < m; ++i) {
-            if (y[i] >= 0) any |= learn_document(x + i * state.d, static_cast<std::int64_t>(y[i]), state);
+        for (std::size_t i = 0; i < rows.m; ++i) {
+            if (rows.y[i] >= 0) any |= learn_document(rows.x + i * state.d, static_cast<std::int64_t>(rows.y[i]), rows.weight * rows.weight_of(i), state);
         }
         return any;
     }
@@ -23,21 +23,21 @@ private:
     double* b_;
     std::int64_t& n_;
 
-    bool learn_document(const float* x, std::int64_t grade, LinearState& state) {
+    bool learn_document(const float* x, std::int64_t grade, double weight, LinearState& state) {
         for (; n_ < grade; ++n_) b_[n_] = n_ ? b_[n_ - 1] : 0;
-        double score = 0, total = 0;
-        for (std::size_t j = 0; j < state.d; ++j) score += state.w[j] * x[j];
+        double score, total = 0;
+        score_rows(x, 1, state.d, state.w, &score);
         std::int64_t predicted = 0;
         while (predicted < n_ && score - b_[predicted] >= 0) ++predicted;
         if (predicted == grade) return false;
         for (std::int64_t r = 0; r < n_; ++r) {
             const double side = grade <= r ? -1 : 1;  // on which side of b_r the score should be
             if ((score - b_[r]) * side <= 0) {
-                total += side;
-                b_[r] -= side;
+                total += side * weight;
+                b_[r] -= side * weight;
             }
         }
-        for (std::size_t j = 0; j < state.d; ++j) state.w[j] += total * x[j];
+        add_rows(x, 1, state.d, &total, state.w);
         return true;
     }
 };

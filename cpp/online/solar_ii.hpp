@@ -1,26 +1,20 @@
-// SOLAR-II on one query. Updating only where the loss is positive makes it recursive least squares
-// with target 1, so the inverse covariance L = S^-1 and h = L w are sums over violated pairs:
-// L += delta delta' / gamma, h += delta / gamma. Inside a query we work with P = X S X'.
+// SOLAR-II on one query. Updating only where the loss is positive makes it recursive least squares with target 1,
+// so what the pairs of a query teach is a sum over those that were violated: the precision grows by X'A X / gamma,
+// with A the Laplacian of the graph of violated pairs, and h = L w by X'b / gamma. Which pairs are violated is found
+// pair after pair: with P = X S X' for short lists, with S itself (where it is the identity) for long ones.
 #pragma once
 
-#include "linalg/dense.hpp"
+#include "online/gaussian.hpp"
 #include "online/pairs.hpp"
 
 namespace rankloop {
-
-struct GaussianState {
-    double* precision;  // L, d x d
-    double* h;          // L w
-    double* w;          // solved from them
-    std::size_t d;
-};
 
 constexpr std::size_t pairs_a_block = 24;
 
 // v = P_p - P_q - sum_k Y_k (Y_kp - Y_kq), from r = first on: P e for e = e_p - e_q, with what the
 // block has taken away from P so far.
-RANKLOOP_CLONES inline void pair_direction(const float* P, std::size_t stride, const float* y, std::size_t taken, std::size_t n,
-                                           std::size_t first, std::size_t p, std::size_t q, float* v) {
+RANKLOOP_CLONES inline void pair_direction(const float* P, std::size_t stride, const float* y, std::size_t taken, std::size_t n, std::size_t first,
+                                           std::size_t p, std::size_t q, float* v) {
     const float *a = P + p * stride, *b = P + q * stride;
     for (std::size_t r = first; r < n; ++r) v[r] = a[r] - b[r];
     for (std::size_t k = 0; k < taken; ++k) {
@@ -30,218 +24,234 @@ RANKLOOP_CLONES inline void pair_direction(const float* P, std::size_t stride, c
     }
 }
 
-// P -= Y'Y for rows and columns from `first` on.
-RANKLOOP_CLONES inline void take_block(float* P, std::size_t stride, const float* y, std::size_t taken, std::size_t n, std::size_t first) {
-    constexpr std::size_t C = 32;
-    for (std::size_t i = first; i < n; ++i) {
-        float* const row = P + i * stride;
-        std::size_t j = first;
-        for (; j + C <= n; j += C) {
-            float sums[C];
-            for (std::size_t b = 0; b < C; ++b) sums[b] = row[j + b];
-            for (std::size_t k = 0; k < taken; ++k) {
-                const float c = y[k * n + i];
-                const float* const yk = y + k * n + j;
-                for (std::size_t b = 0; b < C; ++b) sums[b] -= c * yk[b];
-            }
-            for (std::size_t b = 0; b < C; ++b) row[j + b] = sums[b];
-        }
-        for (; j < n; ++j) {
-            float sum = row[j];
-            for (std::size_t k = 0; k < taken; ++k) sum -= y[k * n + i] * y[k * n + j];
-            row[j] = sum;
-        }
-    }
-}
-
 RANKLOOP_CLONES inline void move_scores(float* s, const float* v, float by, std::size_t first, std::size_t n) {
     for (std::size_t r = first; r < n; ++r) s[r] += by * v[r];
 }
 
-// One pair with the covariance S at hand: moved = S delta, w += (1 - margin)/beta moved, S -= moved
-// moved'/beta, beta = delta.moved + gamma. False where the margin is kept.
-RANKLOOP_CLONES inline bool learn_pair(const float* a, const float* b, std::size_t d, double gamma, double* delta, double* moved,
-                                       double* w, double* S) {
-    double margin = 0, beta = gamma;
-    for (std::size_t j = 0; j < d; ++j) {
-        delta[j] = static_cast<double>(a[j]) - b[j];
-        margin += w[j] * delta[j];
-        moved[j] = 0;
+// The violated pairs of a query, counted by their weights.
+class ViolatedPairs {
+public:
+    std::vector<double> laplacian, pull;  // A (n x n, its upper half) and b
+
+    void clear(std::size_t n) {
+        n_ = n, any = false;
+        laplacian.assign(n * n, 0.0), pull.assign(n, 0.0);
     }
-    if (!(margin < 1)) return false;
-    for (std::size_t i = 0; i < d; ++i) {
-        const double by = delta[i];
-        const double* const row = S + i * d;
-        for (std::size_t j = 0; j < d; ++j) moved[j] += by * row[j];
+    void add(std::size_t p, std::size_t q, double weight) {  // p < q
+        laplacian[p * n_ + p] += weight, laplacian[q * n_ + q] += weight, laplacian[p * n_ + q] -= weight;
+        pull[p] += weight, pull[q] -= weight;
+        any = true;
     }
-    for (std::size_t j = 0; j < d; ++j) beta += delta[j] * moved[j];
-    for (std::size_t i = 0; i < d; ++i) {
-        const double by = moved[i] / beta;
-        double* const row = S + i * d;
-        w[i] += (1 - margin) * by;
-        for (std::size_t j = 0; j < d; ++j) row[j] -= by * moved[j];
+    double largest_weight(std::size_t n) const {
+        double most = 0;
+        for (std::size_t i = 0; i < n; ++i) most = std::max(most, laplacian[i * n + i]);
+        return most;
     }
-    return true;
-}
+    bool any = false;
+
+private:
+    std::size_t n_ = 0;
+};
 
 class SolarIIStep {
 public:
-    SolarIIStep(double gamma, GaussianState state) : gamma_(gamma), g_(state) { solve_weights(); }
+    SolarIIStep(double gamma, Gaussian& gaussian, Influence reach) : gamma_(gamma), g_(gaussian), reach_(reach) {}
 
-    bool operator()(const float* x, const double* y, std::size_t m, const float* s, LinearState& state) {
-        const std::size_t d = state.d;
-        if (!query_.gather(x, y, m, d, s)) return false;
-        const bool any = 5 * query_.n <= 8 * d ? in_documents(d) : in_features(d);
-        if (any) solve_weights();
-        return any;
+    bool operator()(const QueryRows& rows, const float*, LinearState&) {
+        Levels& levels = query_.levels;
+        levels.gather(rows.y, rows.m);
+        n_ = query_.n = levels.judged();
+        if (levels.count() < 2) return false;
+        query_.gather_weights(rows);
+        g_.whiten(rows.x, levels.documents.data(), n_);
+        const double reach = g_.reach(n_);
+        double share = reach_.share(reach);
+        if (share * reach > most_certain * gamma_) share = most_certain * gamma_ / reach;
+        if (share < 1) g_.shrink(n_, std::sqrt(share));
+        scores_.resize(n_), g_.score(n_, scores_.data());
+        found_.clear(n_);
+        if (5 * n_ <= 8 * g_.size()) find_in_documents();
+        else find_in_features();
+        if (!found_.any) return false;
+        learn_found();
+        if (!g_.is_sound()) throw std::runtime_error("its curvature is not finite");
+        return true;
     }
 
 private:
     double gamma_;
-    GaussianState g_;
+    Gaussian& g_;
+    Influence reach_;
     OrderedQuery query_;
-    std::vector<double> factor_, work_, laplacian_, pull_, rows_, product_, covariance_, weights_, moved_, delta_;
-    std::vector<float> y_, v_;
-    Lines z_, P_;
+    ViolatedPairs found_;
+    std::size_t n_ = 0;
+    std::vector<double> scores_, factor_, product_, H_, right_;
+    std::vector<float> s_, y_, v_, w_, group_, moved_, shares_, directions_;
+    Lines z_, P_, S_;
+    Products<float> products_;
 
-    void record(std::size_t p, std::size_t q) {
-        const std::size_t n = query_.n;
-        ++laplacian_[p * n + p], ++laplacian_[q * n + q];
-        --laplacian_[p * n + q], --laplacian_[q * n + p];
-        ++pull_[p], --pull_[q];
-    }
+    double weight(std::size_t p, std::size_t q) const { return static_cast<double>(query_.weights[p]) * query_.weights[q]; }
 
-    // Z = U'^-1 X', so that P = Z'Z = X S X'; row i of Z holds feature i of all documents.
-    void whiten(std::size_t d) {
-        const std::size_t n = query_.n;
-        work_.resize(d * n);
-        for (std::size_t i = 0; i < d; ++i) {
-            for (std::size_t p = 0; p < n; ++p) work_[i * n + p] = query_.x[p * d + i];
-        }
-        solve_lower_rows(factor_.data(), d, d + 1, work_.data(), n);
-    }
+    void narrow_z() { z_.assign(g_.z.begin(), g_.z.end()); }
 
-    bool in_documents(std::size_t d) {
-        const std::size_t n = query_.n;
-        laplacian_.assign(n * n, 0.0), pull_.assign(n, 0.0);
-        whiten(d);
-        const std::size_t stride = column_stride(n);
-        z_.assign(d * stride, 0.0f), P_.resize(stride * stride), y_.resize(pairs_a_block * n), v_.resize(n);
-        for (std::size_t i = 0; i < d; ++i) {
-            for (std::size_t p = 0; p < n; ++p) z_[i * stride + p] = static_cast<float>(work_[i * n + p]);
-        }
-        gram(z_.data(), n, d, stride, P_.data());
-        float* const s = query_.scores.data();
+    void find_in_documents() {
+        const std::size_t d = g_.size(), stride = column_stride(n_);
+        narrow_z();
+        P_.assign(n_ * stride, 0.0f), y_.resize(pairs_a_block * n_), v_.resize(n_), s_.assign(scores_.begin(), scores_.end());
+        const View<const float> z{z_.data(), d};
+        products_.add(z, z.transposed(), n_, n_, d, {P_.data(), stride});
         std::size_t taken = 0;
-        bool any = false;
         query_.each_pair([&](std::size_t p, std::size_t q) {
-            const float margin = s[p] - s[q];
+            const float margin = s_[p] - s_[q];
             if (!(margin < 1)) return;
-            any = true;
-            pair_direction(P_.data(), stride, y_.data(), taken, n, p, p, q, v_.data());
-            const float beta = v_[p] - v_[q] + static_cast<float>(gamma_);
-            move_scores(s, v_.data(), (1 - margin) / beta, p, n);
+            const double own = weight(p, q);
+            pair_direction(P_.data(), stride, y_.data(), taken, n_, p, p, q, v_.data());
+            const float beta = v_[p] - v_[q] + static_cast<float>(gamma_ / own);
+            move_scores(s_.data(), v_.data(), (1 - margin) / beta, p, n_);
             const float scale = 1 / std::sqrt(beta);
-            for (std::size_t r = p; r < n; ++r) y_[taken * n + r] = v_[r] * scale;
-            record(p, q);
-            if (++taken == pairs_a_block) {
-                take_block(P_.data(), stride, y_.data(), taken, n, p);
+            for (std::size_t r = 0; r < p; ++r) y_[taken * n_ + r] = 0;
+            for (std::size_t r = p; r < n_; ++r) y_[taken * n_ + r] = v_[r] * scale;
+            found_.add(p, q, own);
+            if (++taken == pairs_a_block) {  // P -= Y'Y, for the rows and columns still needed
+                const View<const float> y{y_.data() + p, n_};
+                products_.subtract(y.transposed(), y, n_ - p, n_ - p, taken, {P_.data() + p * stride + p, stride});
                 taken = 0;
             }
         });
-        if (any) add_information(d);
-        return any;
     }
 
-    // Very long lists: the covariance itself, pair after pair, O(d^2) each.
-    bool in_features(std::size_t d) {
-        const std::size_t n = query_.n;
-        laplacian_.assign(n * n, 0.0), pull_.assign(n, 0.0);
-        invert(d);
-        weights_.assign(g_.w, g_.w + d), moved_.resize(d), delta_.resize(d);
+    // Long lists: S (d x d) where it began as the identity. One document against a few of lower grades at a time: their
+    // products with S are all that the pairs between them need.
+    void find_in_features() {
+        const std::size_t d = g_.size();
+        narrow_z();
+        S_.assign(d * d, 0.0f), w_.assign(d, 0.0f);
+        for (std::size_t j = 0; j < d; ++j) S_[j * d + j] = 1;
+        const Levels& levels = query_.levels;
+        for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
+            const std::size_t lower = levels.starts[level + 1];
+            for (std::size_t p = levels.starts[level]; p < lower; ++p) {
+                for (std::size_t q = lower; q < n_; q += pairs_a_block) find_in_group(p, q, std::min(pairs_a_block, n_ - q));
+            }
+        }
+    }
+
+    // Document p against the k documents from q on. Rows of `group`: z of p and of the others; P = group S group'.
+    void find_in_group(std::size_t p, std::size_t q, std::size_t k) {
+        const std::size_t d = g_.size(), n = k + 1;
+        group_.resize(n * d), moved_.assign(n * d, 0.0f), P_.assign(n * n, 0.0f), y_.assign(k * n, 0.0f), v_.resize(n), s_.resize(n);
+        std::copy_n(z_.data() + p * d, d, group_.data());
+        std::copy_n(z_.data() + q * d, k * d, group_.data() + d);
+        for (std::size_t r = 0; r < n; ++r) s_[r] = static_cast<float>(scores_[r ? q + r - 1 : p]) + dot(group_.data() + r * d, w_.data(), d);
         bool any = false;
-        query_.each_pair([&](std::size_t p, std::size_t q) {
-            if (!learn_pair(query_.x.data() + p * d, query_.x.data() + q * d, d, gamma_, delta_.data(), moved_.data(), weights_.data(), covariance_.data())) return;
-            record(p, q);
-            any = true;
-        });
-        if (any) add_information(d);
-        return any;
+        for (std::size_t r = 1; r < n && !any; ++r) any = s_[0] - s_[r] < 1;
+        if (!any) return;
+        const View<const float> group{group_.data(), d}, moved{moved_.data(), d};
+        products_.add(group, {S_.data(), d}, n, d, d, {moved_.data(), d});
+        products_.add(moved, group.transposed(), n, n, d, {P_.data(), n});
+        std::size_t taken = 0;
+        right_.assign(n, 0.0);         // what each document moves the weights by, in all
+        shares_.assign(k * n, 0.0f);  // of each moved document in the rows of Y
+        for (std::size_t r = 1; r < n; ++r) {
+            const float margin = s_[0] - s_[r];
+            if (!(margin < 1)) continue;
+            const double own = weight(p, q + r - 1);
+            // e = e_0 - e_r less what the rows of Y so far have taken: v = P e, and shares of it
+            float* const share = shares_.data() + taken * n;
+            share[0] = 1, share[r] = -1;
+            for (std::size_t i = 0; i < n; ++i) v_[i] = P_[i] - P_[r * n + i];
+            for (std::size_t t = 0; t < taken; ++t) {
+                const float* const y = y_.data() + t * n;
+                const float c = y[0] - y[r];
+                for (std::size_t i = 0; i < n; ++i) v_[i] -= c * y[i], share[i] -= c * shares_[t * n + i];
+            }
+            const float beta = v_[0] - v_[r] + static_cast<float>(gamma_ / own), by = (1 - margin) / beta, scale = 1 / std::sqrt(beta);
+            for (std::size_t i = 0; i < n; ++i) {
+                s_[i] += by * v_[i], right_[i] += by * share[i];
+                y_[taken * n + i] = v_[i] * scale, share[i] *= scale;
+            }
+            found_.add(p, q + r - 1, own);
+            ++taken;
+        }
+        if (!taken) return;
+        for (std::size_t r = 0; r < n; ++r) {
+            for (std::size_t j = 0; j < d; ++j) w_[j] += static_cast<float>(right_[r]) * moved_[r * d + j];
+        }
+        // S -= D'D, D = shares * moved
+        directions_.assign(taken * d, 0.0f);
+        products_.add({shares_.data(), n}, moved, taken, d, n, {directions_.data(), d});
+        const View<const float> directions{directions_.data(), d};
+        products_.subtract(directions.transposed(), directions, d, d, taken, {S_.data(), d});
     }
 
-    void invert(std::size_t d) {  // S = U^-1 U'^-1
-        covariance_.assign(d * d, 0.0);
-        for (std::size_t i = 0; i < d; ++i) covariance_[i * d + i] = 1;
-        solve_lower_rows(factor_.data(), d, d + 1, covariance_.data(), d);
-        std::vector<double> column(d);
-        for (std::size_t c = 0; c < d; ++c) {
-            for (std::size_t i = 0; i < d; ++i) column[i] = covariance_[i * d + c];
-            solve_upper(factor_.data(), d, d + 1, column.data());
-            for (std::size_t i = 0; i < d; ++i) covariance_[i * d + c] = column[i];
-        }
+    // What the violated pairs teach, at once and in double.
+    void learn_found() {
+        const std::size_t d = g_.size();
+        for (double& a : found_.laplacian) a /= gamma_;
+        for (double& b : found_.pull) b /= gamma_;
+        if (n_ <= d) learn_rows(d);
+        else learn_matrix(d);
     }
 
-    // L += X' A X / gamma, h += X' b / gamma, with A the Laplacian of the violated pairs.
-    void add_information(std::size_t d) {
-        const std::size_t n = query_.n;
-        rows_.assign(query_.x.begin(), query_.x.end());
-        product_.resize(n * d);
-        for (double& a : laplacian_) a /= gamma_;
-        multiply(laplacian_.data(), rows_.data(), n, n, d, product_.data());
-        add_product(rows_.data(), product_.data(), n, d, g_.precision);
-        for (std::size_t p = 0; p < n; ++p) {
-            for (std::size_t j = 0; j < d; ++j) g_.h[j] += pull_[p] / gamma_ * rows_[p * d + j];
+    // A = E E', so the precision grows by the rows of E'X. The mean moves by S X'a, (I + A P) a = b - A s; with
+    // M = I + E'P E that is a = E M^-1 (t - E's), where E t = b.
+    void learn_rows(std::size_t d) {
+        std::vector<double>& E = found_.laplacian;  // E' is upper triangular; the last pivots of a Laplacian are 0
+        cholesky(E.data(), n_, g_.products(), 1e-9 * found_.largest_weight(n_), true);
+        for (std::size_t i = 0; i < n_; ++i) std::fill_n(E.data() + i * n_, i, 0.0);
+        std::vector<double>& t = found_.pull;
+        for (std::size_t i = 0; i < n_; ++i) {
+            const double pivot = E[i * n_ + i];
+            t[i] = pivot > 0 ? t[i] / pivot : 0;
+            for (std::size_t j = i + 1; j < n_; ++j) t[j] -= t[i] * E[i * n_ + j];
         }
+        const View<const double> up{E.data(), n_};
+        product_.assign(n_ * d, 0.0);  // E'Z
+        g_.products().add(up, {g_.z.data(), d}, n_, d, n_, {product_.data(), d});
+        H_.assign(n_ * n_, 0.0);
+        const View<const double> ez{product_.data(), d};
+        g_.products().add(ez, ez.transposed(), n_, n_, d, {H_.data(), n_}, Shape::upper);
+        right_.resize(n_);
+        for (std::size_t i = 0; i < n_; ++i) {
+            H_[i * n_ + i] += 1;
+            right_[i] = t[i];
+            for (std::size_t j = i; j < n_; ++j) right_[i] -= E[i * n_ + j] * scores_[j];
+        }
+        if (!cholesky(H_.data(), n_, g_.products())) throw std::runtime_error("its curvature is not finite");
+        solve_lower(H_.data(), n_, right_.data());
+        solve_upper(H_.data(), n_, right_.data());
+        factor_.assign(n_, 0.0);  // a = E (that)
+        for (std::size_t i = 0; i < n_; ++i) {
+            for (std::size_t j = i; j < n_; ++j) factor_[j] += E[i * n_ + j] * right_[i];
+        }
+        g_.move_by_documents(n_, factor_.data());
+        product_.assign(n_ * d, 0.0);  // E'X
+        g_.products().add(up, {g_.rows.data(), d}, n_, d, n_, {product_.data(), d});
+        g_.append(product_.data(), n_);
     }
 
-    // [L | h] -> [U | g] with U'U = L; then U w = g. The next query starts from U.
-    void solve_weights() {
-        const std::size_t d = g_.d;
-        factor_.resize(d * (d + 1));
-        for (std::size_t i = 0; i < d; ++i) {
-            std::copy_n(g_.precision + i * d, d, factor_.data() + i * (d + 1));
-            factor_[i * (d + 1) + d] = g_.h[i];
+    // Where the precision is the identity it grows to H = I + Z'A Z = C'C; the mean moves by H^-1 Z'(b - A s).
+    void learn_matrix(std::size_t d) {
+        std::vector<double>& A = found_.laplacian;
+        for (std::size_t i = 0; i < n_; ++i) {
+            for (std::size_t j = 0; j < i; ++j) A[i * n_ + j] = A[j * n_ + i];
         }
-        if (!cholesky_augmented(factor_.data(), d, 1)) throw std::runtime_error("the precision matrix is not positive definite");
-        for (std::size_t i = 0; i < d; ++i) g_.w[i] = factor_[i * (d + 1) + d];
-        solve_upper(factor_.data(), d, d + 1, g_.w);
-    }
-};
-
-// Diagonal covariance: O(d) a pair, no matrix.
-class DiagonalSolarStep {
-public:
-    DiagonalSolarStep(double gamma, double* variance) : gamma_(gamma), variance_(variance) {}
-
-    bool operator()(const float* x, const double* y, std::size_t m, const float* s, LinearState& state) {
-        const std::size_t d = state.d;
-        if (!query_.gather(x, y, m, d, s)) return false;
-        bool any = false;
-        query_.each_pair([&](std::size_t p, std::size_t q) {
-            any |= learn_pair(query_.x.data() + p * d, query_.x.data() + q * d, d, state.w);
-        });
-        return any;
-    }
-
-private:
-    double gamma_;
-    double* variance_;
-    OrderedQuery query_;
-
-    bool learn_pair(const float* a, const float* b, std::size_t d, double* w) {
-        double margin = 0, beta = gamma_;
-        for (std::size_t j = 0; j < d; ++j) {
-            const double delta = static_cast<double>(a[j]) - b[j];
-            margin += w[j] * delta;
-            beta += variance_[j] * delta * delta;
+        product_.assign(n_ * d, 0.0);
+        const View<const double> z{g_.z.data(), d};
+        g_.products().add({A.data(), n_}, z, n_, d, n_, {product_.data(), d});
+        H_.assign(d * d, 0.0);
+        g_.products().add(z.transposed(), {product_.data(), d}, d, d, n_, {H_.data(), d}, Shape::upper);
+        right_.assign(d, 0.0);
+        for (std::size_t p = 0; p < n_; ++p) {
+            for (std::size_t j = 0; j < d; ++j) right_[j] += found_.pull[p] * g_.z[p * d + j] - scores_[p] * product_[p * d + j];
         }
-        if (!(margin < 1)) return false;
-        for (std::size_t j = 0; j < d; ++j) {
-            const double moved = variance_[j] * (static_cast<double>(a[j]) - b[j]);
-            w[j] += (1 - margin) / beta * moved;
-            variance_[j] -= moved * moved / beta;
-        }
-        return true;
+        for (std::size_t j = 0; j < d; ++j) H_[j * d + j] = 1 + std::max(H_[j * d + j], 0.0);
+        if (!cholesky(H_.data(), d, g_.products())) throw std::runtime_error("its curvature is not finite");
+        for (std::size_t i = 0; i < d; ++i) std::fill_n(H_.data() + i * d, i, 0.0);
+        solve_lower(H_.data(), d, right_.data());
+        solve_upper(H_.data(), d, right_.data());
+        g_.move_by(right_.data());
+        g_.multiply(H_.data());
     }
 };
 

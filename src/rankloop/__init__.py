@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rankloop.data.summary import summarise as summarise
     from rankloop.exceptions import BadRowsWarning as BadRowsWarning
     from rankloop.exceptions import DataError as DataError
+    from rankloop.exceptions import DataTypeError as DataTypeError
     from rankloop.exceptions import MeasureError as MeasureError
     from rankloop.exceptions import MemoryLimitError as MemoryLimitError
     from rankloop.exceptions import MissingExtraError as MissingExtraError
@@ -141,6 +142,7 @@ _HOME = {
     "rankloop.exceptions": (
         "BadRowsWarning",
         "DataError",
+        "DataTypeError",
         "MeasureError",
         "MemoryLimitError",
         "MissingExtraError",

@@ -124,138 +124,6 @@ def query_scatter(
     h: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
-def query_ranks(
-    x: NDArray[np.float32], offsets: NDArray[np.int64], ranks: NDArray[np.float32]
-) -> None: ...
-def learn_slam(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    ap: bool,
-    cutoff: int,
-    margin: float,
-    rate: float,
-    decay: float,
-) -> int: ...
-def learn_minimax(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    rate: float,
-    decay: float,
-) -> int: ...
-def learn_perceptron(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    rate: float,
-    decay: float,
-) -> int: ...
-def learn_softmax(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    gains: bool,
-    gamma: float,
-    rate: float,
-    decay: float,
-) -> int: ...
-def learn_prank(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    thresholds: NDArray[np.float64],
-    count: NDArray[np.int64],
-) -> int: ...
-def learn_pairs_perceptron(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-) -> int: ...
-def learn_solar(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    slack: float,
-) -> int: ...
-def learn_solar_full(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    gamma: float,
-    precision: NDArray[np.float64],
-    h: NDArray[np.float64],
-) -> int: ...
-def learn_solar_diagonal(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    gamma: float,
-    variance: NDArray[np.float64],
-) -> int: ...
-def learn_newton(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    gains: bool,
-    gamma: float,
-    power: float,
-    steps: int,
-    precision: NDArray[np.float64],
-) -> int: ...
-def learn_committee(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    w: NDArray[np.float64],
-    sum: NDArray[np.float64] | None,  # noqa: A002
-    queries: int,
-    scores: NDArray[np.float32] | None,
-    current: NDArray[np.float64],
-    members: NDArray[np.float64],
-    lasted: NDArray[np.float64],
-    streak: NDArray[np.int64],
-) -> int: ...
 def bin_sums(
     bins: NDArray[np.uint8],
     values: NDArray[np.float64],
@@ -314,13 +182,6 @@ def softmax_trees(
     hessian: NDArray[np.float32],
     threads: int,
 ) -> float: ...
-def solar_steps(
-    gram: NDArray[np.float32],
-    scores: NDArray[np.float32],
-    y: NDArray[np.float64],
-    steps: NDArray[np.float64],
-    slack: float,
-) -> bool: ...
 def relax_rows(
     gram: NDArray[np.float32],
     scores: NDArray[np.float64],
@@ -329,3 +190,334 @@ def relax_rows(
     share: NDArray[np.float64],
     whole: NDArray[np.float64],
 ) -> float: ...
+def learn_slam(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    ap: bool,
+    cutoff: int,
+    margin: float,
+    rate: float,
+    decay: float,
+) -> int: ...
+def learn_minimax(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    rate: float,
+    decay: float,
+) -> int: ...
+def learn_perceptron(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    rate: float,
+    decay: float,
+) -> int: ...
+def learn_softmax(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    gains: bool,
+    gamma: float,
+    rate: float,
+    decay: float,
+) -> int: ...
+def learn_prank(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    thresholds: NDArray[np.float64],
+    count: NDArray[np.int64],
+) -> int: ...
+def learn_pairs_perceptron(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+) -> int: ...
+def learn_solar(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    slack: float,
+) -> int: ...
+def learn_solar_full(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    gamma: float,
+    root: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    clip: float,
+) -> int: ...
+def learn_solar_diagonal(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    gamma: float,
+    variance: NDArray[np.float64],
+) -> int: ...
+def learn_newton(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    gains: bool,
+    gamma: float,
+    power: float,
+    steps: int,
+    root: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    clip: float,
+) -> int: ...
+def learn_committee(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    current: NDArray[np.float64],
+    members: NDArray[np.float64],
+    lasted: NDArray[np.float64],
+    streak: NDArray[np.int64],
+) -> int: ...
+def solar_steps(
+    gram: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    weight: float,
+    steps: NDArray[np.float64],
+    slack: float,
+) -> bool: ...
+
+class QueryError(ValueError): ...
+
+def exp(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def exp2(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def log(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def log2(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def log1p(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def tanh(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def sin(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def cos(x: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def power(x: NDArray[np.float64], exponent: float) -> NDArray[np.float64]: ...
+def dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float: ...
+def row_pairs(x: NDArray[Any], z: NDArray[Any], threads: int) -> NDArray[Any]: ...
+def score_rows(
+    x: NDArray[np.float32], w: NDArray[np.float64], threads: int
+) -> NDArray[np.float32]: ...
+def squared_lengths(x: NDArray[np.float32]) -> NDArray[np.float32]: ...
+def rbf_rows(
+    x: NDArray[np.float32], z: NDArray[np.float32], scale: float, threads: int
+) -> NDArray[np.float32]: ...
+def chi_rows(
+    x: NDArray[np.float32], z: NDArray[np.float32], gamma: float, threads: int
+) -> NDArray[np.float32]: ...
+def solve_definite(matrices: NDArray[np.float64], sides: NDArray[np.float64]) -> None: ...
+def largest_places(values: NDArray[np.float32], few: int) -> NDArray[np.int64]: ...
+def rotate_rows(a: NDArray[np.float64], left: NDArray[np.float64]) -> None: ...
+def standardise(scores: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]: ...
+def mixing_weights(
+    losses: NDArray[np.float64], queries: int, uniform: bool
+) -> NDArray[np.float64]: ...
+def mix_queries(
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    losses: NDArray[np.float64],
+    so_far: NDArray[np.float64],
+    queries: int,
+    uniform: bool,
+) -> NDArray[np.float64]: ...
+def query_minmax(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
+) -> None: ...
+def query_ranks(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
+) -> None: ...
+
+PageArrays = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+]
+
+def group_click_log(
+    offsets: NDArray[np.int64],
+    queries: NDArray[np.int32],
+    documents: NDArray[np.int32],
+    positions: NDArray[np.int32],
+    clicks: NDArray[np.uint8],
+    counts: NDArray[np.float64] | None,
+    n_queries: int,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.int32],
+]: ...
+def fit_browsing_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    examination: NDArray[np.float64],
+    ranks: int,
+    by_last_click: bool,
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_trust_model(
+    pages: PageArrays,
+    relevance: NDArray[np.float64],
+    relevant: NDArray[np.float64],
+    irrelevant: NDArray[np.float64],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_dependent_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    go_on: NDArray[np.float64],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_bayesian_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    satisfaction: NDArray[np.float64],
+    go_on: float,
+    learns_going_on: bool,
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> float: ...
+def fit_click_chain_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    go_on: tuple[float, float, float],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> list[float]: ...
+def chain_click_probabilities(
+    attraction: NDArray[np.float64],
+    after_skip: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    clicks: NDArray[np.uint8] | None,
+    threads: int,
+) -> NDArray[np.float64]: ...
+def chain_clicks(
+    attraction: NDArray[np.float64],
+    after_skip: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    click_draws: NDArray[np.float64],
+    stop_draws: NDArray[np.float64] | None,
+) -> NDArray[np.uint8]: ...
+def browsing_click_probabilities(
+    attraction: NDArray[np.float64],
+    positions: NDArray[np.int32],
+    examination: NDArray[np.float64],
+    ranks: int,
+    by_last_click: bool,
+    offsets: NDArray[np.int64],
+    clicks: NDArray[np.uint8] | None,
+    threads: int,
+) -> NDArray[np.float64]: ...
+def browsing_clicks(
+    attraction: NDArray[np.float64],
+    positions: NDArray[np.int32],
+    examination: NDArray[np.float64],
+    ranks: int,
+    by_last_click: bool,
+    offsets: NDArray[np.int64],
+    draws: NDArray[np.float64],
+) -> NDArray[np.uint8]: ...

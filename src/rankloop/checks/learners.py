@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.checks.hostile import hostile_queries, outlier
 from rankloop.data.simulate import separable
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, RankloopError
+from rankloop.learners.base import Ranker
 from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -128,4 +133,107 @@ def check_learning_goes_on(learner: OnlineLearner) -> None:
     assert np.array_equal(scores, halves.predict(data.X)), "partial_fit does not go on"
 
 
-check_learning_goes_on.online = True  # type: ignore[attr-defined]
+def check_missing_values_are_refused(learner: Learner) -> None:
+    """A data set with missing values is an error that changes nothing, unless they are taken."""
+    if getattr(learner, "takes_nan", False):
+        return
+    data = easy_queries(10)
+    X = data.X.copy()
+    X[3, 1] = np.nan
+    missing = replace(data, X=X)
+    model = fitted(learner, data)
+    before = model.predict(data.X)
+    for method in ("fit", "partial_fit"):
+        try:
+            learns = getattr(model, method, model.fit)
+            if isinstance(learner, Ranker):
+                learns(missing)
+            else:
+                learns(X, data.y, qid=data.qid)
+        except (DataError, ValueError):
+            pass
+        else:
+            raise AssertionError(f"{method} took a missing value without a word")
+        assert np.array_equal(model.predict(data.X), before), f"a failed {method} changed the model"
+
+
+def check_survives_hostile_streams(learner: OnlineLearner) -> None:
+    """Whatever comes, a query is learnt or refused, and scores stay finite."""
+    mine: Any = copy.deepcopy(learner)
+    rng = np.random.default_rng(0)
+    rows = rng.random((20, 8), np.float32)
+    for i, (X, y) in enumerate(hostile_queries(150, rng)):
+        before = mine.predict(rows) if i else None
+        try:
+            mine.learn(X, y)
+        except RankloopError:
+            if before is not None:
+                assert np.array_equal(mine.predict(rows), before), "an error changed the learner"
+            continue
+        assert np.isfinite(mine.predict(rows)).all(), f"query {i} made scores that are not finite"
+
+
+def check_learns_after_outliers(learner: OnlineLearner) -> None:
+    """After an outlier, which it may refuse, a learner soon ranks about as well as without it.
+
+    Those that an outlier can spoil say so (`is_robust = False`).
+    """
+    if not getattr(learner, "is_robust", True):
+        return
+    data = easy_queries(200, seed=1)
+
+    def reached(value: float | None) -> float:
+        """Measure the last 100 queries, each before it is learnt from."""
+        mine: Any = fitted(learner, data.select(slice(0, 50)))
+        if value is not None:
+            bad = outlier(data, 50, value)
+            with contextlib.suppress(RankloopError):
+                mine.learn(bad.X, bad.y)
+        last = data.select(slice(100, 200))
+        mine.partial_fit(data.X[50 * 12 : 100 * 12], data.y[50 * 12 : 100 * 12], group=[12] * 50)
+        scores = []
+        for query in last:
+            scores.append(mine.predict(query.X))
+            mine.learn(query.X, query.y)
+        return evaluate(last, np.concatenate(scores), "nDCG@5")["nDCG@5"]
+
+    usual = reached(None)
+    for value in (1e20, 3e38):
+        after = reached(value)
+        assert after > 0.8 * usual, f"after a cell of {value:g}, nDCG@5 is {after:.2f}: {usual:.2f}"
+
+
+def check_threads_see_one_state(learner: OnlineLearner) -> None:
+    """While one thread learns, others rank by a state before or after a query."""
+    data = easy_queries(40)
+    states: list[Any] = [copy.deepcopy(learner)]
+    for query in data:
+        states.append(copy.deepcopy(states[-1]).learn(query.X, query.y))
+    del states[0]
+    possible = {np.asarray(state.predict(data.X)).tobytes() for state in states}
+    shared = copy.deepcopy(states[0])
+    seen: list[bytes] = []
+
+    def look() -> None:
+        while not done.is_set():
+            seen.append(np.asarray(shared.predict(data.X)).tobytes())
+
+    done = threading.Event()
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for query in data.select(slice(1, 40)):
+            shared.learn(query.X, query.y)
+    finally:
+        done.set()
+        looking.join()
+    assert set(seen) <= possible, "a thread saw a state that never was"
+
+
+for _check in (
+    check_learning_goes_on,
+    check_survives_hostile_streams,
+    check_learns_after_outliers,
+    check_threads_see_one_state,
+):
+    _check.online = True  # type: ignore[attr-defined]

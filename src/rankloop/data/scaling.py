@@ -15,13 +15,14 @@ taken in blocks: no float64 copy of X is ever made.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop import _core
+from rankloop.arithmetic import log1p, row_pairs
 from rankloop.data.blocks import row_blocks
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
@@ -133,14 +134,7 @@ class QueryMinMax(Scaler):
                 f"([0, {len(X)}] where all rows are one query)"
             )
         out = np.empty_like(X)
-        for first, end in itertools.pairwise(offsets.tolist()):
-            documents = X[first:end]
-            if len(documents):  # fmin, fmax: NaN only where all are NaN
-                low = np.fmin.reduce(documents, axis=0).astype(np.float64)
-                span = np.fmax.reduce(documents, axis=0) - low
-                span[span == 0] = 1.0
-                for rows in row_blocks(*documents.shape):
-                    out[first:end][rows] = (documents[rows] - low) / span
+        _core.query_minmax(X, offsets, out, 0)
         return out
 
 
@@ -227,11 +221,11 @@ class Standard(_CentredScaler):
         known, total, squares = np.zeros(d), np.zeros(d), np.zeros(d)
         for rows in row_blocks(*X.shape):
             known += np.count_nonzero(~np.isnan(X[rows]), axis=0)
-            total += np.nansum(X[rows], axis=0, dtype=np.float64)
+            total += _column_sums(np.nan_to_num(X[rows].astype(np.float64)))
         known = np.maximum(known, 1)
         mean = total / known
         for rows in row_blocks(*X.shape):
-            squares += np.nansum((X[rows] - mean) ** 2, axis=0)
+            squares += _column_sums(np.nan_to_num((X[rows] - mean) ** 2))
         # sums of equal float32 are exact up to 2^29 rows: the deviation of a constant is exactly 0
         return mean, np.sqrt(squares / known)
 
@@ -260,7 +254,7 @@ class RobustLog(_CentredScaler):
 
     @staticmethod
     def _link(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.copysign(np.log1p(np.abs(x)), x)
+        return np.copysign(log1p(np.abs(x)), x)
 
     def _statistics(self, X: Rows) -> Statistics:
         centre, scale = np.zeros(X.shape[1]), np.zeros(X.shape[1])
@@ -300,6 +294,10 @@ def scaler_from_name(name: str) -> Scaler:
 def scaler_from_dict(manifest: Mapping[str, Any]) -> Scaler:
     """Make the scaler that its :meth:`~Scaler.to_dict` described."""
     return type(scaler_from_name(manifest.get("name", ""))).from_dict(manifest)
+
+
+def _column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return row_pairs(values.T, np.ones((1, len(values))))[:, 0]
 
 
 def _are_offsets(offsets: NDArray[Any], n: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.grouping import TEXT
 from rankloop.data.memory import check_fits
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, DataTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Sized
@@ -45,12 +45,15 @@ def as_matrix(
                     check_fits(dense.shape[0], dense.shape[1], memory_limit)
                 with np.errstate(over="ignore"):
                     dense = dense.astype(np.float32)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
+            raise DataTypeError(f"features must be numbers: {error}") from None
+        except ValueError as error:
             raise DataError(f"features must be numbers: {error}") from None
         dense = np.ascontiguousarray(dense)
     if dense.ndim != 2:
         raise DataError(
-            f"X must have two dimensions, documents by features; found shape {dense.shape}"
+            f"X must have two dimensions, documents by features; found shape {dense.shape}. "
+            "Reshape your data: X.reshape(1, -1) is one document, X.reshape(-1, 1) one feature"
         )
     place = _core.first_not_finite(dense, allow_nan)
     if place >= 0:
@@ -73,6 +76,16 @@ def bad_feature(
     )
 
 
+def check_not_empty(X: NDArray[Any]) -> None:
+    """Raise where there is nothing to learn from: no row, or no feature."""
+    if X.size == 0:
+        none = "0 feature(s)" if len(X) else "0 row(s)"
+        raise DataError(
+            f"X has {none} (shape={X.shape}) while a minimum of 1 is required. "
+            "There is nothing to learn from: give other data"
+        )
+
+
 def _from_arrow(table: Any, memory_limit: int | str | None) -> NDArray[np.float32]:
     """Convert column by column: beyond the matrix, one float32 column at a time."""
     check_fits(table.num_rows, table.num_columns, memory_limit)
@@ -91,7 +104,9 @@ def as_grades(y: ArrayLike) -> NDArray[np.float64]:
     """Grades as float64, or an error that names the first that is not a finite number."""
     try:
         grades = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
+        raise DataTypeError(f"grades must be numbers: {error}") from None
+    except ValueError as error:
         raise DataError(f"grades must be numbers: {error}") from None
     if grades.ndim != 1:
         raise DataError(f"y must be one-dimensional; found shape {grades.shape}")

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.processors import processors
 from rankloop.exceptions import DataError
 from rankloop.metrics.conventions import Convention, as_convention
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import Measure, parse_all
+from rankloop.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

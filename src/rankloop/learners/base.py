@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop import _core
 from rankloop.data.dataset import Query, QueryDataset
-from rankloop.data.validation import as_matrix
+from rankloop.data.validation import as_matrix, check_not_empty
 from rankloop.exceptions import DataError, NotFittedError
 from rankloop.learners.estimator import Estimator
+from rankloop.learners.locking import Shared
 from rankloop.learners.ranking import Ranking, make_ranking
 
 if TYPE_CHECKING:
@@ -43,7 +45,9 @@ def as_dataset(
             )
         return X
     if y is None:
-        raise DataError("y is needed: one grade a row")
+        raise DataError(
+            "learning requires y to be passed, but the target y is None: give one grade a row"
+        )
     if qid is None and group is None:
         group = [len(np.asarray(y))]
     return QueryDataset.from_arrays(
@@ -57,7 +61,24 @@ def as_dataset(
     )
 
 
-class Ranker(Estimator, ABC):
+def training_data(*given: Any, **options: Any) -> QueryDataset:
+    """Return what `fit` learns from: :func:`as_dataset` that must not be empty or weigh nothing.
+
+    A stream may begin with no rows, so `partial_fit` takes them; whoever calls `fit` on nothing has
+    read the wrong file or dropped too many rows.
+    """
+    data = as_dataset(*given, **options)
+    check_not_empty(data.X)
+    for name, weights in (("document", data.doc_weights), ("query", data.query_weights)):
+        if weights is not None and not weights.any():
+            raise DataError(
+                f"every {name} weight is zero, so there is nothing to learn from; give other "
+                "weights, or leave them out"
+            )
+    return data
+
+
+class Ranker(Shared, Estimator, ABC):
     """A ranker. A subclass says how it starts, how it scores and what it has learnt.
 
     Attributes
@@ -71,6 +92,9 @@ class Ranker(Estimator, ABC):
 
     baseline: ClassVar[bool] = False
     """Whether it is there to be beaten, and need not learn."""
+
+    is_robust: ClassVar[bool] = True
+    """Whether it goes on learning after a query with a value far beyond all others."""
 
     takes_nan: ClassVar[bool] = False
     """Whether NaN features are missing values to it, rather than an error."""
@@ -115,14 +139,15 @@ class Ranker(Estimator, ABC):
         Where each row is scored alone, query ids are not needed. Where features are looked at query
         by query first, rows without ids count as one query.
         """
-        self._check_learnt()
-        rows = self._rows(X)
+        now = self._twin()  # other threads may go on learning
+        now._check_learnt()
+        rows = now._rows(X)
         if isinstance(X, QueryDataset):
-            return self._score_rows(rows, X.offsets)
+            return now._score_rows(rows, X.offsets)
         if qid is None and group is None:
-            return self._score_rows(rows, np.array([0, len(rows)]))
+            return now._score_rows(rows, np.array([0, len(rows)]))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
-        return data.in_row_order(self._score_rows(data.X, data.offsets))
+        return data.in_row_order(now._score_rows(data.X, data.offsets))
 
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features."""
@@ -135,6 +160,15 @@ class Ranker(Estimator, ABC):
 
         save(self, path)
 
+    def digest(self) -> str:
+        """Return a digest of the parameters and of every bit that was learnt.
+
+        The same stream gives the same digest on every processor, with any number of threads.
+        """
+        from rankloop.learners.digest import digest
+
+        return digest(self._twin())
+
     @property
     def is_learnt(self) -> bool:
         """Whether it has been told of any data."""
@@ -143,6 +177,18 @@ class Ranker(Estimator, ABC):
     def _check_learnt(self) -> None:
         if not self.is_learnt:
             raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+
+    def _refuse_missing(self, data: QueryDataset) -> None:
+        """Raise where a value is missing: the one place that keeps them from learners."""
+        place = -1 if self.takes_nan else _core.first_not_finite(np.ascontiguousarray(data.X))
+        if place >= 0:
+            row, feature = divmod(place, data.n_features)
+            query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]
+            raise DataError(
+                f"feature {feature + 1} of a document of query {query} is {data.X[row, feature]}, "
+                f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
+                "read_letor(null=0) does), or take a learner of trees, which knows what missing is"
+            )
 
     def _rows(self, X: Any) -> Rows:
         """Return the rows to score, checked."""

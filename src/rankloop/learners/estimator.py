@@ -46,6 +46,11 @@ class Estimator:
                 setattr(self, name, value)
         return self
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name[0] != "_" and name[-1] != "_":  # a parameter: it is to be checked again
+            vars(self).pop("_is_checked", None)
+
     def __repr__(self) -> str:
         changed = [
             f"{name}={getattr(self, name)!r}"

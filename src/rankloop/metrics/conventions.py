@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rankloop.arithmetic import exp2, log2
 from rankloop.exceptions import MeasureError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ ArrayFunction = Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
 
 def exponential(grades: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 2^r - 1."""
-    return np.exp2(grades) - 1.0
+    return exp2(grades) - 1.0
 
 
 def linear(grades: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,12 +37,12 @@ def linear(grades: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def log2_discount(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 1 / log2(1 + p) for rank p, counted from 1."""
-    return 1.0 / np.log2(1.0 + ranks)
+    return 1.0 / log2(1.0 + ranks)
 
 
 def letor_discount(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 1 for ranks 1 and 2, then 1 / log2(p): LETOR's own."""
-    return 1.0 / np.log2(np.maximum(ranks, 2.0))
+    return 1.0 / log2(np.maximum(ranks, 2.0))
 
 
 @dataclass(frozen=True)

@@ -125,10 +125,10 @@ def test_lifting_a_batch_ranker():
     assert more.rounds_ > 0
 
 
-def test_weights_go_to_a_batch_ranker_only():
+def test_weights_reach_the_ranker():
     data, weights = stream(), np.arange(1, stream().n_documents + 1.0)
-    with pytest.raises(DataError, match="learns online and knows no weights"):
-        rl.Lifted().fit(data.X, data.y, group=data.sizes, sample_weight=weights)
+    weighted = rl.Lifted().fit(data.X, data.y, group=data.sizes, sample_weight=weights)
+    assert (weighted.predict(data) != rl.Lifted().fit(data).predict(data)).any()
 
 
 BAD = [

@@ -148,9 +148,6 @@ def test_errors_change_nothing(data):
         with pytest.raises(DataError, match=says):
             changed.fit(data)
         assert np.array_equal(changed.predict(data), before)
-    weights = np.arange(data.n_documents, dtype=float)
-    with pytest.raises(DataError, match="knows no weights"):
-        rl.Scaled().fit(data.X, data.y, qid=data.qid, sample_weight=weights)
 
 
 def test_bad_validation_data_loses_nothing(data, valid):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
+from rankloop.processors import threads
 
 
 @dataclass(frozen=True)

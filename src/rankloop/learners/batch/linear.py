@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.processors import threads
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.batch.solver import Ridge, minimise
 from rankloop.learners.parameters import check_number
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.processors import threads
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.processors import threads
 from rankloop.learners.batch.stumps import StumpRanker
 from rankloop.learners.batch.ties import first_largest
 from rankloop.learners.search import Choice
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

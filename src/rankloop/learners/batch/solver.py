@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.processors import threads
 from rankloop.learners.batch.preconditioner import preconditioner
 from rankloop.losses.whole import WholeLoss
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

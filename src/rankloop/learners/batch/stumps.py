@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.parameters import check_whole
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import teaching_rows
 from rankloop.learners.boosting import engine
@@ -15,6 +14,7 @@ from rankloop.learners.boosting.leaves import refit_leaves
 from rankloop.learners.boosting.model import ROWS_A_THREAD, TreeModel
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice, Range
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

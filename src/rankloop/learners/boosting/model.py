@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.boosting import engine
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     import os

@@ -10,12 +10,12 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.losses import ListNetLoss, PairwiseHinge, PairwiseLogistic, XENDCGLoss
 from rankloop.losses.whole import WholeLoss
 from rankloop.metrics.conventions import CONVENTIONS
 from rankloop.metrics.evaluation import evaluate
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError, NotFittedError
-from rankloop.learners.base import as_dataset
+from rankloop.learners.base import training_data
 from rankloop.learners.batch.base import (
     BatchRanker,
     Round,
@@ -132,7 +132,7 @@ class Blend(BatchRanker):
         check_whole("patience", 1 if self.patience is None else self.patience)
         metric = parse(self.metric)
         as_convention(self.convention)
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        data = training_data(X, y, qid, group, sample_weight, query_weight)
         goes_on = self.warm_start and self.is_learnt
         with unchanged_by_errors(self):
             self._check(data)

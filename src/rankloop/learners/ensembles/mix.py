@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from rankloop.data.dataset import QueryDataset
+from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.online.base import OnlineRanker
-from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.conventions import as_convention
+from rankloop.metrics.evaluation import measure_queries
 from rankloop.metrics.measures import parse
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.online.base import Queries
     from rankloop.metrics.measures import Measure
 
 
@@ -86,7 +88,7 @@ class Mix(OnlineRanker):
     def mix_(self) -> NDArray[np.float64]:
         """The weights of the members now."""
         self._check_learnt()
-        return np.asarray(self._weights(self.losses_[None], np.array([self.queries_]))[0])
+        return _core.mixing_weights(self.losses_, self.queries_, self._uniform)
 
     def learnt(self) -> dict[str, Any]:
         """Return everything that was learnt, by attribute; nothing before the first query."""
@@ -95,14 +97,17 @@ class Mix(OnlineRanker):
         names = ("n_features_in_", "queries_", "learners_", "losses_")
         return {name: getattr(self, name) for name in names}
 
-    def _check(self, y: Grades) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         parse(self.measure)
         if self.weighting not in ("exponential", "uniform"):
             raise DataError(f"weighting must be exponential or uniform; found {self.weighting!r}")
         if self.learners is not None and len(self.learners) == 0:
             raise DataError("a mix needs at least one learner")
+
+    def _check(self, queries: Queries) -> None:
         for learner in self.learners_ if self.is_learnt else self.learners or ():
-            learner._check(y)
+            learner._check_all(queries)
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
@@ -110,39 +115,54 @@ class Mix(OnlineRanker):
         self.learners_ = self.members()
         self.losses_ = np.zeros(len(self.learners_))
 
-    def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
-        data = QueryDataset(X, y, offsets, np.arange(len(offsets) - 1))
-        before = np.stack([learner.progress(data) for learner in self.learners_])
-        measure = parse(self.measure)
-        values = np.stack([evaluate(data, s, measure).results[0].values for s in before])
-        losses = np.where(np.isnan(values), 0.0, 1.0 - values).T  # (queries, members)
-        so_far = np.cumsum(np.vstack([self.losses_, losses]), axis=0)
+    def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
+        members = [learner._twin() for learner in self.learners_]
+        before = np.empty((len(members), len(queries.y)), np.float32)
+        for learner, own in zip(members, before, strict=True):
+            learner._learn_from(queries, own)
+        losses, so_far = self._losses(queries, before), self.losses_.copy()
+        mixed = _core.mix_queries(
+            before.astype(np.float64), queries.offsets, losses, so_far, self.queries_, self._uniform
+        )
         if scores is not None:
-            weights = self._weights(so_far[:-1], self.queries_ + np.arange(len(data)))
-            each = np.repeat(weights, data.sizes, axis=0).T
-            scores[:] = (each * np.stack([standardised(s, offsets) for s in before])).sum(axis=0)
-        self.losses_ = so_far[-1]
+            scores[:] = mixed
+        self.learners_, self.losses_ = members, so_far
+
+    def _losses(self, queries: Queries, scores: Rows) -> NDArray[np.float64]:
+        """Return 1 - measure of each query and member; 0 where the measure has no value."""
+        members, documents = scores.shape
+        starts = (documents * np.arange(members))[:, None] + queries.offsets[:-1]
+        offsets = np.append(starts.ravel(), members * documents)  # all members, one after the other
+        measure = (parse(self.measure),)
+        rules = as_convention("standard")
+        grades = np.tile(queries.y, members)
+        values = measure_queries(scores.ravel(), grades, offsets, measure, rules)[0]
+        losses = np.where(np.isnan(values), 0.0, 1.0 - values).reshape(members, -1)
+        if queries.query_weight is not None:
+            losses = losses * queries.query_weight
+        return np.ascontiguousarray(losses.T)
 
     def _loosen(self, hold: float) -> None:
-        self.losses_ *= hold
+        self.losses_ = self.losses_ * hold
+        self.learners_ = [learner._twin() for learner in self.learners_]
         for learner in self.learners_:
             learner._loosen(hold)
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
-        members = [
-            standardised(member._score_rows(X, offsets), offsets) for member in self.learners_
-        ]
-        return np.asarray(self.mix_ @ np.stack(members))
+        members = [member._score_rows(X, offsets) for member in self.learners_]
+        none = np.empty((0, len(members)))
+        return _core.mix_queries(
+            np.stack(members, dtype=np.float64),
+            offsets,
+            none,
+            self.losses_.copy(),
+            self.queries_,
+            self._uniform,
+        )
 
-    def _weights(
-        self, losses: NDArray[np.float64], queries: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        if self.weighting == "uniform":
-            return np.full(losses.shape, 1 / losses.shape[1])
-        rates = np.sqrt(8 * np.log(losses.shape[1]) / np.maximum(queries, 1))
-        exponents = -rates[:, None] * (losses - losses.min(axis=1, keepdims=True))
-        weights = np.exp(exponents)
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    @property
+    def _uniform(self) -> bool:
+        return self.weighting == "uniform"
 
 
 def standardised(scores: NDArray[Any], offsets: Offsets) -> NDArray[np.float64]:
@@ -151,10 +171,4 @@ def standardised(scores: NDArray[Any], offsets: Offsets) -> NDArray[np.float64]:
     >>> standardised(np.array([1.0, 3.0, 7.0]), np.array([0, 2, 3])).tolist()
     [-1.0, 1.0, 0.0]
     """
-    sizes = np.diff(offsets)
-    query = np.repeat(np.arange(len(sizes)), sizes)
-    counts = np.maximum(sizes, 1)
-    values = scores.astype(np.float64)
-    values = values - (np.bincount(query, values, len(sizes)) / counts)[query]
-    spread = np.sqrt(np.bincount(query, values**2, len(sizes)) / counts)[query]
-    return np.asarray(np.divide(values, spread, out=np.zeros_like(values), where=spread > 0))
+    return _core.standardise(np.ascontiguousarray(scores, np.float64), offsets)

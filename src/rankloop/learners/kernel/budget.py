@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop import _core
+from rankloop.arithmetic import dot, exp2, log2, row_pairs, total
 from rankloop.exceptions import DataError
 from rankloop.learners.kernel.kernels import RBF
 
@@ -63,17 +65,18 @@ def forgetron(support: Support, excess: int) -> Places:
     steps. For steps of 1 and K(x, x) = 1, this is the Forgetron of Dekel, Shalev-Shwartz and
     Singer (2008).
     """
-    gone = np.argsort(support.born[: support.held])[:excess]
+    gone = np.argsort(support.born[: support.held], kind="stable")[:excess]
     alphas, rows = support.alphas[gone, 0], support.rows[gone]
     unit, steps, damage = support.ledger
     scores = support.scores(rows)[:, 0].astype(np.float64)
-    square = (alphas @ support.kernel(rows, rows) @ alphas - 2 * alphas @ scores) / unit
-    size, left = 2 * np.abs(alphas).sum(), 15 / 32 * steps - damage
+    own = row_pairs(support.kernel(rows, rows).astype(np.float64), alphas[None])[:, 0]
+    square = (dot(alphas, own) - 2 * dot(alphas, scores)) / unit
+    size, left = 2 * total(np.abs(alphas)), 15 / 32 * steps - damage
     phi = 1.0
     if square + size > left:
-        phi = 2 * left / (size + np.sqrt(size**2 + 4 * square * left))
+        phi = 2 * left / (size + np.sqrt(size * size + 4 * square * left))
     support.alphas[: support.held, 0] *= phi
-    support.ledger[2] += phi**2 * square + phi * size
+    support.ledger[2] += phi * phi * square + phi * size
     return gone
 
 
@@ -87,11 +90,12 @@ def projection(support: Support, excess: int) -> Places:
         rows = support.rows[places]
         own = support.kernel(rows, rows)[where[:, :, None], where[:, None, :]].astype(np.float64)
         each = np.arange(near.shape[1])
-        own[:, each, each] *= 1 + RIDGE
+        own[:, each, each] = support.kernel.diagonal(rows)[where] * (1 + RIDGE)
         own[:, each, each] += np.finfo(np.float32).tiny  # a row of 0 is no neighbour
         with_it = support.kernel(support.rows[some], rows).astype(np.float64)
-        shares = np.linalg.solve(own, np.take_along_axis(with_it, where, axis=1)[:, :, None])
-        np.add.at(support.alphas, near, shares * support.alphas[some][:, None, :])
+        shares = np.take_along_axis(with_it, where, axis=1)
+        _core.solve_definite(own, shares)
+        np.add.at(support.alphas, near, shares[:, :, None] * support.alphas[some][:, None, :])
     return gone
 
 
@@ -109,10 +113,11 @@ def merging(support: Support, excess: int) -> Places:
         if not len(alike):
             continue
         k = support.kernel(rows[alike], rows[place : place + 1]).astype(np.float64)
-        here, there = k ** (1 - SHARES) ** 2, k**SHARES**2
+        bits = log2(np.maximum(k, np.finfo(np.float32).tiny))
+        here, there = exp2(bits * (1 - SHARES) ** 2), exp2(bits * SHARES**2)
         own, other = alphas[place, 0], alphas[alike, :1]
         merged = own * here + other * there
-        lost = own**2 + other**2 + 2 * own * other * k - merged**2
+        lost = own * own + other * other + 2 * own * other * k - merged * merged
         i, h = np.unravel_index(lost.argmin(), lost.shape)
         share = np.float32(SHARES[h])
         alphas[alike[i]] = alphas[place] * here[i, h] + alphas[alike[i]] * there[i, h]
@@ -153,4 +158,4 @@ def _nearest(support: Support, gone: Places, kept: Places) -> Places:
     like = np.abs(support.kernel(rows[gone], rows[kept]))
     like /= np.sqrt(np.maximum(support.kernel.diagonal(rows[kept]), np.finfo(np.float32).tiny))
     few = min(NEIGHBOURS, len(kept))
-    return np.asarray(kept[np.argpartition(-like, few - 1, axis=1)[:, :few]])
+    return np.asarray(kept[_core.largest_places(like, few)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from rankloop.arithmetic import cos, dot, log, row_pairs, sin
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 from rankloop.learners.kernel.blocks import kernel_blocks
@@ -138,13 +139,14 @@ class KernelFeatures:
 
     def _mapped(self, X: Rows) -> Rows:
         if self.method != "nystrom":
-            angles = X @ self.learnt_["frequencies"].T
-            waves = np.hstack([np.cos(angles), np.sin(angles)])
-            return np.asarray(waves * np.float32(np.sqrt(2 / self.size)))
+            angles = row_pairs(X, self.learnt_["frequencies"])
+            waves = np.hstack([cos(angles), sin(angles)]) * np.sqrt(2 / self.size)
+            return np.asarray(waves, np.float32)
         found = np.zeros((len(X), self.size), np.float32)
         landmarks, root = self.learnt_["landmarks"], self.learnt_["root"]
         if len(landmarks):
-            found[:, : len(landmarks)] = self.kernel(X, landmarks) @ root.astype(np.float32).T
+            near = self.kernel(X, landmarks)
+            found[:, : len(landmarks)] = row_pairs(near, root.astype(np.float32))
         return found
 
     def _take(self, X: Rows, most: int, *, greedy: bool) -> None:
@@ -154,20 +156,20 @@ class KernelFeatures:
         """
         self.kernel.check_rows(X)
         landmarks, root = self.learnt_["landmarks"], self.learnt_["root"]
-        phi = self.kernel(X, landmarks).astype(np.float64) @ root.T
+        phi = row_pairs(self.kernel(X, landmarks).astype(np.float64), root)
         own = self.kernel.diagonal(X).astype(np.float64)
-        left = own - (phi**2).sum(axis=1)
+        left = own - row_pairs(phi**2, np.ones((1, phi.shape[1])))[:, 0]
         for _ in range(min(most, self.size - len(landmarks))):
             novel = left > NOVEL * own
             if not novel.any():
                 break
             i = int(left.argmax() if greedy else novel.argmax())
             length = np.sqrt(left[i])
-            row = np.append(-(phi[i] @ root), 1.0) / length
+            row = np.append(-row_pairs(root.T, phi[i : i + 1])[:, 0], 1.0) / length
             root = np.block([[root, np.zeros((len(root), 1))], [row[None]]])
             landmarks = np.vstack([landmarks, X[i]])
             with_it = self.kernel(X, X[i : i + 1]).astype(np.float64)[:, 0]
-            new = (with_it - phi @ phi[i]) / length
+            new = (with_it - row_pairs(phi, phi[i : i + 1])[:, 0]) / length
             phi, left = np.column_stack([phi, new]), left - new**2
             left[i] = 0.0
         self.learnt_ = {"landmarks": landmarks, "root": root}
@@ -189,14 +191,22 @@ def _parsed(text: str) -> tuple[str, Kernel, int]:
 
 
 def _gaussian(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
-    return rng.standard_normal((n, d))
+    """Draw normal numbers from uniform ones, which every machine draws alike (Box and Muller)."""
+    length = np.sqrt(-2 * log(1 - rng.random((n, d))))
+    return np.asarray(length * cos(2 * np.pi * rng.random((n, d))))
 
 
 def _orthogonal(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
     """Draw rows at right angles, d at a time, as long as Gaussian ones are."""
     parts = []
     for _ in range(-(-n // max(d, 1))):
-        q, r = np.linalg.qr(rng.standard_normal((d, d)))
-        parts.append(q * np.sign(np.diagonal(r)))
-    lengths = np.linalg.norm(rng.standard_normal((n, d)), axis=1)
+        rows = _gaussian(rng, d, d)
+        for _ in range(2):  # Gram and Schmidt; the second time mends what rounding left
+            for i in range(d):
+                if i:
+                    rows[i] -= row_pairs(rows[:i].T, row_pairs(rows[i : i + 1], rows[:i]))[:, 0]
+                rows[i] /= np.sqrt(dot(rows[i], rows[i]))
+        parts.append(rows)
+    draws = _gaussian(rng, n, d)
+    lengths = np.sqrt(row_pairs(draws**2, np.ones((1, d)))[:, 0])
     return np.asarray(np.vstack([np.zeros((0, d)), *parts])[:n] * lengths[:, None])

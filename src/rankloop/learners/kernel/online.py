@@ -16,8 +16,9 @@ from rankloop.learners.parameters import check_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Rows
+    from rankloop.learners.base import Rows
     from rankloop.learners.kernel.kernels import Kernel
+    from rankloop.learners.online.base import Queries
     from rankloop.learners.online.linear import LinearRanker
     from rankloop.metrics.measures import Measure
 
@@ -84,12 +85,12 @@ class KernelSlam(KernelRanker):
     def _linear(self) -> Slam:
         return Slam(self.measure, self.rate, self.decay, self.margin)
 
-    def _check(self, y: Grades) -> None:
-        super()._check(y)
-        self._linear()._check(y)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._linear()._check_parameters()
 
-    def _steps(self, X: Rows, y: Grades, scores: Rows, queries: int) -> Floats:  # noqa: ARG002
-        return steps_of(self._linear(), y, scores, queries)
+    def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
+        return steps_of(self._linear(), query, scores, seen)
 
 
 class KernelMinimax(KernelRanker):
@@ -136,12 +137,12 @@ class KernelMinimax(KernelRanker):
     def _linear(self) -> MinimaxPerceptron:
         return MinimaxPerceptron(self.rate, self.decay)
 
-    def _check(self, y: Grades) -> None:
-        super()._check(y)
-        self._linear()._check(y)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._linear()._check_parameters()
 
-    def _steps(self, X: Rows, y: Grades, scores: Rows, queries: int) -> Floats:  # noqa: ARG002
-        return steps_of(self._linear(), y, scores, queries)
+    def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
+        return steps_of(self._linear(), query, scores, seen)
 
 
 class KernelSolarI(KernelRanker):
@@ -184,26 +185,32 @@ class KernelSolarI(KernelRanker):
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:
-        super()._check(y)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("C", self.C, above=True)
 
-    def _steps(self, X: Rows, y: Grades, scores: Rows, queries: int) -> Floats:  # noqa: ARG002
-        steps = np.zeros(len(y))
-        if len(y):
-            K = parse_kernel(self.kernel)(X, X)
+    def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:  # noqa: ARG002
+        steps = np.zeros(len(query.y))
+        weight = 1.0 if query.query_weight is None else float(query.query_weight[0])
+        if len(query.y) and weight > 0:
+            K = parse_kernel(self.kernel)(query.X, query.X)
             K -= K[0].copy()  # differences stay, and are small
             K -= K[:, :1].copy()
-            _core.solar_steps(K, scores, y, steps, 0.5 / self.C)
+            y = query.y
+            if query.sample_weight is not None:
+                y = np.where(query.sample_weight > 0, y, -1.0)
+            _core.solar_steps(K, scores, y, query.sample_weight, weight, steps, 0.5 / self.C)
         return steps
 
 
-def steps_of(linear: LinearRanker, y: Grades, scores: Rows, queries: int) -> Floats:
+def steps_of(linear: LinearRanker, query: Queries, scores: Rows, seen: int) -> Floats:
     """Return the step that a linear learner takes where document i is the i-th unit vector.
 
     There, weights are scores, and what is added to them is what each document counts for.
     """
-    m = len(y)
+    m = len(query.y)
+    units = query._replace(X=np.eye(m, dtype=np.float32))
     weights = scores.astype(np.float64)
-    linear._learn((np.eye(m, dtype=np.float32), y, np.array([0, m]), weights, None, queries, None))
+    arrays = {"last_weights_": weights, "sizes_": np.zeros(2)}
+    linear._learn((*units, weights, None, seen, None), arrays)
     return np.asarray(weights - scores)

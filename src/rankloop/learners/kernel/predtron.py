@@ -12,8 +12,9 @@ from rankloop.learners.predtron.ranker import PredtronRanker
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Rows
+    from rankloop.learners.base import Rows
     from rankloop.learners.kernel.kernels import Kernel
+    from rankloop.learners.online.base import Queries
     from rankloop.metrics.measures import Measure
 
 
@@ -68,16 +69,20 @@ class KernelPredtron(KernelRanker):
     def _linear(self) -> PredtronRanker:
         return PredtronRanker(self.f, self.measure, rule=self.rule, rate=self.rate)
 
-    def _check(self, y: Grades) -> None:
-        super()._check(y)
-        self._linear()._check(y)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._linear()._check_parameters()
 
-    def _steps(self, X: Rows, y: Grades, scores: Rows, queries: int) -> NDArray[np.float64]:  # noqa: ARG002
+    def _check(self, queries: Queries) -> None:
+        self._linear()._check(queries)
+
+    def _steps(self, query: Queries, scores: Rows, seen: int) -> NDArray[np.float64]:  # noqa: ARG002
         problem, _, rule = self._linear()._parts()
-        steps = np.zeros(len(y))
-        judged = y >= 0
-        if judged.any():
-            _, gradient = rule.step(problem, scores[judged].astype(np.float64), y[judged])
+        steps = np.zeros(len(query.y))
+        judged = query.y >= 0
+        weight = 1.0 if query.query_weight is None else float(query.query_weight[0])
+        if judged.any() and weight > 0:
+            _, gradient = rule.step(problem, scores[judged].astype(np.float64), query.y[judged])
             if gradient is not None:
-                steps[judged] = -self.rate * gradient
+                steps[judged] = -self.rate * weight * gradient
         return steps

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.kernel.budget import removal_by_name
 from rankloop.learners.kernel.support import ROOM, Support
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.kernel.kernels import Kernel
+    from rankloop.learners.online.base import Queries
     from rankloop.learners.search import Search
 
     Floats = NDArray[np.float64]
@@ -68,7 +70,7 @@ class KernelRanker(OnlineRanker):
     updates_: int
 
     @abstractmethod
-    def _steps(self, X: Rows, y: Grades, scores: Rows, queries: int) -> Floats:
+    def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
         """Return what each document of a query is to count for, after so many queries."""
 
     @property
@@ -93,7 +95,8 @@ class KernelRanker(OnlineRanker):
         arrays = ("rows_", "alphas_", "born_", "ledger_")
         return {name: getattr(self, name) for name in (*counters, *arrays)}
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         kernel = parse_kernel(self.kernel)
         if self.budget is not None:
             check_whole("budget", self.budget)
@@ -104,7 +107,8 @@ class KernelRanker(OnlineRanker):
         self.queries_ = self.updates_ = 0
         self._keep(Support.empty(parse_kernel(self.kernel), n_features, self.budget))
 
-    def _learn_rows(self, X: Rows, y: Grades, offsets: Offsets, scores: Rows | None) -> None:
+    def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
+        X = queries.X
         kernel = parse_kernel(self.kernel)
         kernel.check_rows(X)
         if self.budget is not None and len(self.rows_) < ROOM + self.budget:
@@ -112,13 +116,17 @@ class KernelRanker(OnlineRanker):
                 f"the budget was {len(self.rows_) - ROOM} when learning began, but is "
                 f"{self.budget} now; fit again, or set it back"
             )
-        support, removal = self._held(kernel), removal_by_name(self.removal, kernel)
-        for queries, (first, end) in enumerate(itertools.pairwise(offsets), self.queries_):
+        support, removal = self._held(kernel).copy(), removal_by_name(self.removal, kernel)
+        for n, (first, end) in enumerate(itertools.pairwise(queries.offsets.tolist())):
             rows = X[first:end]
             found = support.scores(rows)
+            if not np.isfinite(found).all():
+                raise _core.QueryError(n, "the scores are not finite")
             if scores is not None:
-                scores[first:end] = self._ranking(found, queries)
-            steps = self._steps(rows, y[first:end], found[:, 0].copy(), queries)
+                scores[first:end] = self._ranking(found, self.queries_ + n)
+            steps = self._steps(queries.one(n), found[:, 0].copy(), self.queries_ + n)
+            if not np.isfinite(steps).all():
+                raise _core.QueryError(n, "the update is not finite")
             moved = np.flatnonzero(steps)
             if len(moved):
                 support.add(rows[moved], steps[moved], self.budget, removal)
@@ -128,7 +136,7 @@ class KernelRanker(OnlineRanker):
         self._keep(support)
 
     def _loosen(self, hold: float) -> None:
-        self.alphas_[:, 0] *= hold
+        self.alphas_ = self.alphas_ * [hold, 1.0]
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
         kernel = parse_kernel(self.kernel)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.arithmetic import row_pairs, total
 from rankloop.learners.kernel.blocks import kernel_blocks
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Removal = Callable[["Support", int], NDArray[np.int64]]
 
+LARGE = 1e36  # beyond it, sums of float32 may overflow
 ROOM = 128  # places beside the budget, where documents wait until others have gone
 
 
@@ -55,19 +57,33 @@ class Support:
             np.zeros(3),
         )
 
+    def copy(self) -> Support:
+        """Return another that may change alone."""
+        return replace(
+            self,
+            rows=self.rows.copy(),
+            alphas=self.alphas.copy(),
+            born=self.born.copy(),
+            ledger=self.ledger.copy(),
+        )
+
     def scores(self, X: Rows) -> Rows:
         """Return f, and the sum of all that f was, for each row: O(n held d)."""
         found = np.zeros((len(X), 2), np.float32)
         rows, alphas = self.rows[: self.held], self.alphas[: self.held].astype(np.float32)
         if self.held:
             for block in kernel_blocks(len(X), self.held):
-                found[block] = self.kernel(X[block], rows) @ alphas
+                values = self.kernel(X[block], rows)
+                found[block] = row_pairs(values, alphas.T)
+                if not np.isfinite(found[block]).all():  # products of very large rows
+                    bounded = np.clip(np.nan_to_num(values), -LARGE, LARGE).astype(np.float64)
+                    found[block] = np.clip(row_pairs(bounded, alphas.T), -LARGE, LARGE)
         return found
 
     def add(self, X: Rows, steps: Floats, budget: int | None, removal: Removal) -> None:
         """Add documents with their coefficients; whoever exceeds the budget is removed."""
         size = np.abs(steps)
-        self.ledger[:2] = max(self.ledger[0], size.max(initial=0)), self.ledger[1] + size.sum()
+        self.ledger[:2] = max(self.ledger[0], size.max(initial=0)), self.ledger[1] + total(size)
         if budget is None:
             self._grow(len(X))
         while len(X):

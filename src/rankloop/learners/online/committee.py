@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Choice, Search
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
-class CommitteePerceptron(LinearRanker):
+class CommitteePerceptron(ClippedRanker):
     """A pairwise perceptron whose longest-lived hypotheses rank together.
 
     A hypothesis lives from one mistake to the next; the number of pairs it gets right meanwhile is
@@ -35,6 +34,7 @@ class CommitteePerceptron(LinearRanker):
     Parameters
     ----------
     size : seats in the committee, at least 1
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
@@ -47,6 +47,7 @@ class CommitteePerceptron(LinearRanker):
     perceptron (2008).
     """
 
+    is_robust: ClassVar[bool] = False  # a member that lasted votes by its length, whatever that is
     search_space: ClassVar[Mapping[str, Search]] = {"size": Choice((5, 20, 100))}
 
     _arrays: ClassVar[tuple[str, ...]] = (
@@ -55,6 +56,7 @@ class CommitteePerceptron(LinearRanker):
         "members_",
         "lasted_",
         "streak_",
+        "sizes_",
     )
     current_: NDArray[np.float64]
     members_: NDArray[np.float64]
@@ -64,11 +66,13 @@ class CommitteePerceptron(LinearRanker):
     def __init__(
         self,
         size: int = 20,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.size = size
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
@@ -80,16 +84,23 @@ class CommitteePerceptron(LinearRanker):
         self.lasted_ = np.zeros(self.size)
         self.streak_ = np.zeros(1, np.int64)
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_whole("size", self.size)
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)
-        self.current_ *= hold
-        self.members_ *= hold
-        self.lasted_ *= hold
+        self.current_ = self.current_ * hold
+        self.members_ = self.members_ * hold
+        self.lasted_ = self.lasted_ * hold
 
-    def _learn(self, call: Call) -> int:
+    def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_committee(
-            *call, self.current_, self.members_, self.lasted_, self.streak_
+            *call,
+            arrays["sizes_"],
+            self.clip,
+            arrays["current_"],
+            arrays["members_"],
+            arrays["lasted_"],
+            arrays["streak_"],
         )

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_rate
 from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
-class OnlineListNet(LinearRanker):
+class OnlineListNet(ClippedRanker):
     """Gradient descent on ListNet's loss, one step a query.
 
     loss = -sum_i softmax(R)_i log softmax(s)_i,   w -= rate X'(softmax(s) - softmax(R)).
@@ -27,6 +26,7 @@ class OnlineListNet(LinearRanker):
     ----------
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
@@ -45,18 +45,23 @@ class OnlineListNet(LinearRanker):
         self,
         rate: float = 1.0,
         decay: float = 0.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.rate = rate
         self.decay = decay
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_rate(self.rate, self.decay)
 
-    def _learn(self, call: Call) -> int:
-        return _core.learn_softmax(*call, False, 0.0, self.rate, self.decay)
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_softmax(
+            *call, arrays["sizes_"], self.clip, False, 0.0, self.rate, self.decay
+        )

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop import _core
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_rate
 
 if TYPE_CHECKING:
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
-class MinimaxPerceptron(LinearRanker):
+class MinimaxPerceptron(ClippedRanker):
     """Perceptron for ranking that reaches the minimax loss bound on separable data.
 
     On a query whose ranking is not perfect, w += rate (x_i - x_j) for the pair with R_i > R_j that
@@ -26,6 +25,7 @@ class MinimaxPerceptron(LinearRanker):
     ----------
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
@@ -43,18 +43,21 @@ class MinimaxPerceptron(LinearRanker):
         self,
         rate: float = 1.0,
         decay: float = 0.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.rate = rate
         self.decay = decay
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_rate(self.rate, self.decay)
 
-    def _learn(self, call: Call) -> int:
-        return _core.learn_minimax(*call, self.rate, self.decay)
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_minimax(*call, arrays["sizes_"], self.clip, self.rate, self.decay)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
+from rankloop.arithmetic import row_pairs
 from rankloop.exceptions import DataError
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Range, Search
 
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.base import Queries
+    from rankloop.learners.online.linear import Arrays, Call
 
 _LARGEST_GRADE = 100.0
 
 
-class NewtonXENDCG(LinearRanker):
+class NewtonXENDCG(ClippedRanker):
     """A Gaussian posterior over the weights, updated by Newton steps on XE_NDCG.
 
     With mean w and precision L, a query moves the mean to the minimum of
@@ -43,15 +44,20 @@ class NewtonXENDCG(LinearRanker):
     steps : Newton steps a query, at least 1
     power : how the weight of a query grows with its gains; 0: all alike
     gamma : from 0 to 1; 1 makes targets proportional to the gains of nDCG
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes
     ----------
-    precision_ : (d, d) inverse covariance of the weights
+    root_ : (d, d) the upper triangular U with which U'U is the precision L
+    precision_ : (d, d) L, the inverse covariance of the weights
 
     Notes
     -----
-    Cost: O(steps (m d^2 + d^3)) a query and O(d^2) memory.
+    Cost: O(m d^2 + m^2 d + steps m^3) a query of m <= d documents, O(steps (m d^2 + d^3)) of a
+    longer one, and O(d^2) memory. L is kept as its root, to which a query's curvature is added by
+    reflections, so that no stream makes it indefinite. A weight of a document counts as so many
+    copies of it; a weight of a query multiplies c.
 
     References
     ----------
@@ -60,8 +66,9 @@ class NewtonXENDCG(LinearRanker):
 
     search_space: ClassVar[Mapping[str, Search]] = {"prior": Range(0.1, 1000, 5, log=True)}
 
-    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "precision_")
-    precision_: NDArray[np.float64]
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "root_", "sizes_")
+    _sizes: ClassVar[int] = 2
+    root_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -69,6 +76,7 @@ class NewtonXENDCG(LinearRanker):
         steps: int = 3,
         power: float = 0.5,
         gamma: float = 1.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
@@ -77,27 +85,47 @@ class NewtonXENDCG(LinearRanker):
         self.steps = steps
         self.power = power
         self.gamma = gamma
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        self.precision_ = self.prior * np.eye(n_features)
+        self.root_ = np.sqrt(self.prior) * np.eye(n_features)
+
+    @property
+    def precision_(self) -> NDArray[np.float64]:
+        """The inverse covariance of the weights."""
+        self._check_learnt()
+        return row_pairs(self.root_.T, self.root_.T)
 
     def _loosen(self, hold: float) -> None:
-        self.precision_ *= hold
+        self.root_ = self.root_ * np.sqrt(hold)
 
-    def _check(self, y: Grades) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("prior", self.prior, above=True)
         check_whole("steps", self.steps)
         check_number("power", self.power, 0, 2)
         check_number("gamma", self.gamma, 0, 1)
-        if y.max(initial=0.0) > _LARGEST_GRADE:
+
+    def _check(self, queries: Queries) -> None:
+        best = queries.y.max(initial=0.0)
+        if best > _LARGEST_GRADE:
             raise DataError(
-                f"the grade {y.max():g} has a gain of 2^{y.max():g}, too much for NewtonXENDCG; "
+                f"the grade {best:g} has a gain of 2^{best:g}, too much for NewtonXENDCG; "
                 f"bring grades below {_LARGEST_GRADE:g}"
             )
 
-    def _learn(self, call: Call) -> int:
-        return _core.learn_newton(*call, True, self.gamma, self.power, self.steps, self.precision_)
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_newton(
+            *call,
+            True,
+            self.gamma,
+            self.power,
+            self.steps,
+            arrays["root_"],
+            arrays["sizes_"],
+            self.clip,
+        )

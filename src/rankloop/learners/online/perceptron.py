@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop import _core
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_rate
 
 if TYPE_CHECKING:
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
-class Perceptron(LinearRanker):
+class Perceptron(ClippedRanker):
     """Tell relevant documents (grades above 0) from others, and rank by how surely.
 
     Documents come one by one, in row order: where y w.x <= 0, w += rate y x, with y = 1 for a
@@ -26,6 +25,7 @@ class Perceptron(LinearRanker):
     ----------
     rate : step size, above 0; a constant one does not change the rankings
     decay : query t uses rate / (1 + t)^decay
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
@@ -42,18 +42,21 @@ class Perceptron(LinearRanker):
         self,
         rate: float = 1.0,
         decay: float = 0.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.rate = rate
         self.decay = decay
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_rate(self.rate, self.decay)
 
-    def _learn(self, call: Call) -> int:
-        return _core.learn_perceptron(*call, self.rate, self.decay)
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_perceptron(*call, arrays["sizes_"], self.clip, self.rate, self.decay)

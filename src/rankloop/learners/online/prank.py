@@ -8,18 +8,18 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.base import Queries
+    from rankloop.learners.online.linear import Arrays, Call
 
 _MOST_GRADES = 64
 
 
-class PRank(LinearRanker):
+class PRank(ClippedRanker):
     """Pointwise perceptron: each document's grade is predicted by where its score falls.
 
     The grade of x is the number of thresholds b_1 <= ... <= b_n that w.x reaches. Where it is
@@ -33,6 +33,7 @@ class PRank(LinearRanker):
 
     Parameters
     ----------
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes
@@ -48,16 +49,18 @@ class PRank(LinearRanker):
     Crammer and Singer, Pranking with ranking (2001).
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "room_", "count_")
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "room_", "count_", "sizes_")
     room_: NDArray[np.float64]
     count_: NDArray[np.int64]
 
     def __init__(
         self,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
@@ -74,9 +77,10 @@ class PRank(LinearRanker):
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)
-        self.room_ *= hold
+        self.room_ = self.room_ * hold
 
-    def _check(self, y: Grades) -> None:
+    def _check(self, queries: Queries) -> None:
+        y = queries.y
         wrong = y[(y > _MOST_GRADES) | ((y > 0) & (y != np.floor(y)))]
         if len(wrong):
             raise DataError(
@@ -84,5 +88,7 @@ class PRank(LinearRanker):
                 "them, or choose another learner"
             )
 
-    def _learn(self, call: Call) -> int:
-        return _core.learn_prank(*call, self.room_, self.count_)
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_prank(
+            *call, arrays["sizes_"], self.clip, arrays["room_"], arrays["count_"]
+        )

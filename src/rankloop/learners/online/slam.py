@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
 from rankloop.exceptions import MeasureError
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number, check_rate
 from rankloop.learners.search import Range, Search
 from rankloop.metrics.measures import AP, Measure, parse
@@ -14,11 +14,10 @@ from rankloop.metrics.measures import AP, Measure, parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
-class Slam(LinearRanker):
+class Slam(ClippedRanker):
     """Perceptron for ranking on the SLAM surrogate of nDCG, nDCG@k or AP.
 
     On a query whose ranking is not perfect, one subgradient step on
@@ -38,11 +37,13 @@ class Slam(LinearRanker):
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay; 0 keeps it constant, 0.5 is usual
     margin : above 0
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(m d) a query and O(d) memory; about one pass over the features.
+    Cost: O(m d + m log m) a query and O(d) memory; about one pass over the features. A weight of a
+    document multiplies its term of the sum, a weight of a query its step.
 
     Examples
     --------
@@ -68,6 +69,7 @@ class Slam(LinearRanker):
         rate: float = 0.01,
         decay: float = 0.0,
         margin: float = 1.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
@@ -76,18 +78,28 @@ class Slam(LinearRanker):
         self.rate = rate
         self.decay = decay
         self.margin = margin
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         measure = parse(self.measure)
         if measure != AP and (measure.name != "nDCG" or measure.parameters):
             raise MeasureError(f"Slam learns nDCG, nDCG@k or AP; found {measure}")
         check_rate(self.rate, self.decay)
         check_number("margin", self.margin, above=True)
 
-    def _learn(self, call: Call) -> int:
+    def _learn(self, call: Call, arrays: Arrays) -> int:
         measure = parse(self.measure)
-        cutoff = measure.cutoff or 0
-        return _core.learn_slam(*call, measure == AP, cutoff, self.margin, self.rate, self.decay)
+        return _core.learn_slam(
+            *call,
+            arrays["sizes_"],
+            self.clip,
+            measure == AP,
+            measure.cutoff or 0,
+            self.margin,
+            self.rate,
+            self.decay,
+        )

@@ -12,8 +12,7 @@ from rankloop.learners.search import Range, Search
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
 class SolarI(LinearRanker):
@@ -54,8 +53,9 @@ class SolarI(LinearRanker):
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("C", self.C, above=True)
 
-    def _learn(self, call: Call) -> int:
+    def _learn(self, call: Call, arrays: Arrays) -> int:  # noqa: ARG002
         return _core.learn_solar(*call, 1 / (2 * self.C))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from rankloop import _core
+from rankloop.arithmetic import row_pairs
 from rankloop.exceptions import DataError
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number
 from rankloop.learners.search import Range, Search
 
@@ -17,11 +18,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
-class SolarII(LinearRanker):
+class SolarII(ClippedRanker):
     """Second-order SOLAR: weights with a covariance S that shrinks where pairs were seen.
 
     For every pair with R_i > R_j, delta = x_i - x_j and loss l = max(0, 1 - w.delta), where l > 0:
@@ -29,18 +29,21 @@ class SolarII(LinearRanker):
         beta = delta' S delta + gamma,   w += (l / beta) S delta,   S -= (S delta)(S delta)' / beta.
 
     S starts as the identity. Updates with l > 0 are recursive least squares with target 1, so we
-    keep the inverse L = S^-1 and h = L w, which are sums over pairs: L += delta delta' / gamma,
-    h += delta / gamma. The result is the paper's, at a fraction of the cost.
+    keep the inverse L = S^-1, which is a sum over pairs, L += delta delta' / gamma, as its root.
+    The result is the paper's, at a fraction of the cost.
 
     Parameters
     ----------
     gamma : how little a pair counts, above 0; the paper's online tables have 1e4
     covariance : `full`, or `diagonal` for many features
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes
     ----------
-    precision_ : (d, d) the inverse covariance L; (d,) the variances S where it is diagonal
+    root_ : (d, d) the upper triangular U with which U'U is the precision L = S^-1
+    variances_ : (d,) of the weights, where the covariance is diagonal
+    precision_ : (d, d) L, or (d,) its diagonal where there is no more
 
     Notes
     -----
@@ -54,20 +57,22 @@ class SolarII(LinearRanker):
 
     search_space: ClassVar[Mapping[str, Search]] = {"gamma": Range(1, 1e6, 7, log=True)}
 
-    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "precision_", "h_")
-    precision_: NDArray[np.float64]
-    h_: NDArray[np.float64]
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "root_", "variances_", "sizes_")
+    root_: NDArray[np.float64]
+    variances_: NDArray[np.float64]
 
     def __init__(
         self,
         gamma: float = 1e4,
         covariance: Literal["full", "diagonal"] = "full",
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.gamma = gamma
         self.covariance = covariance
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
@@ -75,24 +80,32 @@ class SolarII(LinearRanker):
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         full = self.covariance == "full"
-        self.precision_ = np.eye(n_features) if full else np.ones(n_features)
-        self.h_ = np.zeros(n_features if full else 0)
+        self.root_ = np.eye(n_features if full else 0)
+        self.variances_ = np.ones(0 if full else n_features)
+
+    @property
+    def precision_(self) -> NDArray[np.float64]:
+        """The inverse covariance of the weights; its diagonal where there is no more."""
+        self._check_learnt()
+        if self.covariance == "diagonal":
+            return 1 / self.variances_
+        return row_pairs(self.root_.T, self.root_.T)
 
     def _loosen(self, hold: float) -> None:
-        if self.covariance == "diagonal":
-            self.precision_ /= hold  # these are variances
-        else:
-            self.precision_ *= hold
-            self.h_ *= hold
+        self.root_ = self.root_ * np.sqrt(hold)
+        self.variances_ = self.variances_ / hold
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("gamma", self.gamma, above=True)
         if self.covariance not in ("full", "diagonal"):
             raise DataError(f"covariance must be full or diagonal; found {self.covariance!r}")
 
-    def _learn(self, call: Call) -> int:
-        if self.precision_.ndim != (2 if self.covariance == "full" else 1):
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        if len(self.root_) != (self.n_features_in_ if self.covariance == "full" else 0):
             raise DataError("covariance was changed after learning; fit again, or change it back")
         if self.covariance == "diagonal":
-            return _core.learn_solar_diagonal(*call, self.gamma, self.precision_)
-        return _core.learn_solar_full(*call, self.gamma, self.precision_, self.h_)
+            return _core.learn_solar_diagonal(*call, self.gamma, arrays["variances_"])
+        return _core.learn_solar_full(
+            *call, self.gamma, arrays["root_"], arrays["sizes_"], self.clip
+        )

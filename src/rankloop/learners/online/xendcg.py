@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number, check_rate
 from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.linear import Arrays, Call
 
 
-class OnlineXENDCG(LinearRanker):
+class OnlineXENDCG(ClippedRanker):
     """Gradient descent on XE_NDCG, one step a query.
 
     loss = -sum_i phi_i log softmax(s)_i with phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
@@ -28,6 +27,7 @@ class OnlineXENDCG(LinearRanker):
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
     gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
+    clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
@@ -47,6 +47,7 @@ class OnlineXENDCG(LinearRanker):
         rate: float = 1.0,
         decay: float = 0.0,
         gamma: float = 1.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
@@ -54,13 +55,17 @@ class OnlineXENDCG(LinearRanker):
         self.rate = rate
         self.decay = decay
         self.gamma = gamma
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_rate(self.rate, self.decay)
         check_number("gamma", self.gamma, 0, 1)
 
-    def _learn(self, call: Call) -> int:
-        return _core.learn_softmax(*call, True, self.gamma, self.rate, self.decay)
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_softmax(
+            *call, arrays["sizes_"], self.clip, True, self.gamma, self.rate, self.decay
+        )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.arithmetic import dot, log
+from rankloop.arithmetic import power as raised
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -39,10 +42,10 @@ def as_function(f: Decreasing) -> Callable[[Floats], Floats]:
             f"f must be -i, -i^1.1, 1/i, 1/i^0.5, -log(i) or the like; found {f!r}. "
             "In Python it may be any decreasing function of an array of positions from 1"
         )
-    of = np.log if form["log"] else np.asarray
+    of = log if form["log"] else np.asarray
     if form["sign"] == "-":
-        return lambda i: -(of(i) ** power)
-    return lambda i: i**-power
+        return lambda i: -raised(of(i), power)
+    return lambda i: 1 / raised(i, power)
 
 
 class Positions:
@@ -76,7 +79,7 @@ def unit_positions(f: Decreasing) -> Positions:
         finite = found.shape == (m,) and np.isfinite(found).all()
         if not finite or (np.diff(found) >= 0).any():
             raise DataError(f"f must be finite and strictly decreasing on 1 to {m}")
-        norm = float(np.linalg.norm(found))
+        norm = math.sqrt(dot(found, found))
         return found / norm if norm > 0 else np.ones(m)
 
     return Positions(values)

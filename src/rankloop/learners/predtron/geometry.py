@@ -9,12 +9,13 @@ geometry is its way back, `weights`, and its inverse `dual`. Both are homogeneou
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop import _core
+from rankloop.arithmetic import log, power, row_pairs, total
 from rankloop.exceptions import DataError
 from rankloop.learners.parameters import check_number
 
@@ -82,8 +83,8 @@ class _Power(Geometry):
         """Return r for n numbers."""
         if self.r is not None:
             return self.r
-        log = math.log(max(n, 1))
-        return log / (log - 1) if log > 2 else 2.0
+        size = float(log(max(n, 1)))
+        return size / (size - 1) if size > 2 else 2.0
 
     def _link(self, u: Floats, r: float) -> Floats:
         """Return u_j^(r-1) |u|_r^(2-r), in units of the largest so that nothing overflows."""
@@ -91,8 +92,8 @@ class _Power(Geometry):
         if top == 0:
             return u
         v = u / top
-        linked: Floats = top * v ** (r - 1) * np.sum(v**r) ** ((2 - r) / r)
-        return linked
+        size = float(power(total(power(v, r)), (2 - r) / r))
+        return np.asarray(top * power(v, r - 1) * size)
 
     def _factors(self, u: Floats, r: float) -> Floats:
         """Return link(u) / u, and 0 for 0."""
@@ -147,7 +148,8 @@ class Group(_Power):
 
     def _apply(self, matrix: Floats, back: bool) -> Floats:
         return matrix * self._factors(
-            np.linalg.norm(matrix, axis=0), self._power(matrix.shape[1], back)
+            np.sqrt(row_pairs(matrix.T**2, np.ones((1, len(matrix))))[:, 0]),
+            self._power(matrix.shape[1], back),
         )
 
 
@@ -167,9 +169,13 @@ class Schatten(_Power):
             )
 
     def _apply(self, matrix: Floats, back: bool) -> Floats:
-        left, u, right = np.linalg.svd(matrix, full_matrices=False)
-        linked: Floats = (left * self._link(u, self._power(len(u), back))) @ right
-        return linked
+        wide = matrix.shape[0] <= matrix.shape[1]
+        rows = np.array(matrix if wide else matrix.T, order="C")  # become u_k times a unit vector
+        left = np.eye(len(rows))
+        _core.rotate_rows(rows, left)
+        u = np.sqrt(row_pairs(rows**2, np.ones((1, rows.shape[1])))[:, 0])
+        linked = row_pairs(left.T, (rows * self._factors(u, self._power(len(u), back))[:, None]).T)
+        return linked if wide else np.ascontiguousarray(linked.T)
 
 
 GEOMETRIES: dict[str, type[Geometry]] = {

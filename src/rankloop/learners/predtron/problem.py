@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop.arithmetic import dot, row_pairs
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Problem(ABC):
         """Return the convex upper bound of the loss that Predtron descends on (eq. 2)."""
         worst = self.decode_augmented(scores, label)
         away = self.represent(self.correct(label, scores)) - self.represent(worst)
-        return self.loss(worst, label) - float(away @ scores)
+        return self.loss(worst, label) - dot(away, scores)
 
 
 class Listed(Problem):
@@ -140,17 +141,21 @@ class Listed(Problem):
         code: Floats = self.codes[prediction]
         return code
 
+    def _alike(self, scores: Floats) -> Floats:
+        """Return the similarity of every prediction."""
+        return row_pairs(self.codes, scores[None])[:, 0]
+
     def decode(self, scores: Floats) -> int:
         """Try all predictions."""
-        return int((self.codes @ scores).argmax())
+        return int(self._alike(scores).argmax())
 
     def decode_augmented(self, scores: Floats, label: int) -> int:
         """Try all predictions."""
-        return int((self.losses[:, label] + self.codes @ scores).argmax())
+        return int((self.losses[:, label] + self._alike(scores)).argmax())
 
     def decode_against(self, scores: Floats, label: int) -> int:
         """Among the predictions that tie, take the one of the largest loss."""
-        alike = self.codes @ scores
+        alike = self._alike(scores)
         return int(np.where(alike == alike.max(), self.losses[:, label], -1.0).argmax())
 
     def correct(self, label: int, scores: Floats) -> int:  # noqa: ARG002

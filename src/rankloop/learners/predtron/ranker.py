@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from rankloop import _core
+from rankloop.arithmetic import dot, row_pairs, row_scores
 from rankloop.exceptions import DataError
-from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.online.clipped import CLIP, ClippedRanker, share
 from rankloop.learners.parameters import check_number
 from rankloop.learners.predtron.geometry import as_geometry
 from rankloop.learners.predtron.problems.subset_ranking import SubsetRanking
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades
-    from rankloop.learners.online.linear import Call
+    from rankloop.learners.online.base import Queries
+    from rankloop.learners.online.linear import Arrays, Call
     from rankloop.learners.predtron.geometry import Geometry
     from rankloop.learners.predtron.rule import Rule
     from rankloop.metrics.measures import Measure
 
 
-class PredtronRanker(LinearRanker):
+class PredtronRanker(ClippedRanker):
     """Perceptron that steps away from the worst ranking, its loss counted in.
 
     A ranking is the vector rep = f(positions) / Z. On a query whose ranking loses something, one
@@ -44,6 +46,7 @@ class PredtronRanker(LinearRanker):
     geometry : `euclidean`, or `rnorm` (l1 margin: few of many features count)
     rule : `predtron`, or `loss-driven`, whose rankings do not depend on the rate
     rate : step size, above 0
+    clip : see :class:`rankloop.learners.online.clipped.ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes
@@ -75,7 +78,7 @@ class PredtronRanker(LinearRanker):
         "rule": Choice(("predtron", "loss-driven")),
         "average": Choice((False, True)),
     }
-    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "dual_")
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "dual_", "sizes_")
     dual_: NDArray[np.float64]
 
     def __init__(
@@ -85,6 +88,7 @@ class PredtronRanker(LinearRanker):
         geometry: str = "euclidean",
         rule: str = "predtron",
         rate: float = 1.0,
+        clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
@@ -94,11 +98,13 @@ class PredtronRanker(LinearRanker):
         self.geometry = geometry
         self.rule = rule
         self.rate = rate
+        self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
-    def _check(self, y: Grades) -> None:  # noqa: ARG002
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         self._parts()
         check_number("rate", self.rate, above=True)
 
@@ -117,24 +123,37 @@ class PredtronRanker(LinearRanker):
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)
-        self.dual_ *= hold
+        self.dual_ = self.dual_ * hold
 
-    def _learn(self, call: Call) -> int:
-        X, y, offsets, w, total, queries, out = call
+    def _check(self, queries: Queries) -> None:
+        if queries.sample_weight is not None and np.ptp(queries.sample_weight) > 0:
+            raise DataError(
+                "Predtron learns from whole rankings, which know no weights of documents; leave "
+                "them out, or give weights of queries"
+            )
+
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        X, y, offsets, _, weights, w, total, queries, out = call
         problem, geometry, rule = self._parts()
-        updates = 0
-        for n, (first, end) in enumerate(pairwise(offsets.tolist()), queries):
+        dual, updates = arrays["dual_"], 0
+        for n, (first, end) in enumerate(pairwise(offsets.tolist())):
+            seen = queries + n
             if out is not None:
-                ranking = w if total is None or n == 0 else total / n
-                out[first:end] = X[first:end] @ ranking.astype(np.float32)
+                ranking = w if total is None or seen == 0 else total / seen
+                out[first:end] = row_scores(X[first:end], ranking)
             judged = y[first:end] >= 0
             rows = X[first:end][judged].astype(np.float64)
-            if len(rows):
-                _, gradient = rule.step(problem, rows @ w, y[first:end][judged])
+            weight = 1.0 if weights is None else weights[n]
+            if len(rows) and weight > 0:
+                scores = row_pairs(rows, w[None])[:, 0]
+                _, gradient = rule.step(problem, scores, y[first:end][judged])
                 if gradient is not None:
-                    self.dual_ -= self.rate * (gradient @ rows)
-                    w[:] = geometry.weights(self.dual_[None])[0]
+                    step = -self.rate * weight * row_pairs(rows.T, gradient[None])[:, 0]
+                    dual += share(arrays["sizes_"], np.sqrt(dot(step, step)), self.clip) * step
+                    w[:] = geometry.weights(dual[None])[0]
                     updates += 1
+                    if not np.isfinite(w).all():
+                        raise _core.QueryError(n, "the update is not finite")
             if total is not None:
                 total += w
         return updates

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.arithmetic import row_pairs
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -37,17 +38,17 @@ class DenseWeights:
     def scores(self, X: Floats, *, mean: bool = False) -> Floats:
         """Return the scores of rows: by the last weights, or by their mean."""
         if mean and self.total is not None and self.rounds:
-            return X @ self.total.T / self.rounds
-        return X @ self.matrix.T
+            return row_pairs(X, self.total) / self.rounds
+        return row_pairs(X, self.matrix)
 
     def learn(self, X: Floats, step: Floats | None) -> None:
         """End a round, after moving scores of the rows of X along `step` where it is given."""
         if step is not None:
-            self.dual += step.T @ X
+            self.dual = self.dual + row_pairs(step.T, X.T)
             self.matrix = self.geometry.weights(self.dual)
         self.rounds += 1
         if self.total is not None:
-            self.total += self.matrix
+            self.total = self.total + self.matrix
 
 
 class KernelWeights:
@@ -76,8 +77,7 @@ class KernelWeights:
             )
         if mean and self.average and self.rounds:
             values = values * (1 - self.since / self.rounds)
-        scores: Floats = values @ self.coefficients
-        return scores
+        return row_pairs(values, self.coefficients.T)
 
     def learn(self, X: Floats, step: Floats | None) -> None:
         """End a round, after adding the rows of X that `step` moves."""

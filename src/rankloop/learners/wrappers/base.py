@@ -6,12 +6,10 @@ import copy
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from rankloop.exceptions import DataError
-from rankloop.learners.base import as_dataset
+from rankloop.learners.base import training_data
 from rankloop.learners.batch.base import BatchRanker, unchanged_by_errors
-from rankloop.learners.online.base import OnlineRanker
+from rankloop.learners.online.base import OnlineRanker, queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +68,8 @@ class Wrapped(BatchRanker):
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Fit the transformation, then the ranker behind it; see :meth:`BatchRanker.fit`."""
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        data = training_data(X, y, qid, group, sample_weight, query_weight)
+        self._refuse_missing(data)
         self._check(data)
         goes_on = self.warm_start and self.is_learnt
         if goes_on:
@@ -124,13 +123,7 @@ class Wrapped(BatchRanker):
         if isinstance(ranker, BatchRanker):
             ranker._check(data)
         elif isinstance(ranker, OnlineRanker):
-            ranker._check(data.y)
-            for weights in (data.doc_weights, data.query_weights):
-                if weights is not None and np.ptp(weights) > 0:
-                    raise DataError(
-                        f"a {type(ranker).__name__} learns online and knows no weights; leave them "
-                        "out, or take a batch ranker"
-                    )
+            ranker._check_all(queries_of(data))
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         """Give the ranker's own rounds."""

@@ -80,9 +80,7 @@ class Scaled(Wrapped):
         return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
     def _check(self, data: QueryDataset) -> None:
-        scaler = scaler_from_name(self.scale)
-        if not data.n_documents:
-            scaler.fit(data)  # raises where it needs documents
+        scaler_from_name(self.scale)
         if not self.maps or any("(" in name for name in self.maps):
             raise DataError(
                 f"maps must be {', '.join(MAPS)} or products as 0*1, at least one; found "

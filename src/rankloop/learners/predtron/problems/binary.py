@@ -63,5 +63,5 @@ class BinaryReject(Listed):
     def __init__(self, costs: tuple[float, float] = (0.25, 0.25)) -> None:
         for cost in costs:
             check_number("a cost of rejecting", cost, 0, 1, above=True)
-        codes = np.vstack([np.eye(2), np.full(2, 0.5**0.5)])
+        codes = np.vstack([np.eye(2), np.full(2, np.sqrt(0.5))])
         super().__init__([[0.0, 1.0], [1.0, 0.0], [costs[0], costs[1]]], codes)

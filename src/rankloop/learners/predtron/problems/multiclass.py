@@ -53,5 +53,5 @@ class Multiclass(Listed):
         if reject is not None:
             check_number("reject", reject, 0, 1, above=True)
             losses = np.vstack([losses, np.full(n_classes, reject)])
-            codes = np.vstack([codes, np.full(n_classes, n_classes**-0.5)])
+            codes = np.vstack([codes, np.full(n_classes, 1 / np.sqrt(n_classes))])
         super().__init__(losses, codes)

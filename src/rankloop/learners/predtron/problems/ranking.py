@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
+from rankloop.arithmetic import dot, exp2, log2
 from rankloop.exceptions import DataError, MeasureError
 from rankloop.learners.predtron.decreasing import Decreasing, Positions, unit_positions
 from rankloop.learners.predtron.problem import TINY, Problem
@@ -54,17 +55,17 @@ class RankingProblem(Problem):
         cutoff = self.measure.cutoff
         if self.measure.name == "P":
             gains = (label > 0).astype(np.float64)
-            best = min(gains.sum(), cutoff or len(gains))
+            best = float(min(int(np.count_nonzero(gains)), cutoff or len(gains)))
         else:
             top = label.max(initial=0.0)
-            gains = np.exp2(label - top) - np.exp2(-top)  # only ratios count: nothing overflows
-            best = -np.sort(-gains) @ self.discounts(len(gains))
+            gains = exp2(label - top) - exp2(-top)  # only ratios count: nothing overflows
+            best = dot(-np.sort(-gains), self.discounts(len(gains)))
         scaled: Floats = gains / best if best > 0 else np.zeros(len(label))
         return scaled
 
     def _discounts(self, m: int) -> Floats:
         """Return D of positions 0 to m - 1."""
-        discounts: Floats = 1 / np.log2(np.arange(2.0, m + 2))
+        discounts: Floats = 1 / log2(np.arange(2.0, m + 2))
         if self.measure.name == "P":
             discounts[:] = 1.0
         discounts[self.measure.cutoff or m :] = 0.0
@@ -75,7 +76,7 @@ class RankingProblem(Problem):
         gains = self.gains(label)
         if not gains.any():
             return 0.0
-        lost = 1 - float(gains @ self.discounts(len(gains))[prediction])
+        lost = 1 - dot(gains, self.discounts(len(gains))[prediction])
         return lost if lost > TINY else 0.0
 
     def represent(self, prediction: Ranks) -> Floats:

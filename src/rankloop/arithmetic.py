@@ -1,0 +1,94 @@
+"""Elementary functions and products with the same bits on every processor.
+
+NumPy's `exp` and its kin, its sums and BLAS's products round by the processor, its libraries and a
+row's place. What a learner learns, and how a row scores, must not; so that is computed here, in the
+compiled core. Errors of the functions are near one unit in the last place: `cpp/linalg/math.hpp`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.processors import threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+_ENOUGH = 8192  # rows, from which on several threads may pay
+
+
+def _by_element(
+    function: Callable[[Floats], Floats], doc: str
+) -> Callable[[NDArray[Any] | float], Floats]:
+    def apply(x: NDArray[Any] | float) -> Floats:
+        values = np.asarray(x, np.float64)
+        return function(np.ascontiguousarray(values).ravel()).reshape(values.shape)
+
+    apply.__doc__ = doc
+    return apply
+
+
+exp = _by_element(_core.exp, "Return e to the power of each number.")
+exp2 = _by_element(_core.exp2, "Return 2 to the power of each number.")
+log = _by_element(_core.log, "Return natural logarithms.")
+log2 = _by_element(_core.log2, "Return logarithms to the base 2.")
+log1p = _by_element(_core.log1p, "Return log(1 + x), also for small x.")
+tanh = _by_element(_core.tanh, "Return hyperbolic tangents.")
+sin = _by_element(_core.sin, "Return sines.")
+cos = _by_element(_core.cos, "Return cosines.")
+
+
+def power(x: NDArray[Any] | float, exponent: float) -> Floats:
+    """Return numbers from 0 to the power of a number.
+
+    >>> power(np.array([0.0, 2.0, 4.0]), 1.5)
+    array([0.        , 2.82842712, 8.        ])
+    """
+    values = np.asarray(x, np.float64)
+    flat = np.ascontiguousarray(values).ravel()
+    return _core.power(flat, float(exponent)).reshape(values.shape)
+
+
+def dot(x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return the sum of products, added up from the first to the last.
+
+    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    return _core.dot(_vector(x), _vector(y))
+
+
+def total(x: NDArray[Any]) -> float:
+    """Return the sum of all numbers, added up from the first to the last."""
+    values = _vector(x)
+    return _core.dot(values, np.ones(len(values)))
+
+
+def row_pairs(x: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
+    """Return x @ z.T: the product of every row of x with every row of z.
+
+    In float32 where both are, else in float64. O(n m d).
+
+    >>> row_pairs(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([[11.,  2.]])
+    """
+    kind = np.float32 if x.dtype == z.dtype == np.float32 else np.float64
+    return _core.row_pairs(np.ascontiguousarray(x, kind), np.ascontiguousarray(z, kind), threads())
+
+
+def row_scores(x: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
+    """Return x @ weights, each row's the same bits alone and in any block. O(n d)."""
+    some = threads() if len(x) > _ENOUGH else 1  # asking for threads takes longer than a few rows
+    return _core.score_rows(np.ascontiguousarray(x), weights, some)
+
+
+def _vector(x: NDArray[Any]) -> Floats:
+    return np.ascontiguousarray(x, np.float64).ravel()

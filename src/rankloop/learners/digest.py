@@ -1,0 +1,44 @@
+"""A digest of all that a learner is: equal where, and only where, it will go on in the same way."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rankloop.learners.base import Ranker
+
+
+def digest(learner: Ranker) -> str:
+    """Return 32 hexadecimal digits made of a learner's parameters and every bit it has learnt.
+
+    The same stream gives the same digest on every processor, with any number of threads.
+    """
+    from rankloop.learners.saving import to_tree
+
+    found = blake2b(digest_size=16)
+    _add(found, to_tree(learner))
+    return found.hexdigest()
+
+
+def _add(found: Any, node: Any) -> None:
+    """Add a tree of dicts, lists, plain values and arrays, each with its kind and size."""
+    if isinstance(node, np.ndarray):
+        values = np.ascontiguousarray(node, node.dtype.newbyteorder("<"))
+        found.update(f"array {values.dtype.str} {values.shape} ".encode())
+        found.update(values.tobytes())
+    elif isinstance(node, dict):
+        found.update(f"dict {len(node)} ".encode())
+        for key in sorted(node):
+            _add(found, key)
+            _add(found, node[key])
+    elif isinstance(node, list | tuple):
+        found.update(f"list {len(node)} ".encode())
+        for item in node:
+            _add(found, item)
+    else:
+        plain = node.item() if isinstance(node, np.generic) else node
+        found.update(f"{type(plain).__name__} {json.dumps(plain)} ".encode())

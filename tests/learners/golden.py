@@ -1,0 +1,73 @@
+"""Digests of every online learner after a fixed stream. Run it to print them as JSON.
+
+`python tests/learners/golden.py > tests/learners/golden.json` writes the expected ones anew, which
+is right only where a change of arithmetic was meant.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.learners.registry import ONLINE_NAMES, make_learner
+
+OTHERS = (
+    "slam:measure=AP,average=true",
+    "slam:rate=0.3,decay=0.7",
+    "solar-ii:covariance=diagonal",
+    "solar-ii:gamma=10",
+    "committee:average=true",
+    "predtron:geometry=rnorm",
+    "predtron:rule=loss-driven,f=1/i",
+    "mapped:maps=['raw','rank','minmax','square'],scale=standard",
+    "mapped:maps=['raw'],scale=log",
+    "mapped:maps=['nystrom(rbf(1),20)']",
+    "mapped:maps=['fourier(rbf(1),20)']",
+    "mapped:maps=['orthogonal(rbf(1),20)']",
+    *(f"kernel-slam:budget=40,removal={r}" for r in ("forgetron", "random", "merging")),
+    "kernel-slam:kernel=poly(3),budget=40",
+    "kernel-solar-i:kernel=chi2(1)+linear,budget=40",
+    "kernel-minimax:budget=40,average=true",
+)
+
+
+def stream(weighted: bool = False) -> QueryDataset:
+    """Make queries of whole numbers divided by powers of 2: the same bits on every machine."""
+    rng = np.random.default_rng(7)
+    sizes = rng.integers(1, 60, 25)
+    n = int(sizes.sum())
+    X = (rng.integers(0, 1 << 16, (n, 23)) / (1 << 16)).astype(np.float32)
+    y = np.minimum(rng.integers(-1, 5, n) + (X[:, 0] > 0.5), 4).astype(np.float64)
+    return QueryDataset.from_arrays(
+        X,
+        y,
+        group=sizes,
+        doc_weights=rng.integers(0, 4, n) / 2 if weighted else None,
+        query_weights=rng.integers(0, 4, len(sizes)) / 2 if weighted else None,
+    )
+
+
+def digests() -> dict[str, str]:
+    """Return the digest of each learner, its scores included."""
+    plain, weighted = stream(), stream(weighted=True)
+    found = {}
+    for name in (*ONLINE_NAMES, *OTHERS):
+        learner = make_learner(name)
+        scores = learner.progress(plain)
+        takes_weights = "predtron" not in name
+        learner.partial_fit(weighted if takes_weights else plain)
+        found[name] = f"{learner.digest()} {hash_of(scores)} {hash_of(learner.predict(plain))}"
+    return found
+
+
+def hash_of(scores: np.ndarray) -> str:
+    """Return a short digest of scores."""
+    from hashlib import blake2b
+
+    return blake2b(scores.tobytes(), digest_size=8).hexdigest()
+
+
+if __name__ == "__main__":
+    print(json.dumps(digests(), indent=1))
