@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -37,11 +38,22 @@ inline void check_offsets(const In<std::int64_t, 1>& offsets, std::size_t rows) 
     check(n > 0 && o[0] == 0 && o[n - 1] == static_cast<std::int64_t>(rows) && std::is_sorted(o, o + n), "offsets do not fit the rows");
 }
 
+// NaN is in no order: a sort, or a loop over equal values, would run beyond its array or for ever.
+template <typename Array>
+void check_no_nan(const Array& values, const char* message) {
+    bool any = false;
+    for (std::size_t i = 0; i < values.size(); ++i) any |= std::isnan(values.data()[i]);
+    check(!any, message);
+}
+
 // An array of our own that Python will free.
 template <typename T>
 nb::object new_array(std::initializer_list<std::size_t> shape, T** data) {
     std::size_t n = 1;
-    for (const std::size_t k : shape) n *= k;
+    for (const std::size_t k : shape) {
+        if (k != 0 && n > SIZE_MAX / sizeof(T) / k) throw std::bad_alloc();
+        n *= k;
+    }
     std::unique_ptr<T[]> values(new T[n]);
     nb::capsule owner(values.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
     *data = values.release();

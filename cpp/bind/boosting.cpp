@@ -16,7 +16,8 @@ void bind_boosting(nb::module_& m) {
         if (doc_weights) check_size(*doc_weights, n, "one weight a document is needed");
         if (query_weights) check_size(*query_weights, offsets.size() - 1, "one weight a query is needed");
         const bool wanted = gradient.size() > 0 || hessian.size() > 0;
-        if (wanted && (gradient.size() != n || hessian.size() != n)) throw nb::value_error("one place a document is needed");
+        check(!wanted || (gradient.size() == n && hessian.size() == n), "one place a document is needed");
+        check(gamma_kind >= 0 && gamma_kind <= static_cast<int>(GammaKind::tight), "there is no such kind of gamma");
         nb::gil_scoped_release release;
         const SoftmaxTrees trees{gains ? Targets::gains : Targets::grades, static_cast<GammaKind>(gamma_kind), gamma, seed, draw, terms,
                                  grades.data(), doc_weights ? doc_weights->data() : nullptr,

@@ -16,6 +16,8 @@
 
 namespace rankloop {
 
+namespace {
+
 constexpr std::size_t pages_a_thread = 4096;
 
 // As rankloop.clicks.log.grouped.GroupedPages has them.
@@ -28,6 +30,12 @@ nb::object to_array(std::vector<T>&& values) {
     auto* const held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
+}
+
+// Lets Python see an interrupt: the only way out of a long call.
+void pause() {
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 GroupedPages checked(const PageArrays& arrays) {
@@ -83,7 +91,7 @@ void fit_browsing_model(const PageArrays& arrays, Out<double, 1> attraction, Out
     check_pairs(pages, attraction.size());
     check(ranks > 0, "ranks must be at least 1"), check_size(examination, contexts.size(), "examination does not fit the ranks");
     nb::gil_scoped_release release;
-    fit_browsing(pages, attraction.data(), examination.data(), contexts, {prior.first, prior.second}, iterations, threads);
+    fit_browsing(pages, attraction.data(), examination.data(), contexts, {prior.first, prior.second}, iterations, threads, pause);
 }
 
 void fit_trust_model(const PageArrays& arrays, Out<double, 1> relevance, Out<double, 1> relevant, Out<double, 1> irrelevant, PriorTuple prior,
@@ -92,7 +100,7 @@ void fit_trust_model(const PageArrays& arrays, Out<double, 1> relevance, Out<dou
     check_pairs(pages, relevance.size());
     check(relevant.size() > 0, "ranks must be at least 1"), check_size(irrelevant, relevant.size(), "one chance a rank is needed");
     nb::gil_scoped_release release;
-    fit_trust(pages, relevance.data(), relevant.data(), irrelevant.data(), relevant.size(), {prior.first, prior.second}, iterations, threads);
+    fit_trust(pages, relevance.data(), relevant.data(), irrelevant.data(), relevant.size(), {prior.first, prior.second}, iterations, threads, pause);
 }
 
 void fit_dependent_model(const PageArrays& arrays, Out<double, 1> attraction, Out<double, 1> go_on, PriorTuple prior, std::size_t iterations,
@@ -101,7 +109,7 @@ void fit_dependent_model(const PageArrays& arrays, Out<double, 1> attraction, Ou
     check_pairs(pages, attraction.size()), check(go_on.size() > 0, "ranks must be at least 1");
     nb::gil_scoped_release release;
     DependentRule rule{go_on.data(), go_on.size()};
-    fit_chain(pages, attraction.data(), rule, go_on.size(), {prior.first, prior.second}, iterations, threads);
+    fit_chain(pages, attraction.data(), rule, go_on.size(), {prior.first, prior.second}, iterations, threads, pause);
 }
 
 double fit_bayesian_model(const PageArrays& arrays, Out<double, 1> attraction, Out<double, 1> satisfaction, double go_on, bool learns_going_on,
@@ -110,7 +118,7 @@ double fit_bayesian_model(const PageArrays& arrays, Out<double, 1> attraction, O
     check_pairs(pages, attraction.size()), check_pairs(pages, satisfaction.size());
     nb::gil_scoped_release release;
     BayesianRule rule{satisfaction.data(), go_on, learns_going_on};
-    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads);
+    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads, pause);
     return rule.go_on;
 }
 
@@ -120,7 +128,7 @@ std::vector<double> fit_click_chain_model(const PageArrays& arrays, Out<double, 
     check_pairs(pages, attraction.size());
     nb::gil_scoped_release release;
     ClickChainRule rule{attraction.data(), std::get<0>(go_on), std::get<1>(go_on), std::get<2>(go_on)};
-    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads);
+    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads, pause);
     return {rule.after_skipping, rule.after_useless, rule.after_relevant};
 }
 
@@ -200,9 +208,8 @@ struct BrowsingArrays {
 };
 
 nb::object browsing_click_probabilities(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
-                                        bool by_last_click, In<std::int64_t, 1> offsets, std::optional<In<std::uint8_t, 1>> clicks,
-                                        unsigned threads) {
-    const BrowsingArrays rows{attraction, positions, examination, {ranks, by_last_click}};
+                                        In<std::int64_t, 1> offsets, std::optional<In<std::uint8_t, 1>> clicks, unsigned threads) {
+    const BrowsingArrays rows{attraction, positions, examination, {ranks, true}};
     rows.check_rows(offsets), check(!clicks || clicks->size() == attraction.size(), "clicks do not fit the rows");
     double* out;
     nb::object result = new_array<double>({attraction.size()}, &out);
@@ -220,8 +227,8 @@ nb::object browsing_click_probabilities(In<double, 1> attraction, In<std::int32_
 }
 
 nb::object browsing_clicks(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
-                           bool by_last_click, In<std::int64_t, 1> offsets, In<double, 1> draws) {
-    const BrowsingArrays rows{attraction, positions, examination, {ranks, by_last_click}};
+                           In<std::int64_t, 1> offsets, In<double, 1> draws) {
+    const BrowsingArrays rows{attraction, positions, examination, {ranks, true}};
     rows.check_rows(offsets), check_size(draws, attraction.size(), "one draw a row is needed");
     std::uint8_t* out;
     nb::object result = new_array<std::uint8_t>({attraction.size()}, &out);
@@ -231,6 +238,8 @@ nb::object browsing_clicks(In<double, 1> attraction, In<std::int32_t, 1> positio
     });
     return result;
 }
+
+}  // namespace
 
 void bind_clicks(nb::module_& m) {
     m.def("group_click_log", &group_click_log, "offsets"_a, "queries"_a, "documents"_a, "positions"_a, "clicks"_a, "counts"_a.none(),
@@ -246,9 +255,8 @@ void bind_clicks(nb::module_& m) {
           "clicks"_a.none(), "threads"_a);
     m.def("chain_clicks", &chain_clicks, "attraction"_a, "after_skip"_a, "after_click"_a, "offsets"_a, "click_draws"_a, "stop_draws"_a.none());
     m.def("browsing_click_probabilities", &browsing_click_probabilities, "attraction"_a, "positions"_a, "examination"_a, "ranks"_a,
-          "by_last_click"_a, "offsets"_a, "clicks"_a.none(), "threads"_a);
-    m.def("browsing_clicks", &browsing_clicks, "attraction"_a, "positions"_a, "examination"_a, "ranks"_a, "by_last_click"_a, "offsets"_a,
-          "draws"_a);
+          "offsets"_a, "clicks"_a.none(), "threads"_a);
+    m.def("browsing_clicks", &browsing_clicks, "attraction"_a, "positions"_a, "examination"_a, "ranks"_a, "offsets"_a, "draws"_a);
 }
 
 }  // namespace rankloop

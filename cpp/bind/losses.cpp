@@ -12,10 +12,11 @@ class BoundLoss {
 public:
     BoundLoss(int kind, double gamma, In<double, 1> grades, In<std::int64_t, 1> offsets,
               std::optional<In<double, 1>> doc_weights, std::optional<In<double, 1>> query_weights)
-        : n_(grades.size()), loss_(static_cast<LossKind>(kind), gamma, arranged(grades, offsets, doc_weights, query_weights)) {}
+        : n_(grades.size()), loss_(known_kind(kind), gamma, arranged(grades, offsets, doc_weights, query_weights)) {}
 
     nb::tuple at(In<double, 1> scores, unsigned threads) {
         check_size(scores, n_, "one score a document is needed");
+        check_no_nan(scores, "scores must not be NaN");
         double value = 0;
         nb::object gradient = filled([&](double* out) { value = loss_.at(scores.data(), out, threads); });
         known_ = true;
@@ -34,6 +35,11 @@ public:
     }
 
 private:
+    static LossKind known_kind(int kind) {
+        check(kind >= 0 && kind <= static_cast<int>(LossKind::xendcg), "there is no such loss");
+        return static_cast<LossKind>(kind);
+    }
+
     static Judged arranged(const In<double, 1>& grades, const In<std::int64_t, 1>& offsets,
                            const std::optional<In<double, 1>>& doc_weights, const std::optional<In<double, 1>>& query_weights) {
         check_offsets(offsets, grades.size());
@@ -43,9 +49,7 @@ private:
                       query_weights ? query_weights->data() : nullptr);
     }
 
-    void check_known() const {
-        if (!known_) throw nb::value_error("there is no curvature before the first scores");
-    }
+    void check_known() const { check(known_, "there is no curvature before the first scores"); }
 
     template <typename Fill>
     nb::object filled(const Fill& fill) {
@@ -94,9 +98,9 @@ void bind_losses(nb::module_& m) {
         column_spreads(x.data(), offsets.data(), offsets.size() - 1, x.shape(1), h.data(), out, threads);
         return result;
     }, "x"_a, "offsets"_a, "h"_a, "threads"_a);
-    m.def("cholesky", [](nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> matrix) {
+    m.def("cholesky", [](In<double, 2> matrix) {
         const std::size_t d = matrix.shape(0);
-        if (matrix.shape(1) != d) throw nb::value_error("the matrix must be square");
+        check(matrix.shape(1) == d, "the matrix must be square");
         double* out;
         nb::object result = new_array<double>({d, d}, &out);
         bool definite;
@@ -106,13 +110,13 @@ void bind_losses(nb::module_& m) {
             Products<double> products;
             definite = cholesky(out, d, products);
         }
-        if (!definite) throw nb::value_error("the matrix is not positive definite");
+        check(definite, "the matrix is not positive definite");
         return result;
     }, "matrix"_a);
-    m.def("cholesky_solve", [](nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> upper, In<double, 1> b) {
+    m.def("cholesky_solve", [](In<double, 2> upper, In<double, 1> b) {
         const std::size_t d = upper.shape(0);
         check_size(b, d, "one value a row is needed");
-        if (upper.shape(1) != d) throw nb::value_error("the matrix must be square");
+        check(upper.shape(1) == d, "the matrix must be square");
         double* out;
         nb::object result = new_array<double>({d}, &out);
         nb::gil_scoped_release release;

@@ -13,10 +13,18 @@ namespace rankloop {
 
 constexpr std::size_t queries_a_thread = 256;
 
+template <typename Score>
+void check_rankable(const In<Score, 1>& scores, const In<std::int64_t, 1>& offsets, const std::optional<In<std::int64_t, 1>>& keys) {
+    check_offsets(offsets, scores.size());
+    check_no_nan(scores, "scores must not be NaN");
+    if (keys) check_size(*keys, scores.size(), "one key a document is needed");
+}
+
 // Row numbers in rank order, query after query.
 template <typename Score>
 nb::object rank_rows(In<Score, 1> scores, In<std::int64_t, 1> offsets, std::optional<In<std::int64_t, 1>> keys,
                      unsigned threads) {
+    check_rankable(scores, offsets, keys);
     std::int64_t* rows;
     nb::object result = new_array<std::int64_t>({scores.size()}, &rows);
     nb::gil_scoped_release release;
@@ -41,10 +49,19 @@ nb::object measure_queries(In<Score, 1> scores, In<double, 1> grades, In<double,
                            In<std::int64_t, 1> offsets, std::optional<In<std::int64_t, 1>> keys,
                            In<double, 1> discounts, std::vector<MeasureTuple> specs, bool average_ties,
                            bool ap_by_cutoff, unsigned threads) {
+    check_rankable(scores, offsets, keys);
+    check_size(grades, scores.size(), "one grade a document is needed");
+    check_size(gains, scores.size(), "one gain a document is needed");
+    check_no_nan(grades, "grades must not be NaN");
+    check_no_nan(gains, "gains must not be NaN");
     const std::size_t queries = offsets.size() - 1;
+    std::size_t longest = 0;
+    for (std::size_t q = 0; q < queries; ++q) longest = std::max(longest, static_cast<std::size_t>(offsets.data()[q + 1] - offsets.data()[q]));
+    check(discounts.size() >= longest, "one discount a rank is needed");
     std::vector<Measure> measures;
     bool needs_ties = average_ties;
     for (const auto& [kind, cutoff, rel, parameter] : specs) {
+        check(kind >= 0 && kind <= static_cast<int>(Kind::pair_accuracy) && cutoff >= 0, "there is no such measure");
         measures.push_back({static_cast<Kind>(kind), cutoff ? static_cast<std::size_t>(cutoff) : SIZE_MAX, rel, parameter});
         needs_ties |= measures.back().kind == Kind::pair_accuracy;
     }

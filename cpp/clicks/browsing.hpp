@@ -34,8 +34,10 @@ void for_rows(const GroupedPages& pages, std::size_t q, const Contexts& contexts
 // Alternating EM: attraction = clicks / examined, with examination latent; then, by the new attraction, examination =
 // clicks / attracted, with attraction latent. Each half raises the likelihood, and together they need a third of the
 // steps of EM with both latent at once.
-inline void fit_browsing(const GroupedPages& pages, double* attraction, double* examination, Contexts contexts, Prior prior,
-                         std::size_t iterations, unsigned threads) {
+// pause() is called after each step.
+template <typename Pause>
+void fit_browsing(const GroupedPages& pages, double* attraction, double* examination, Contexts contexts, Prior prior,
+                  std::size_t iterations, unsigned threads, const Pause& pause) {
     const std::size_t size = contexts.size();
     std::vector<double> sums(2 * size);
     for (std::size_t step = 0; step < iterations; ++step) {
@@ -57,6 +59,7 @@ inline void fit_browsing(const GroupedPages& pages, double* attraction, double* 
             };
         });
         for (std::size_t k = 0; k < size; ++k) examination[k] = prior.mean(sums[2 * k], sums[2 * k + 1]);
+        pause();
     }
 }
 

@@ -127,10 +127,10 @@ void expect_page(const GroupedPages& pages, std::size_t page, std::size_t first_
     }
 }
 
-// `iterations` steps of EM from where attraction and the rule stand.
-template <typename Rule>
+// `iterations` steps of EM from where attraction and the rule stand. pause() is called after each.
+template <typename Rule, typename Pause>
 void fit_chain(const GroupedPages& pages, double* attraction, Rule& rule, std::size_t ranks, Prior prior, std::size_t iterations,
-               unsigned threads) {
+               unsigned threads, const Pause& pause) {
     std::vector<double> sums(rule.shared());
     for (std::size_t step = 0; step < iterations; ++step) {
         sum_over_queries(pages, sums.size(), sums.data(), threads, [&] {
@@ -148,6 +148,7 @@ void fit_chain(const GroupedPages& pages, double* attraction, Rule& rule, std::s
             };
         });
         rule.finish(sums.data(), prior);
+        pause();
     }
 }
 

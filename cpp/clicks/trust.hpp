@@ -7,9 +7,11 @@
 
 namespace rankloop {
 
-// relevant, irrelevant: the chances of a click on a relevant and an irrelevant document by position
-inline void fit_trust(const GroupedPages& pages, double* relevance, double* relevant, double* irrelevant, std::size_t ranks, Prior prior,
-                      std::size_t iterations, unsigned threads) {
+// relevant, irrelevant: the chances of a click on a relevant and an irrelevant document by position. pause() is called
+// after each step.
+template <typename Pause>
+void fit_trust(const GroupedPages& pages, double* relevance, double* relevant, double* irrelevant, std::size_t ranks, Prior prior,
+               std::size_t iterations, unsigned threads, const Pause& pause) {
     std::vector<double> sums(4 * ranks);
     for (std::size_t step = 0; step < iterations; ++step) {
         sum_over_queries(pages, sums.size(), sums.data(), threads, [&] {
@@ -38,6 +40,7 @@ inline void fit_trust(const GroupedPages& pages, double* relevance, double* rele
             relevant[k] = prior.mean(sums[4 * k], sums[4 * k + 1]);
             irrelevant[k] = prior.mean(sums[4 * k + 2], sums[4 * k + 3]);
         }
+        pause();
     }
 }
 

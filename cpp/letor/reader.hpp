@@ -10,6 +10,8 @@
 #include <iterator>
 #include <mutex>
 #include <stdexcept>
+#include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>

@@ -3,21 +3,40 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace rankloop {
 
-// Calls body(begin, end) on contiguous parts of 0..n, at least `least` items each.
+// Calls body(begin, end) on contiguous parts of 0..n, at least `least` items each. Where the system has no
+// more threads to give, this one does their parts too. What a body throws is thrown here, once all have
+// ended: that of the first part, if several do.
 template <typename Body>
 void parallel_parts(std::size_t n, std::size_t least, unsigned threads, const Body& body) {
     const std::size_t parts = std::clamp<std::size_t>(n / std::max<std::size_t>(least, 1), 1, std::max(threads, 1u));
+    std::vector<std::exception_ptr> errors(parts);
+    const auto run = [&](std::size_t k) noexcept {
+        try {
+            body(n * k / parts, n * (k + 1) / parts);
+        } catch (...) {
+            errors[k] = std::current_exception();
+        }
+    };
     std::vector<std::thread> others;
-    for (std::size_t k = 1; k < parts; ++k) {
-        others.emplace_back([&, k] { body(n * k / parts, n * (k + 1) / parts); });
+    others.reserve(parts - 1);
+    std::size_t started = 1;
+    try {
+        for (; started < parts; ++started) others.emplace_back(run, started);
+    } catch (const std::system_error&) {
     }
-    body(std::size_t{0}, n / parts);
+    run(0);
+    for (std::size_t k = started; k < parts; ++k) run(k);
     for (auto& thread : others) thread.join();
+    for (const auto& error : errors) {
+        if (error) std::rethrow_exception(error);
+    }
 }
 
 }  // namespace rankloop

@@ -5,6 +5,7 @@
 // side: one sweep with running sums. O(m log m) a query for the sort, O(m log grades) for a product.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "losses/judged.hpp"
@@ -27,7 +28,8 @@ public:
         const std::size_t m = judged_.size(q);
         double* const own = s_.data() + judged_.begin[q];
         const double top = *std::max_element(s, s + m), low = *std::min_element(s, s + m);
-        for (std::size_t i = 0; i < m; ++i) own[i] = s[i] - (top + low) / 2;  // sums of squares stay small
+        for (std::size_t i = 0; i < m; ++i) own[i] = s[i] - (top / 2 + low / 2);  // sums of squares stay small
+        for (std::size_t i = 0; i < m; ++i) own[i] = std::isnan(own[i]) ? 0 : own[i];  // of infinite ones: NaN has no order
         double value = 0;
         cuts(q, [&](const Side& high, const Side& low_side) { value += cost(q, high, low_side, g); }, true);
         return std::max(value, 0.0);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 namespace rankloop {
@@ -16,14 +17,24 @@ inline void relax(unsigned& spins) {
 #endif
 }
 
-// Calls make(q) for q in 0..n in order, at most `depth` queries ahead of done(q).
+// Calls make(q) for q in 0..n in order, at most `depth` queries ahead of done(q). Where the system has no
+// thread to give, wait(q) makes what it waits for.
 template <std::size_t depth, typename Make>
 class Ahead {
 public:
-    Ahead(std::size_t n, const Make& make) : thread_([this, n, &make] { run(n, make); }) {}
-    ~Ahead() { stop_ = true, thread_.join(); }
+    Ahead(std::size_t n, const Make& make) : make_(make) {
+        try {
+            thread_ = std::thread([this, n] { run(n); });
+        } catch (const std::system_error&) {
+        }
+    }
+    ~Ahead() {
+        stop_ = true;
+        if (thread_.joinable()) thread_.join();
+    }
 
     void wait(std::size_t q) const {
+        if (!thread_.joinable()) return make_(q);
         for (unsigned spins = 0; made_.load(std::memory_order_acquire) <= q; relax(spins)) {
             if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
         }
@@ -35,15 +46,16 @@ private:
     alignas(64) std::atomic<std::size_t> done_ = 0;
     std::atomic<bool> stop_ = false, failed_ = false;
     std::exception_ptr error_;
+    const Make& make_;
     std::thread thread_;
 
-    void run(std::size_t n, const Make& make) {
+    void run(std::size_t n) {
         try {
             for (std::size_t q = 0; q < n; ++q) {
                 for (unsigned spins = 0; q >= done_.load(std::memory_order_acquire) + depth; relax(spins)) {
                     if (stop_) return;
                 }
-                make(q);
+                make_(q);
                 made_.store(q + 1, std::memory_order_release);
             }
         } catch (...) {

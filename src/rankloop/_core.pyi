@@ -507,7 +507,6 @@ def browsing_click_probabilities(
     positions: NDArray[np.int32],
     examination: NDArray[np.float64],
     ranks: int,
-    by_last_click: bool,
     offsets: NDArray[np.int64],
     clicks: NDArray[np.uint8] | None,
     threads: int,
@@ -517,7 +516,6 @@ def browsing_clicks(
     positions: NDArray[np.int32],
     examination: NDArray[np.float64],
     ranks: int,
-    by_last_click: bool,
     offsets: NDArray[np.int64],
     draws: NDArray[np.float64],
 ) -> NDArray[np.uint8]: ...

@@ -9,15 +9,10 @@ from scipy import stats
 from rankloop.clicks.bias.result import PositionBias
 from rankloop.clicks.log.log import ClickLog
 from rankloop.clicks.models.trust import TrustBias
-from rankloop.clicks.offpolicy.estimators import (
-    IPS,
-    Direct,
-    DoublyRobust,
-    ItemPosition,
-    SelfNormalised,
-)
+from rankloop.clicks.offpolicy.estimators import IPS, Direct, DoublyRobust, SelfNormalised
 from rankloop.clicks.offpolicy.evaluate import effective_size, evaluate_policy
 from rankloop.clicks.offpolicy.examination import Examination, pooled_exposure
+from rankloop.clicks.offpolicy.item_position import ItemPosition
 from rankloop.clicks.offpolicy.target import Clicks, Discounted, Precision, Target, parse_measure
 from rankloop.exceptions import DataError, MeasureError
 

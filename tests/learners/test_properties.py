@@ -254,7 +254,7 @@ BAD = [
     ("solar-ii:gamma=0", DataError, "gamma must be a number above 0; found 0"),
     ("solar-ii:covariance=none", DataError, "covariance must be full or diagonal; found None"),
     ("mix:weighting=best", DataError, "weighting must be exponential or uniform; found 'best'"),
-    ("slam:passes=0", DataError, "passes must be at least 1; found 0"),
+    ("slam:passes=0", DataError, "passes must be a whole number of at least 1; found 0"),
 ]
 
 

@@ -1,20 +1,23 @@
-"""Model files: nothing changes, nothing is lost, nothing runs."""
+"""Saving and loading: nothing changes, nothing is lost."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
-import json
-import zipfile
+import errno
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
+import rankloop as rl
 from rankloop.exceptions import ModelError, NotFittedError
 from rankloop.learners import archive
+from rankloop.learners.forms import Anything
+from rankloop.learners.kernel.kernels import RBF
 from rankloop.learners.registry import NAMES, ONLINE_NAMES, make_learner
-from rankloop.learners.saving import load
+from rankloop.learners.saving import from_tree, load, to_tree
 from rankloop.metrics.measures import nDCG
 
 from .streams import stream
@@ -109,147 +112,6 @@ def test_numbers_of_numpy_are_saved(tmp_path):
     assert load(tmp_path / "a").get_params()["rate"] == 0.5
 
 
-def test_a_missing_file_and_a_folder(tmp_path):
-    with pytest.raises(ModelError, match=r"none\.rlm: cannot read it: No such file"):
-        load(tmp_path / "none.rlm")
-    with pytest.raises(ModelError, match="cannot read it: Is a directory"):
-        load(tmp_path)
-
-
-def test_every_truncation_is_noticed(model):
-    whole = model.read_bytes()
-    for length in [*range(0, len(whole), 97), len(whole) - 1]:
-        model.write_bytes(whole[:length])
-        with pytest.raises(ModelError, match=r"model\.rlm: .*(damaged|whole copy)"):
-            load(model)
-
-
-def flipped(whole, seed=0):
-    """The file with one bit turned, at many places."""
-    rng = np.random.default_rng(seed)
-    for place in rng.permutation(len(whole))[:400]:
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << rng.integers(8)
-        yield damaged
-
-
-def test_damage_gives_no_other_model(model):
-    """One bit turned: an error, or a place that does not matter (a date, say)."""
-    learner, noticed = load(model), 0
-    for damaged in flipped(model.read_bytes()):
-        model.write_bytes(damaged)
-        try:
-            found = load(model)
-        except Exception:  # which one, the next test asks
-            noticed += 1
-            continue
-        same(found, learner)
-        assert repr(found) == repr(learner)
-    assert noticed > 300
-
-
-def test_damage_is_a_model_error(model):
-    for damaged in flipped(model.read_bytes()):
-        model.write_bytes(damaged)
-        with contextlib.suppress(ModelError):
-            load(model)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"hello", b"PK\x03\x04", b"\x80\x04\x95", b"1 qid:1 1:0.5\n", bytes(1000)],
-)
-def test_other_files(content, tmp_path):
-    path = tmp_path / "other"
-    path.write_bytes(content)
-    with pytest.raises(ModelError, match="other: not a model file, or damaged"):
-        load(path)
-
-
-def rewritten(path, change=lambda manifest: manifest, arrays=None):
-    """Write the file anew with another manifest, and perhaps with other arrays."""
-    with zipfile.ZipFile(path) as old:
-        entries = {name: old.read(name) for name in old.namelist()}
-    entries["manifest.json"] = json.dumps(change(json.loads(entries["manifest.json"]))).encode()
-    entries.update(arrays or {})
-    with zipfile.ZipFile(path, "w") as new:
-        for name, content in entries.items():
-            new.writestr(name, content)
-
-
-def changed(**values):
-    return lambda manifest: {**manifest, **values}
-
-
-def changed_content(**values):
-    return lambda manifest: {**manifest, "content": {**manifest["content"], **values}}
-
-
-def test_an_untouched_rewrite_is_read(model):
-    learner = load(model)
-    rewritten(model)
-    same(load(model), learner)
-
-
-CHANGES = [
-    (changed(version=2), "written in format 2, but this version reads up to 1; upgrade rankloop"),
-    (changed(format="sklearn"), "not a file of ours"),
-    (lambda manifest: [manifest], "not a file of ours"),
-    (lambda manifest: {"format": "rankloop", "version": 1}, "damaged"),
-    (changed(arrays=["0" * 64] * 3), "does not have its checksum: the file is damaged"),
-    (changed(content=[]), "not that of a learner"),
-    (changed(content={}), "not that of a learner"),
-    (changed_content(learner="Perceptron9"), "'Perceptron9', which this version does not know"),
-    (changed_content(learner="os.system"), "which this version does not know"),
-    (changed_content(params={"speed": 1}), "not that of a learner"),
-    (changed_content(params=3), "not that of a learner"),
-    (changed_content(learnt=[1, 2]), "not that of a learner"),
-    (changed_content(learner=["Slam"]), "not that of a learner"),
-]
-
-
-@pytest.mark.parametrize(("change", "says"), CHANGES)
-def test_strange_manifests(model, change, says):
-    rewritten(model, change)
-    with pytest.raises(ModelError, match=f"(?s){says}"):
-        load(model)
-
-
-STRANGER = [
-    (changed(version="1"), "version"),
-    (changed_content(learnt={"predict": 3}), "not that of a learner"),
-    (changed_content(learnt={"n_features_in_": 7}), "not that of a learner"),
-    (changed(arrays=[]), "not that of a learner|damaged"),
-]
-
-
-@pytest.mark.parametrize(("change", "says"), STRANGER)
-def test_stranger_manifests(model, change, says):
-    rewritten(model, change)
-    with pytest.raises(ModelError, match=says):
-        load(model)
-
-
-def test_a_file_with_objects_is_refused(model):
-    """Object arrays are pickles; reading one would run what it says."""
-    stream_ = io.BytesIO()
-    np.lib.format.write_array(stream_, np.array([print], object), allow_pickle=True)
-    rewritten(model, arrays={"0.npy": stream_.getvalue()})
-    with pytest.raises(ModelError, match="Object arrays cannot be loaded"):
-        load(model)
-
-
-def test_another_array_is_noticed(model):
-    """A whole zip with an array of the right form but other numbers: only our checksum tells."""
-    with zipfile.ZipFile(model) as archive_:
-        first = np.load(io.BytesIO(archive_.read("0.npy")))
-    stream_ = io.BytesIO()
-    np.save(stream_, first + 1)
-    rewritten(model, arrays={"0.npy": stream_.getvalue()})
-    with pytest.raises(ModelError, match="array 0 does not have its checksum"):
-        load(model)
-
-
 def test_objects_are_not_written(tmp_path):
     for value in (np.array([None]), np.array(["text"])):
         with pytest.raises(TypeError, match="cannot store an array"):
@@ -259,19 +121,103 @@ def test_objects_are_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_parameters_that_are_arrays_or_kernels_can_be_read_again(tmp_path):
+    rl.LambdaMART(increasing=np.array([0, 2])).save(tmp_path / "a")
+    assert load(tmp_path / "a").increasing == [0, 2]
+    make_learner("kernel-slam").set_params(kernel=RBF(2.0) + RBF(0.5)).save(tmp_path / "b")
+    assert repr(load(tmp_path / "b")) == "KernelSlam(kernel='rbf(2)+rbf(0.5)')"
+
+
+# What a learner says of what it learns
+
+
+@pytest.mark.parametrize("name", [*EVERY, *BATCH])
+def test_every_part_that_is_learnt_has_a_form(name):
+    learner = make_learner(name).fit(stream("short", seed=1))
+    forms = learner._forms(learner.n_features_in_)
+    assert forms.keys() == learner.learnt().keys()
+    assert not any(isinstance(form, Anything) for form in forms.values())
+    learner._check_state(from_tree(to_tree(learner)).learnt())
+
+
+# Large arrays, most of them zeros: deflated they would look like an attempt to exhaust memory
+
+
+def test_a_large_array_of_zeros_is_stored_as_it_is(tmp_path):
+    large = np.zeros(archive._SMALL // 8 + 1)
+    archive.write_archive(tmp_path / "a", {"large": large, "small": np.zeros(100)})
+    assert (tmp_path / "a").stat().st_size > large.nbytes
+    assert np.array_equal(archive.read_archive(tmp_path / "a")["large"], large)
+
+
+def test_many_arrays_of_zeros_are_stored_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "_SMALL", 1 << 16)
+    monkeypatch.setattr(archive, "_ALL_SMALL", 1 << 17)
+    monkeypatch.setattr(archive, "_SWELL", 1)
+    for count in (1, 2, 3, 10, 50):
+        arrays = [np.full(5000, float(k)) for k in range(count)]
+        archive.write_archive(tmp_path / "a", arrays)
+        for one, again in zip(arrays, archive.read_archive(tmp_path / "a"), strict=True):
+            assert np.array_equal(one, again)
+
+
+# Where a file cannot be written
+
+
 def test_an_interrupted_save_leaves_the_old_file(model, monkeypatch):
     before = model.read_bytes()
 
-    def full(*_args, **_kwargs):
-        raise OSError(28, "No space left on device")
+    def failing(*_args, **_kwargs):
+        raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(np.lib.format, "write_array", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(np.lib.format, "write_array", failing)
+    with pytest.raises(ModelError, match="Input/output error; the model is not saved"):
         make_learner("solar-ii").fit(stream("short", seed=5)).save(model)
     assert model.read_bytes() == before
     assert [file.name for file in model.parent.iterdir()] == ["model.rlm"]
 
 
+def test_a_full_disk_is_a_model_error(model):
+    with pytest.raises(ModelError, match="cannot write /dev/full: No space left on device"):
+        load(model).save("/dev/full")
+    code = (
+        "import resource, signal, sys; from rankloop import load, ModelError;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); model = load(sys.argv[1]);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try: model.save(sys.argv[1])\nexcept ModelError as error: print(error)"
+    )
+    before = model.read_bytes()
+    command = [sys.executable, "-c", code, str(model)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f"cannot write {model}: File too large; the model is not saved" in said
+    assert model.read_bytes() == before
+
+
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(ValueError, match="cannot write"):
+    with pytest.raises(ModelError, match=r"cannot write .*: No such file or directory; the model"):
         make_learner("slam").save(tmp_path / "none" / "model.rlm")
+
+
+KILLED = """
+import sys, numpy as np, rankloop as rl
+from rankloop.learners import archive
+model = rl.load(sys.argv[1])
+print("ready", flush=True)
+while True:
+    model.save(sys.argv[1])
+"""
+
+
+def test_a_kill_at_any_time_leaves_a_whole_file_and_no_other(model):
+    learner = load(model)
+    for k in range(6):
+        command = [sys.executable, "-c", KILLED, str(model)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            time.sleep(0.003 * k)
+            process.kill()
+        same(load(model), learner)
+        left = [file.name for file in model.parent.iterdir() if file != model]
+        assert left in ([], [".model.rlm.rankloop-new"])  # a kill between two system calls
+    learner.save(model)
+    assert [file.name for file in model.parent.iterdir()] == ["model.rlm"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from rankloop.data.free_memory import free_memory
 from rankloop.exceptions import DataError, MemoryLimitError
 
@@ -17,14 +19,15 @@ def parse_size(size: int | str) -> int:
     >>> parse_size("2 GB")
     2147483648
     """
-    if isinstance(size, int):
+    if isinstance(size, int | float | np.integer):
         value = float(size)
     else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", size.upper())
+        text = size.upper() if isinstance(size, str) else ""
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", text, re.ASCII)
         if match is None:
             raise DataError(f"cannot read {size!r} as a size; write for example '500MB' or '2GB'")
         value = float(match[1]) * _UNITS[match[2]]
-    if value <= 0:
+    if not value > 0:
         raise DataError(f"a size must be positive; found {size!r}")
     return int(min(value, 2.0**62))
 

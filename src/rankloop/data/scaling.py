@@ -286,7 +286,7 @@ def scaler_from_name(name: str) -> Scaler:
     >>> scaler_from_name("query-minmax")
     QueryMinMax()
     """
-    if name not in SCALERS:
+    if not isinstance(name, str) or name not in SCALERS:
         raise DataError(f"there is no scaler {name!r}; choose from {', '.join(SCALERS)}")
     return SCALERS[name]()
 

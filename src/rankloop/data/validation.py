@@ -61,16 +61,6 @@ def as_matrix(
     return dense
 
 
-def check_not_empty(X: NDArray[Any]) -> None:
-    """Raise where there is nothing to learn from: no row, or no feature."""
-    if X.size == 0:
-        none = "0 feature(s)" if len(X) else "0 row(s)"
-        raise DataError(
-            f"X has {none} (shape={X.shape}) while a minimum of 1 is required. "
-            "There is nothing to learn from: give other data"
-        )
-
-
 def bad_feature(
     X: NDArray[np.float32], place: int, names: Sequence[str] | None = None, first_row: int = 0
 ) -> DataError:
@@ -84,6 +74,16 @@ def bad_feature(
         "remove the row, replace the value"
         + (", or pass allow_nan=True where NaN means missing" if nan else "")
     )
+
+
+def check_not_empty(X: NDArray[Any]) -> None:
+    """Raise where there is nothing to learn from: no row, or no feature."""
+    if X.size == 0:
+        none = "0 feature(s)" if len(X) else "0 row(s)"
+        raise DataError(
+            f"X has {none} (shape={X.shape}) while a minimum of 1 is required. "
+            "There is nothing to learn from: give other data"
+        )
 
 
 def _from_arrow(table: Any, memory_limit: int | str | None) -> NDArray[np.float32]:

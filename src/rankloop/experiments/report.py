@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.files import replaced_when_done
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.report_tables import Table, tables
 from rankloop.metrics.conventions import CONVENTIONS

@@ -10,8 +10,9 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.validation import as_matrix, check_not_empty
-from rankloop.exceptions import DataError, NotFittedError
+from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.estimator import Estimator
+from rankloop.learners.forms import Whole
 from rankloop.learners.locking import Shared
 from rankloop.learners.ranking import Ranking, make_ranking
 
@@ -21,11 +22,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
 
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
+
+
+MOST_FEATURES = 2**24
+
+
+def known_width(state: Mapping[str, Any]) -> int:
+    """Return the number of features that a learner's state tells of."""
+    width = state.get("n_features_in_")
+    Whole(high=MOST_FEATURES).check("n_features_in_", width)
+    return int(width)  # type: ignore[arg-type]
 
 
 def as_dataset(
@@ -81,6 +93,9 @@ def training_data(*given: Any, **options: Any) -> QueryDataset:
 class Ranker(Shared, Estimator, ABC):
     """A ranker. A subclass says how it starts, how it scores and what it has learnt.
 
+    Threads may share one: those that learn wait for each other, while `predict`, `rank`, `save`
+    and copies see the state before or after, and never wait.
+
     Attributes
     ----------
     n_features_in_ : number of features
@@ -101,9 +116,6 @@ class Ranker(Shared, Estimator, ABC):
 
     search_space: ClassVar[Mapping[str, Search]] = {}
     """The parameters worth choosing by validation, and the values worth trying."""
-
-    growing: ClassVar[tuple[str, ...]] = ()
-    """Names of what was learnt whose length depends on the data."""
 
     n_features_in_: int
     queries_: int
@@ -131,6 +143,29 @@ class Ranker(Shared, Estimator, ABC):
     def learnt(self) -> dict[str, Any]:
         """Return everything that was learnt, by attribute; nothing before the first query."""
 
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        """Return what each part of :meth:`learnt` looks like, for so many features."""
+        return {"n_features_in_": Whole(n_features, n_features), "queries_": Whole()}
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless a learner of these parameters may have learnt this.
+
+        It comes from a file, and may be anything. A subclass whose parts must fit each other, or
+        that learns more than numbers, extends this.
+        """
+        forms = self._forms(known_width(state))
+        if state.keys() != forms.keys():
+            differ = ", ".join(sorted(state.keys() ^ forms.keys()))
+            raise ModelError(f"what a {type(self).__name__} learns is missing or unknown: {differ}")
+        for name, form in forms.items():
+            form.check(name, state[name])
+
+    def _take_over(self, state: Mapping[str, Any]) -> None:
+        """Make this what was learnt, if it may be."""
+        self._check_state(state)
+        for name, value in state.items():
+            setattr(self, name, value)
+
     def predict(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> NDArray[Any]:
@@ -152,7 +187,8 @@ class Ranker(Shared, Estimator, ABC):
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features."""
         doc_ids = query.doc_ids if isinstance(query, Query) else None
-        return make_ranking(self.predict(query), self.queries_, doc_ids, id)
+        now = self._twin()
+        return make_ranking(now.predict(query), now.queries_, doc_ids, id)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to one file; :func:`rankloop.load` reads it."""

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
+import sys
+from numbers import Integral, Real
 from typing import Any
 
 from rankloop.exceptions import DataError
+
+_LARGEST = sys.float_info.max
 
 
 def check_number(
     name: str, value: Any, low: float = 0.0, high: float = math.inf, *, above: bool = False
 ) -> None:
     """Raise unless a parameter is a finite number from `low` (or above it) to `high`."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if (
-        not number
-        or not math.isfinite(value)
-        or not low <= value <= high
-        or (above and value == low)
-    ):
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    finite = number and -_LARGEST <= value <= _LARGEST
+    if not finite or not low <= value <= high or (above and value == low):
         least = f"above {low:g}" if above else f"from {low:g}"
         most = "" if high == math.inf else f" to {high:g}"
         raise DataError(f"{name} must be a number {least}{most}; found {value!r}")
@@ -26,7 +26,7 @@ def check_number(
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
     """Raise unless a parameter is a whole number of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise DataError(f"{name} must be a whole number of at least {least}; found {value!r}")
 
 
@@ -34,3 +34,20 @@ def check_rate(rate: Any, decay: Any) -> None:
     """Raise unless rate / (1 + t)^decay is a step size."""
     check_number("rate", rate, above=True)
     check_number("decay", decay, 0, 1)
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Raise unless a parameter is a seed: a whole number from 0, or None."""
+    if value is not None:
+        check_whole(name, value, 0)
+
+
+def check_learners(name: str, value: Any, kind: type) -> None:
+    """Raise unless a parameter is a list of learners of one kind, at least one."""
+    listed = isinstance(value, list | tuple) and len(value) > 0
+    strangers = [one for one in value if not isinstance(one, kind)] if listed else [value]
+    if strangers:
+        raise DataError(
+            f"{name} must be at least one learner of the kind {kind.__name__}; found "
+            f"{strangers[0]!r}"
+        )

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.exceptions import ModelError
+from rankloop.exceptions import MissingExtraError, ModelError, RankloopError
 from rankloop.learners.archive import read_archive, write_archive
 from rankloop.learners.estimator import Estimator
+from rankloop.learners.kernel.kernels import Kernel
 from rankloop.learners.registry import CLASSES, learner_class
 from rankloop.metrics.measures import Measure
 
 if TYPE_CHECKING:
-    import os
-
     from rankloop.learners.base import Ranker
+
+_DEEPEST = 20  # learners in learners
+_STRANGE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+"""What values of a kind that nobody expected make code raise."""
 
 
 def save(learner: Ranker, path: str | os.PathLike[str]) -> None:
     """Write a learner to one file, whole or not at all; :func:`load` gives the same learner back.
+
+    It may go on learning in another thread: what is written is one state of it, copied first. The
+    file keeps its permissions, a symbolic link stays one, and a full disk leaves the old file.
 
     >>> import numpy as np, tempfile, pathlib
     >>> from rankloop.data.simulate import separable
@@ -36,70 +43,84 @@ def save(learner: Ranker, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Ranker:
-    """Read a learner; it ranks, and goes on learning, exactly as the one that was saved."""
+    """Read a learner; it ranks, and goes on learning, exactly as the one that was saved.
+
+    Raises
+    ------
+    ModelError
+        where the file is missing, damaged, of another kind or written by a newer version, or where
+        what it holds cannot be what such a learner has learnt.
+    """
     tree = read_archive(path)
     try:
         return from_tree(tree)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path}: its manifest is not that of a learner: {error}") from None
+    except ModelError as error:
+        raise ModelError(f"{os.fspath(path)}: {error}") from None
 
 
 def to_tree(learner: Ranker) -> dict[str, Any]:
-    """Return a learner as plain values and arrays."""
+    """Return a learner as plain values and arrays: one state of it, shared with nobody."""
+    learner = learner._twin()
+    params = learner.get_params(deep=False)
     return {
         "learner": type(learner).__name__,
-        "params": {name: _plain(v) for name, v in learner.get_params(deep=False).items()},
+        "params": {name: _plain(_listed(v)) for name, v in params.items()},
         "learnt": {name: _plain(v) for name, v in learner.learnt().items()},
     }
 
 
-def from_tree(tree: dict[str, Any]) -> Ranker:
-    """Return the learner that :func:`to_tree` told of."""
+def from_tree(tree: Any) -> Ranker:
+    """Return the learner that :func:`to_tree` told of; raise ModelError where it told of none."""
+    try:
+        return _learner(tree, 0)
+    except MissingExtraError:
+        raise
+    except RankloopError as error:
+        raise ModelError(str(error)) from None
+    except _STRANGE as error:
+        raise ModelError(f"its manifest is not that of a learner: {error!r}") from None
+
+
+def _learner(tree: Any, depth: int) -> Ranker:
+    if depth > _DEEPEST:
+        raise ModelError(f"its manifest has learners in learners, more than {_DEEPEST} deep")
     name = tree["learner"]
     if name not in CLASSES:
         raise ModelError(f"the file holds a {name!r}, which this version does not know")
-    learner = learner_class(name)(**{key: _restored(v) for key, v in tree["params"].items()})
-    learnt = {key: _restored(v) for key, v in tree["learnt"].items()}
+    cls = learner_class(name)
+    params = {key: _restored(v, depth) for key, v in tree["params"].items()}
+    unknown = params.keys() - cls.parameters().keys()
+    if unknown:
+        raise ModelError(
+            f"its manifest is not that of a learner: a {name} has no parameter {min(unknown)!r}"
+        )
+    if any(isinstance(value, np.ndarray) for value in params.values()):
+        raise ModelError("its manifest is not that of a learner: a parameter is an array")
+    learner = cls(**params)
+    learnt = {key: _restored(v, depth) for key, v in tree["learnt"].items()}
     if learnt:
-        _check_learnt(learner, learnt)
-        for attribute, value in learnt.items():
-            setattr(learner, attribute, value)
+        learner._take_over(learnt)
     return learner
 
 
-def _check_learnt(learner: Ranker, learnt: dict[str, Any]) -> None:
-    """Raise unless what was learnt has the names and shapes that such a learner starts with."""
-    n_features = learnt.get("n_features_in_")
-    if not isinstance(n_features, int) or not 0 <= n_features < 2**24:
-        raise ModelError(f"the file says that there are {n_features!r} features")
-    learner._reset(n_features)
-    for name, start in learner.learnt().items():
-        grows = name in learner.growing
-        if name not in learnt or _shape(learnt[name], grows) != _shape(start, grows):
-            raise ModelError(f"{name} of the {type(learner).__name__} is missing or misshapen")
-    unknown = set(learnt) - set(learner.learnt())
-    if unknown:
-        raise ModelError(f"a {type(learner).__name__} does not learn {sorted(unknown)[0]!r}")
-
-
-def _shape(value: Any, grows: bool = False) -> Any:
-    """Tell what an array, a list or anything else looks like from outside."""
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.shape[1:] if grows else value.shape
-    if isinstance(value, list | tuple):
-        return list if grows else [_shape(item) for item in value]
-    return type(value)
-
-
 def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
     if isinstance(value, Estimator):
         return to_tree(value)  # type: ignore[arg-type]
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Measure) else value
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return str(value) if isinstance(value, Measure | Kernel) else value
 
 
-def _restored(value: Any) -> Any:
+def _listed(value: Any) -> Any:
+    """Return a parameter as it can be read again: no array, which only what was learnt may be."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _restored(value: Any, depth: int) -> Any:
     if isinstance(value, dict) and "learner" in value:
-        return from_tree(value)
-    return [_restored(item) for item in value] if isinstance(value, list) else value
+        return _learner(value, depth + 1)
+    return [_restored(item, depth) for item in value] if isinstance(value, list) else value

@@ -150,6 +150,6 @@ def as_convention(convention: str | Convention) -> Convention:
     """Find a convention by its name."""
     if isinstance(convention, Convention):
         return convention
-    if convention not in CONVENTIONS:
+    if not isinstance(convention, str) or convention not in CONVENTIONS:
         raise MeasureError(f"unknown convention {convention!r}; known: {', '.join(CONVENTIONS)}")
     return CONVENTIONS[convention]

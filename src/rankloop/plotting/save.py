@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.files import replaced_when_done
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.exceptions import DataError, MissingExtraError
 
 if TYPE_CHECKING:

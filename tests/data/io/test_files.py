@@ -3,7 +3,6 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
-import os
 import subprocess
 import sys
 
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankloop.data.io import files
-from rankloop.data.io.files import bare_suffix, open_input, open_output, replaced_when_done
+from rankloop.data.io.files import bare_suffix, open_input, open_output
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
 
 SUFFIXES = ["", ".gz", ".xz", ".zst"]
@@ -143,30 +142,8 @@ def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
         out.write(b"new")
         out.flush()
         assert path.read_bytes() == b"old"
-        assert len(names(tmp_path)) == 2
     assert path.read_bytes() == b"new"
     assert names(tmp_path) == ["file"]
-
-
-def test_replaced_when_done_gives_a_file_beside(tmp_path):
-    with replaced_when_done(tmp_path / "model.bin") as partial:
-        assert partial.parent == tmp_path
-        partial.write_bytes(b"1")
-    assert (tmp_path / "model.bin").read_bytes() == b"1"
-    assert names(tmp_path) == ["model.bin"]
-
-
-@pytest.mark.parametrize("umask", [0o022, 0o027, 0o077, 0o002])
-def test_umask_is_respected(tmp_path, umask):
-    before = os.umask(umask)
-    try:
-        write(tmp_path / "file", b"x")
-        (tmp_path / "other").write_bytes(b"x")
-        assert os.umask(umask) == umask  # and not changed
-    finally:
-        os.umask(before)
-    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("file", "other")]
-    assert modes == [0o666 & ~umask] * 2
 
 
 # Standard input and output

@@ -68,11 +68,6 @@ class GroupedPages:
         """The query's code of each pair."""
         return np.repeat(np.arange(len(self.query_pairs) - 1), np.diff(self.query_pairs))
 
-    @property
-    def ranks(self) -> int:
-        """The last position of any page."""
-        return int(self.positions.max(initial=1))
-
     def table(self, values: NDArray[np.float64], default: float) -> PairTable:
         """Return numbers by pair as a table."""
         keys = self.pair_queries * len(self.document_ids) + self.pair_documents

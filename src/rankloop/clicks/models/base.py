@@ -74,7 +74,7 @@ def check_iterations(iterations: int, least: int = 0) -> None:
 def count_ranks(ranks: int | None, log: ClickLog) -> int:
     """Return how many positions have parameters of their own."""
     if ranks is None:
-        return log.grouped.ranks
+        return int(log.positions.max(initial=1))
     check_counts(ranks=ranks)
     return int(ranks)
 

@@ -124,7 +124,6 @@ class Browsing:
             self.positions,
             self.examination.ravel(),
             len(self.examination),
-            True,
             self.offsets,
             rng.random(len(self.attraction)),
         ).view(bool)
@@ -135,7 +134,6 @@ class Browsing:
             self.positions,
             self.examination.ravel(),
             len(self.examination),
-            True,
             self.offsets,
             clicks,
             threads(),

@@ -7,12 +7,12 @@ all that is needed for intervals and for the difference between two rankers.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.clicks.models.counts import add_up
 from rankloop.clicks.offpolicy.examination import pooled_exposure
+from rankloop.clicks.offpolicy.shares import Shares, by_page, missing_weight
 from rankloop.data.validation import check_length
 from rankloop.exceptions import DataError
 
@@ -22,30 +22,6 @@ if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
     from rankloop.clicks.offpolicy.examination import Examination
     from rankloop.clicks.offpolicy.target import PageMeasure, Target
-
-
-@dataclass(frozen=True, eq=False)
-class Shares:
-    """What an estimator makes of a log.
-
-    numerators, denominators : by page
-    weights : of the rows that carry the estimate, for its effective size
-    supported : the part of the target's weight that the log can speak of, from 0 to 1
-    cut : the part of those rows whose weight was cut
-    """
-
-    numerators: NDArray[np.float64]
-    denominators: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    supported: float
-    cut: float = 0.0
-
-
-class PolicyEstimator(Protocol):
-    """Something that values a target by a log."""
-
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
-        """Return numerators and denominators by page."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +90,7 @@ class SelfNormalised:
         rows = _Rows(log, target, measure, self.examination, self.clip, self.exposure)
         relevance = log.clicks / rows.propensity
         found = rows.shares(rows.weight * relevance)
-        return replace(found, denominators=_by_page(log, relevance))
+        return replace(found, denominators=by_page(log, relevance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,53 +156,6 @@ class Direct:
         return rows.shares(value + rows.unearned)
 
 
-@dataclass(frozen=True)
-class ItemPosition:
-    """No model of users: only documents that were logged where the target puts them count.
-
-    The value of a page is the sum of weight(k) x click / propensity over documents shown at the
-    position k where the target shows them too. It needs the propensity of each document at its
-    position from a logging ranker that draws at random, and says little of targets far from it.
-    What is measured are clicks as they are: `clicks`, or clicks discounted by position.
-
-    Parameters
-    ----------
-    clip : propensities below it are taken for it
-    self_normalised : divide by the sum of 1 / propensity over those documents, which is expected
-        to be their number
-
-    References
-    ----------
-    Li et al., Offline evaluation of ranking policies with click models (2018).
-    """
-
-    clip: float = 0.0
-    self_normalised: bool = False
-
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
-        """Return numerators and denominators by page."""
-        if log.propensities is None:
-            raise DataError(
-                "the log has no propensities; read them with it, or use IPS with position bias"
-            )
-        seen, matched = log.row_counts, target.positions == log.positions
-        inverse = matched / np.maximum(log.propensities, self.clip)
-        weight = measure.weights(target.positions, None)
-        known = seen * weight * _ever_matched(log, target)
-        wanted = float((seen * weight).sum()) + _missing_weight(log, target, measure, None)
-        denominators = np.ones(len(log))
-        if self.self_normalised:
-            expected = float(seen[target.positions > 0].sum()) / _pages(log)
-            denominators = _by_page(log, inverse) / max(expected, 1e-300)
-        return Shares(
-            _by_page(log, weight * inverse * log.clicks),
-            denominators,
-            (seen * inverse)[matched],
-            float(known.sum()) / wanted if wanted else 0.0,
-            float((log.propensities[matched] < self.clip).mean()) if matched.any() else 0.0,
-        )
-
-
 class _Rows:
     """Weights, slopes and propensities of the rows of a log."""
 
@@ -249,7 +178,7 @@ class _Rows:
         chance = self.slope if exposure is None else _as_rows(exposure, log, "exposure")
         possible = np.maximum(chance, clip) > 0
         self.propensity = np.where(possible, np.maximum(chance, clip), 1.0)
-        lost = _missing_weight(log, target, measure, examination)
+        lost = missing_weight(log, target, measure, examination)
         seen = log.row_counts * self.weight
         wanted = float(seen.sum()) + lost
         self.supported = float(seen[possible].sum()) / wanted if wanted else 0.0
@@ -261,38 +190,12 @@ class _Rows:
         log = self._log
         carried = log.row_counts * self.weight / self.propensity
         return Shares(
-            _by_page(log, values),
+            by_page(log, values),
             np.ones(len(log)),
             carried[log.clicks & (self.weight > 0)],
             self.supported,
             self._cut,
         )
-
-
-def _pages(log: ClickLog) -> float:
-    return float(len(log)) if log.counts is None else float(log.counts.sum())
-
-
-def _by_page(log: ClickLog, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return add_up(np.repeat(np.arange(len(log)), log.sizes), values, len(log))
-
-
-def _missing_weight(
-    log: ClickLog, target: Target, measure: PageMeasure, examination: Examination | None
-) -> float:
-    """Return the weight at positions that no logged document fills, taken for the first ones."""
-    most = int(target.missing.max(initial=0))
-    upto = np.r_[0.0, np.cumsum(measure.weights(np.arange(1, most + 1), examination))]
-    counts = np.ones(len(log)) if log.counts is None else log.counts
-    return float((counts * upto[target.missing]).sum())
-
-
-def _ever_matched(log: ClickLog, target: Target) -> NDArray[np.bool_]:
-    """Return whether the log ever shows this query's document where the target puts it."""
-    most = int(max(log.positions.max(initial=0), target.positions.max(initial=0))) + 1
-    pair = log.row_queries.astype(np.int64) * len(log.document_ids) + log.documents
-    logged = (pair * most + log.positions)[log.row_counts > 0]
-    return np.isin(pair * most + target.positions, logged)
 
 
 def _as_rows(values: ArrayLike, log: ClickLog, name: str) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.offpolicy.estimators import PolicyEstimator
+    from rankloop.clicks.offpolicy.shares import PolicyEstimator
     from rankloop.clicks.offpolicy.target import PageMeasure, Target
 
 
@@ -95,7 +95,7 @@ def evaluate_policy(
     ----------
     log : pages of another ranker, or of several
     target : what the ranker to be valued would show on them
-    estimator : of `rankloop.clicks.offpolicy.estimators`
+    estimator : of `rankloop.clicks.offpolicy`
     measure : `clicks`, `DCG`, `DCG@k` or `P@k`, relevance being from 0 to 1
     confidence : of the interval, by the normal distribution over queries
     least_size : refuse an estimate that rests on fewer equally weighed observations

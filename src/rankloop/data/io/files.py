@@ -1,4 +1,4 @@
-"""Files in and out: compression by content, writing whole or not at all."""
+"""Files in and out, compressed or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import io
 import lzma
 import os
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -18,8 +17,9 @@ from rankloop.data.io.decompression import (
     decompressed,
     zstandard_package,
 )
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.memory import show_size
-from rankloop.exceptions import DataError, MemoryLimitError, ParseError, RankloopError
+from rankloop.exceptions import MemoryLimitError, ParseError, RankloopError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,28 +123,6 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield stream
         if stream is not raw:
             stream.close()
-
-
-@contextlib.contextmanager
-def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new file beside `path` to write to; it takes the place of `path` if all goes well."""
-    target = Path(path)
-    if target.is_dir():
-        raise DataError(f"cannot write {target}: it is a folder")
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}") from None
-    os.close(handle)
-    partial = Path(temporary)
-    try:
-        yield partial
-        umask = os.umask(0)
-        os.umask(umask)
-        partial.chmod(0o666 & ~umask)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _compressed(raw: BinaryIO, suffix: str) -> BinaryIO:

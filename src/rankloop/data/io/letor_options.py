@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rankloop.exceptions import DataError
 from rankloop.processors import threads
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,18 @@ class LetorOptions:
         most = {"n_features": 10_000_000, "max_index": 10_000_000, "threads": 1024}
         for name, limit in most.items():
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if value is None and name != "max_index":
+                continue
+            if not isinstance(value, int | np.integer):
+                raise DataError(f"{name} must be a whole number; found {value!r}")
+            if value < 1:
                 raise DataError(f"{name} must be at least 1; found {value}")
-            if value is not None and value > limit:
+            if value > limit:
                 raise DataError(f"{name} must be at most {limit:,}; found {value:,}")
+        if not isinstance(self.null, int | float | np.number) or abs(self.null) > _LARGEST:
+            raise DataError(
+                f"null must be a number that float32 can hold, or NaN; found {self.null!r}"
+            )
 
     @property
     def n_threads(self) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.io.files import replaced_when_done
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.io.table_build import build, whole_queries
 from rankloop.data.io.table_columns import resolve
 from rankloop.data.io.table_source import arrow, in_file, in_memory

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.files import replaced_when_done
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.experiments.papers.declaration import Verdict
 from rankloop.plotting.curves import plot_curves
 from rankloop.plotting.save import save_figure

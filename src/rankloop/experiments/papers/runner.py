@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import rankloop
-from rankloop.data.io.files import replaced_when_done
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.experiments.papers.datasets import Source, find, stand_in
 from rankloop.experiments.papers.declaration import (
     Claim,

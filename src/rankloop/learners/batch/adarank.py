@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.exceptions import MeasureError
+from rankloop.exceptions import MeasureError, ModelError
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
 from rankloop.learners.batch.measured import Objective, explain_weights, linear_scores
 from rankloop.learners.batch.ties import NOISE, best_first
+from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice
 from rankloop.metrics.measures import parse
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.measured import Floats
+    from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -81,7 +83,6 @@ class AdaRank(BatchRanker):
         "measure": Choice(("nDCG@5", "nDCG@10", "nDCG", "AP"))
     }
     _arrays: ClassVar[tuple[str, ...]] = ("features_", "alphas_")
-    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, *_arrays)
     features_: NDArray[np.int64]
     alphas_: Floats
 
@@ -127,6 +128,18 @@ class AdaRank(BatchRanker):
         super()._reset(n_features)
         self.features_ = np.zeros(0, np.int64)
         self.alphas_ = np.zeros(0)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "features_": Array((None,), np.int64, low=0, high=n_features - 1),
+            "alphas_": Array((None,)),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        if len(state["features_"]) != len(state["alphas_"]):
+            raise ModelError("features_ and alphas_ differ in length")
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         E = Objective(self.measure, data)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from rankloop.exceptions import DataError, RankloopError
+from rankloop.exceptions import DataError
 from rankloop.learners.base import Ranker, training_data
+from rankloop.learners.forms import Anything, Names, Whole
 from rankloop.learners.parameters import check_whole
 from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import evaluate
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
 
 
@@ -72,8 +73,6 @@ class BatchRanker(Ranker):
     rounds_: int
     feature_names_: Sequence[str]
 
-    growing: ClassVar[tuple[str, ...]] = ("feature_names_",)
-
     _arrays: ClassVar[tuple[str, ...]] = ()
     """Names of the arrays that, with the counters, are all that has been learnt."""
 
@@ -87,6 +86,7 @@ class BatchRanker(Ranker):
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         """Improve the model; give the objective after each round, the model being whole then.
 
+        What was learnt before a round is never changed in place, but replaced: others may see it.
         `data` holds only what teaches: judged documents of queries with two grades or more, and
         weights above 0. Go on from what the model knows.
         """
@@ -119,6 +119,14 @@ class BatchRanker(Ranker):
         names = ("n_features_in_", "queries_", "rounds_", "feature_names_", *self._arrays)
         return {name: getattr(self, name) for name in names}
 
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "rounds_": Whole(),
+            "feature_names_": Names(n_features),
+            **dict.fromkeys(self._arrays, Anything()),
+        }
+
     @abstractmethod
     def explain(self) -> list[dict[str, Any]]:
         """Return the parts of the model, most important first, with the features they look at."""
@@ -137,6 +145,8 @@ class BatchRanker(Ranker):
     ) -> Self:
         """Learn from a data set. An interrupt leaves the model as the last round left it.
 
+        An error leaves it as it was before. Until the end, other threads rank by what it was.
+
         Parameters
         ----------
         X : a QueryDataset, or a matrix of features with
@@ -153,22 +163,44 @@ class BatchRanker(Ranker):
         data = training_data(
             X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan
         )
-        with unchanged_by_errors(self):
-            self._refuse_missing(data)
-            self._check(data)
-            if not (self.warm_start and self.is_learnt):
-                self._reset(data.n_features)
-            self._check_width(data.X)
+        with self._writing:
+            new = self._twin()
+            new._refuse_missing(data)
+            new._check(data)
+            if not (new.warm_start and new.is_learnt):
+                new._reset(data.n_features)
+            new._check_width(data.X)
             if valid is not None:
-                self._check_width(valid.X)
-                check_measurable(valid, metric, self.convention)
-        self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
+                new._check_width(valid.X)
+                check_measurable(valid, metric, new.convention)
+            new.queries_, new.feature_names_ = data.n_queries, data.feature_names or ()
+            whole: Self | None = None
+            try:
+                for whole in new._run(data, valid, metric, on_round):  # noqa: B007
+                    pass
+            except KeyboardInterrupt:
+                if whole is not None:
+                    whole._end_early()
+                    self._become(whole)
+                raise
+            self._become(new)
+        return self
+
+    def _run(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        metric: Measure,
+        on_round: Callable[[Round], None] | None,
+    ) -> Iterator[Self]:
+        """Take round after round; give a copy of what each leaves, which no other changes."""
         if valid is not None:
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
             score = self._scorer(valid.X, valid.offsets)
         best, kept = -np.inf, self._snapshot()
         for objective in self._rounds(self._taught(data)):
             self.rounds_ += 1
+            yield self._twin()
             reached = None
             if valid is not None:
                 reached = float(evaluate(valid, score(), metric, self.convention)[str(metric)])
@@ -181,7 +213,9 @@ class BatchRanker(Ranker):
                 break
         if valid is not None and self.patience is not None:
             self._restore(kept)
-        return self
+
+    def _end_early(self) -> None:
+        """Put in order what an interrupt left after a whole round; for a subclass that must."""
 
     def fit_path(
         self,
@@ -205,18 +239,6 @@ class BatchRanker(Ranker):
 
     def _is_exhausted(self, best_round: int) -> bool:
         return self.patience is not None and self.rounds_ - best_round >= self.patience
-
-
-@contextmanager
-def unchanged_by_errors(ranker: BatchRanker) -> Iterator[None]:
-    """Put a ranker's attributes back where its data or parameters turn out to be wrong."""
-    before = dict(vars(ranker))
-    try:
-        yield
-    except RankloopError:
-        vars(ranker).clear()
-        vars(ranker).update(before)
-        raise
 
 
 def teaching(data: QueryDataset) -> QueryDataset:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop.exceptions import ModelError
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
 from rankloop.learners.batch.measured import Objective
 from rankloop.learners.batch.ties import first_largest
+from rankloop.learners.forms import Array
 from rankloop.learners.search import Choice
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.measured import Floats
+    from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -78,6 +81,16 @@ class SingleFeature(BatchRanker):
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
         self.choice_ = np.zeros(2, np.int64)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        choice = Array((2,), np.int64, low=-1, high=max(n_features - 1, 1))
+        return {**super()._forms(n_features), "choice_": choice}
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        feature, sign = state["choice_"].tolist()
+        if abs(sign) > 1 or (sign and feature not in range(state["n_features_in_"])):
+            raise ModelError(f"choice_ must be a feature and 1, 0 or -1; found {feature}, {sign}")
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         E = Objective(self.measure, data)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop.exceptions import ModelError
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
 from rankloop.learners.batch.measured import Objective, explain_weights, linear_scores
 from rankloop.learners.batch.ties import NOISE, first_largest
+from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.measured import Floats
+    from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -80,7 +83,6 @@ class CoordinateAscent(BatchRanker):
 
     search_space: ClassVar[Mapping[str, Search]] = {"measure": Choice(("nDCG@10", "AP"))}
     _arrays: ClassVar[tuple[str, ...]] = ("starts_", "finished_", "best_")
-    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, "starts_", "finished_")
     starts_: Floats
     finished_: NDArray[np.bool_]
     best_: NDArray[np.int64]
@@ -135,6 +137,19 @@ class CoordinateAscent(BatchRanker):
         self.starts_ /= np.maximum(np.abs(self.starts_).sum(axis=1, keepdims=True), 1e-300)
         self.finished_ = np.zeros(self.restarts, bool)
         self.best_ = np.zeros(1, np.int64)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "starts_": Array((None, n_features)),
+            "finished_": Array((None,), np.bool_),
+            "best_": Array((1,), np.int64, low=0),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        if not state["best_"][0] < len(state["starts_"]) == len(state["finished_"]):
+            raise ModelError("best_ is none of the starts_, or finished_ differs from them")
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         E = Objective(self.measure, data)

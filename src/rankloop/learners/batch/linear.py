@@ -10,6 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.batch.solver import Ridge, minimise
+from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_number
 from rankloop.processors import threads
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.losses.base import QueryLoss
 
 
@@ -57,6 +59,9 @@ class ConvexRanker(BatchRanker):
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
         self.weights_ = np.zeros(n_features)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {**super()._forms(n_features), "weights_": Array((n_features,))}
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         if not data.n_documents:

@@ -10,6 +10,7 @@ from rankloop.exceptions import DataError
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.linear import ConvexRanker
 from rankloop.learners.batch.network import Network, hidden_units
+from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Range
 from rankloop.losses.pairwise import PairwiseLogistic
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
     from rankloop.losses.base import QueryLoss
     from rankloop.metrics.measures import Measure
@@ -124,6 +126,15 @@ class RankNet(ConvexRanker):
         self.hidden_bias_ = np.zeros(self.hidden)
         if self.hidden:
             self.weights_ = rng.normal(size=self.hidden) / np.sqrt(self.hidden)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        check_whole("hidden", self.hidden, 0)
+        return {
+            **super()._forms(n_features),
+            "weights_": Array((self.hidden or n_features,)),
+            "hidden_weights_": Array((n_features, self.hidden)),
+            "hidden_bias_": Array((self.hidden,)),
+        }
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         if not self.hidden or not data.n_documents:

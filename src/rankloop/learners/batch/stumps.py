@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_whole
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
 
     Floats = NDArray[np.float64]
 
@@ -132,7 +134,6 @@ class StumpRanker(BatchRanker):
     """Learning ends where the loss falls by no more in a round."""
 
     _arrays: ClassVar[tuple[str, ...]] = ("features_", "thresholds_", "alphas_")
-    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, *_arrays)
     features_: NDArray[np.int64]
     thresholds_: NDArray[np.float32]
     alphas_: Floats
@@ -158,6 +159,19 @@ class StumpRanker(BatchRanker):
         self.features_ = np.zeros(0, np.int64)
         self.thresholds_ = np.zeros(0, np.float32)
         self.alphas_ = np.zeros(0)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "features_": Array((None,), np.int64, low=0, high=n_features - 1),
+            "thresholds_": Array((None,), np.float32),
+            "alphas_": Array((None,)),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        if len({len(state[name]) for name in self._arrays}) > 1:
+            raise ModelError("features_, thresholds_ and alphas_ differ in length")
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         if len(data) == 0 or data.n_features == 0:

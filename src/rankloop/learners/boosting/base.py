@@ -174,6 +174,10 @@ class BoostedRanker(TreeModel):
             if self._grown is booster:
                 self.booster_ = engine.text_of(booster, start + done)
 
+    def _end_early(self) -> None:
+        if self._grown is not None:
+            self.booster_ = engine.text_of(self._grown, self.rounds_)
+
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
@@ -215,7 +219,10 @@ class BoostedRanker(TreeModel):
         check_number("decay", decay, 0, 1)
         self._check(data)
         self._check_width(data.X)
-        if self._booster is not None:
-            self.booster_ = refit_leaves(self, data, decay)
-            self.queries_ = data.n_queries
+        with self._writing:
+            new = self._twin()
+            if new._booster is not None:
+                new.booster_ = refit_leaves(new, data, decay)
+                new.queries_ = data.n_queries
+            self._become(new)
         return self

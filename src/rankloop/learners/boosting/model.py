@@ -9,15 +9,19 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.boosting import engine
+from rankloop.learners.boosting.text import check_trees
+from rankloop.learners.forms import Text
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     import lightgbm
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
 
 ROWS_A_THREAD = 4000  # of 100 features, about
 
@@ -39,6 +43,14 @@ class TreeModel(BatchRanker):
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
         self.booster_ = ""
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {**super()._forms(n_features), "booster_": Text()}
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        if state["booster_"]:
+            check_trees(state["booster_"], state["n_features_in_"])
 
     @property
     def booster_(self) -> str:
@@ -63,7 +75,7 @@ class TreeModel(BatchRanker):
 
     def save_text(self, path: str | os.PathLike[str]) -> None:
         """Write the trees as LightGBM does, for `lightgbm.Booster(model_file=path)`."""
-        from rankloop.data.io.files import replaced_when_done
+        from rankloop.data.io.replacing import replaced_when_done
 
         text = engine.text_of(self.to_lightgbm())
         with replaced_when_done(path) as partial:

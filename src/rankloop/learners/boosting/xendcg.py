@@ -151,9 +151,10 @@ class XENDCGBoost(BoostedRanker):
             if kept is None or last > best:
                 best, kept = last, model
         assert kept is not None
-        self._reset(kept.n_features_in_)
-        for name, value in kept.learnt().items():
-            setattr(self, name, value)
+        with self._writing:
+            new = self._twin()
+            new._take_over(kept.learnt())
+            self._become(new)
         return self
 
     def _best_of(self) -> int | None:

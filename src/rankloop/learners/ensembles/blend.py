@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
-from rankloop.exceptions import DataError, NotFittedError
+from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.base import training_data
-from rankloop.learners.batch.base import (
-    BatchRanker,
-    Round,
-    check_measurable,
-    unchanged_by_errors,
-)
+from rankloop.learners.batch.base import BatchRanker, Round, check_measurable
 from rankloop.learners.batch.xendcg import XENDCG
 from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.boosting.lambdamart import LambdaMART
 from rankloop.learners.boosting.xendcg import XENDCGBoost
 from rankloop.learners.ensembles.mix import standardised
 from rankloop.learners.ensembles.weights import equal_weights, shrunk_weights
+from rankloop.learners.forms import Array, Learner, ListOf
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.wrappers.scaled import Scaled
 from rankloop.metrics.conventions import as_convention
@@ -29,13 +25,14 @@ from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.losses.base import Floats
     from rankloop.metrics.measures import Measure
 
@@ -93,7 +90,6 @@ class Blend(BatchRanker):
     """
 
     scores_rows_alone: ClassVar[bool] = False
-    growing: ClassVar[tuple[str, ...]] = (*BatchRanker.growing, "members_", "kinds_", "weights_")
     _arrays: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "weights_")
 
     def __init__(
@@ -133,22 +129,31 @@ class Blend(BatchRanker):
         metric = parse(self.metric)
         as_convention(self.convention)
         data = training_data(X, y, qid, group, sample_weight, query_weight)
-        goes_on = self.warm_start and self.is_learnt
-        with unchanged_by_errors(self):
-            self._check(data)
-            if not goes_on:
-                self._reset(data.n_features)
-            self._check_width(data.X)
+        with self._writing:
+            new = self._twin()
+            new._check(data)
+            goes_on = new.warm_start and new.is_learnt
+            if goes_on:
+                new.members_ = [member._twin() for member in new.members_]
+            else:
+                new._reset(data.n_features)
+            new._check_width(data.X)
             if valid is not None:
-                self._check_width(valid.X)
-                check_measurable(valid, metric, self.convention)
+                new._check_width(valid.X)
+                check_measurable(valid, metric, new.convention)
                 valid = valid.shuffled(np.random.default_rng(0))
-            members = list(zip(self.members_, self.kinds_, strict=True)) if goes_on else None
-            for _ in self._learn(data, valid, on_round, members or self._start(data)):
-                self.rounds_ += 1
-        self.queries_, self.feature_names_ = data.n_queries, data.feature_names or ()
-        if valid is not None:
-            self._weigh(valid, metric)
+            new.queries_, new.feature_names_ = data.n_queries, data.feature_names or ()
+            members = list(zip(new.members_, new.kinds_, strict=True)) if goes_on else None
+            try:
+                for _ in new._learn(data, valid, on_round, members or new._start(data)):
+                    new.rounds_ += 1
+            except KeyboardInterrupt:  # the members so far count
+                if new.members_:
+                    self._become(new)
+                raise
+            if valid is not None:
+                new._weigh(valid, metric)
+            self._become(new)
         return self
 
     def _learn(
@@ -204,6 +209,20 @@ class Blend(BatchRanker):
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
         self.members_, self.kinds_, self.weights_ = [], np.empty(0, np.int64), np.empty(0)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "members_": ListOf(Learner(BatchRanker, n_features)),
+            "kinds_": Array((None,), np.int64, low=0),
+            "weights_": Array((None,)),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        kinds, n = state["kinds_"], len(state["members_"])
+        if not len(kinds) == len(state["weights_"]) == n or (kinds >= n).any():
+            raise ModelError("members_, kinds_ and weights_ do not fit each other")
 
     def _start(self, data: QueryDataset) -> list[tuple[BatchRanker, int]]:
         """Return what is to learn, seed by seed, each with the number of its kind."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array, Learner, ListOf
 from rankloop.learners.online.base import OnlineRanker
+from rankloop.learners.parameters import check_learners
 from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import measure_queries
 from rankloop.metrics.measures import parse
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
     from rankloop.metrics.measures import Measure
 
@@ -102,12 +105,18 @@ class Mix(OnlineRanker):
         parse(self.measure)
         if self.weighting not in ("exponential", "uniform"):
             raise DataError(f"weighting must be exponential or uniform; found {self.weighting!r}")
-        if self.learners is not None and len(self.learners) == 0:
-            raise DataError("a mix needs at least one learner")
+        if self.learners is not None:
+            check_learners("learners", self.learners, OnlineRanker)
 
     def _check(self, queries: Queries) -> None:
         for learner in self.learners_ if self.is_learnt else self.learners or ():
             learner._check_all(queries)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        count = len(self.members() if self.learners is None else self.learners)
+        members = ListOf(Learner(OnlineRanker, n_features), count)
+        own = {"learners_": members, "losses_": Array((count,), low=0)}
+        return {**super()._forms(n_features), **own}
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features

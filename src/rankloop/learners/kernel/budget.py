@@ -139,7 +139,7 @@ REMOVALS: Mapping[str, Removal] = MappingProxyType(
 
 def removal_by_name(name: str, kernel: Kernel) -> Removal:
     """Find a way to stay within a budget that works with the kernel."""
-    if name not in REMOVALS:
+    if not isinstance(name, str) or name not in REMOVALS:
         raise DataError(f"removal must be one of {', '.join(REMOVALS)}; found {name!r}")
     if name == "merging" and not isinstance(kernel, RBF):
         raise DataError(f"merging is for rbf kernels; found {kernel}; take removal=projection")

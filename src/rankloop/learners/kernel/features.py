@@ -10,6 +10,7 @@ import numpy as np
 from rankloop.arithmetic import cos, dot, log, row_pairs, sin
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.kernel.blocks import kernel_blocks
 from rankloop.learners.kernel.kernels import RBF, Kernel
 from rankloop.learners.kernel.text import as_call, as_kernel, as_syntax
@@ -67,6 +68,7 @@ class KernelFeatures:
     learnt_: dict[str, NDArray[Any]]
 
     def __init__(self, text: str, random_state: int = 0) -> None:
+        check_whole("random_state", random_state, 0)
         self.text = text
         self.random_state = random_state
         self.method, self.kernel, self.size = _parsed(text)
@@ -122,9 +124,25 @@ class KernelFeatures:
     def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
         """Make the features that :meth:`to_dict` described."""
         known = dict(manifest)
-        features = cls(known.pop("text"), known.pop("random_state"))
+        features = cls(known.pop("text", None), known.pop("random_state", None))
         features.learnt_ = known
         return features
+
+    def check(self, width: int) -> None:
+        """Raise unless what is known, which comes from a file, is that of so many features."""
+        if self.method == "nystrom":
+            landmarks = self.learnt_.get("landmarks")
+            n = len(landmarks) if isinstance(landmarks, np.ndarray) and landmarks.ndim == 2 else 0
+            forms = {"landmarks": Array((n, width), np.float32), "root": Array((n, n))}
+        else:
+            n = self.size // 2
+            forms = {"frequencies": Array((n, width), np.float32)}
+        if self.learnt_.keys() != forms.keys() or n > self.size:
+            raise DataError(f"what is known of {self.text} is damaged: {', '.join(self.learnt_)}")
+        for name, form in forms.items():
+            form.check(name, self.learnt_[name])
+        if self.method == "nystrom":
+            self.kernel.check_rows(self.learnt_["landmarks"])
 
     def _start(self, width: int) -> None:
         rng = np.random.default_rng(self.random_state)

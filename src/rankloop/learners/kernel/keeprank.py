@@ -9,8 +9,9 @@ import numpy as np
 
 from rankloop.data.memory import parse_size
 from rankloop.data.scaling import QueryMinMax
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.forms import Array, Number
 from rankloop.learners.kernel.blocks import kernel_blocks
 from rankloop.learners.kernel.relaxation import Samples, one_pass, relax_rows
 from rankloop.learners.kernel.text import parse_kernel
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.learners.kernel.kernels import Kernel
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
@@ -96,13 +98,6 @@ class KeepRank(BatchRanker):
     """
 
     scores_rows_alone: ClassVar[bool] = False  # features are scaled inside queries
-    growing: ClassVar[tuple[str, ...]] = (
-        "feature_names_",
-        "support_",
-        "counts_",
-        "last_",
-        "total_",
-    )
     _arrays: ClassVar[tuple[str, ...]] = ("support_", "counts_", "last_", "total_", "steps_")
     search_space: ClassVar[Mapping[str, Search]] = {
         "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10))),
@@ -163,6 +158,23 @@ class KeepRank(BatchRanker):
         parse_size(self.memory_limit)
         kernel.check_rows(self._scaled(data.X, data.offsets))
 
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "support_": Array((None, n_features), np.float32),
+            "counts_": Array((None,), low=0),
+            "last_": Array((None,)),
+            "total_": Array((None,)),
+            "steps_": Number(),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        parts = [state[name] for name in ("support_", "counts_", "last_", "total_")]
+        if len({len(part) for part in parts}) > 1:
+            raise ModelError("support_, counts_, last_ and total_ differ in length")
+        parse_kernel(self.kernel).check_rows(state["support_"])
+
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
         self.support_ = np.zeros((0, n_features), np.float32)
@@ -181,7 +193,9 @@ class KeepRank(BatchRanker):
         steps = partial(relax_rows, low=low, high=high, counts=counts, rate=self.rate)
         blocks = [slice(first, first + BLOCK) for first in range(0, len(X), BLOCK)]
         for _ in range(self.passes):
-            seen, lost = one_pass(samples, blocks, steps, self.last_, self.total_)
+            last, total = self.last_.copy(), self.total_.copy()
+            seen, lost = one_pass(samples, blocks, steps, last, total)
+            self.last_, self.total_ = last, total
             self.steps_ += seen
             objective = lost / max(len(X), 1)
             yield objective

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, ModelError
+from rankloop.learners.forms import Array, Whole
 from rankloop.learners.kernel.budget import removal_by_name
 from rankloop.learners.kernel.support import ROOM, Support
 from rankloop.learners.kernel.text import parse_kernel
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.learners.kernel.kernels import Kernel
     from rankloop.learners.online.base import Queries
     from rankloop.learners.search import Search
@@ -56,7 +58,6 @@ class KernelRanker(OnlineRanker):
     removal: str
     average: bool
 
-    growing: ClassVar[tuple[str, ...]] = ("rows_", "alphas_", "born_")
     search_space: ClassVar[Mapping[str, Search]] = {
         "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10)))
     }
@@ -94,6 +95,29 @@ class KernelRanker(OnlineRanker):
         counters = ("n_features_in_", "queries_", "updates_", "held_", "added_")
         arrays = ("rows_", "alphas_", "born_", "ledger_")
         return {name: getattr(self, name) for name in (*counters, *arrays)}
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        places = None if self.budget is None else ROOM + self.budget
+        return {
+            **super()._forms(n_features),
+            **dict.fromkeys(("updates_", "held_", "added_"), Whole()),
+            "rows_": Array((places, n_features), np.float32),
+            "alphas_": Array((places, 2)),
+            "born_": Array((places,), np.int64, low=0),
+            "ledger_": Array((3,), low=0),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        held, rows, born = state["held_"], state["rows_"], state["born_"]
+        most = len(rows) if self.budget is None else self.budget
+        if not len(rows) == len(state["alphas_"]) == len(born) >= ROOM:
+            raise ModelError("rows_, alphas_ and born_ differ in length, or have no room")
+        if held > min(most, state["added_"]) or (born[:held] >= state["added_"]).any():
+            raise ModelError(f"held_ is {held}, which its rows or added_ do not bear out")
+        if held and not state["ledger_"][0] > 0:
+            raise ModelError("ledger_ knows of no step, but documents are held")
+        parse_kernel(self.kernel).check_rows(rows[:held])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -11,8 +11,11 @@ from rankloop import _core
 from rankloop.data.validation import as_grades, as_matrix, as_weights, check_length
 from rankloop.exceptions import DataError
 from rankloop.learners.base import Ranker, as_dataset, training_data
+from rankloop.learners.parameters import check_seed, check_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
@@ -84,6 +87,10 @@ class OnlineRanker(Ranker):
     def _loosen(self, hold: float) -> None:
         """Make what was learnt count for less; replace it, as :meth:`_learn_queries` does."""
 
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        self._check_parameters()
+        super()._check_state(state)
+
     def fit(
         self,
         X: Any,
@@ -104,8 +111,8 @@ class OnlineRanker(Ranker):
         group : the number of rows of each query. Without either, all rows are one query.
         sample_weight, query_weight : one a row; one a query, in order of first appearance
         """
-        if self.passes < 1:
-            raise DataError(f"passes must be at least 1; found {self.passes}")
+        check_whole("passes", self.passes)
+        check_seed("random_state", self.random_state)
         data = training_data(X, y, qid, group, sample_weight, query_weight)
         with self._writing:
             new = self._twin()

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from rankloop.learners.forms import Array
 from rankloop.learners.online.linear import LinearRanker
 from rankloop.learners.parameters import check_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from rankloop.learners.forms import Form
 
 CLIP = 10.0
 """How far a query may move the weights, in means of the moves before it."""
@@ -38,6 +41,9 @@ class ClippedRanker(LinearRanker):
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         self.sizes_ = np.zeros(2 * self._sizes)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {**super()._forms(n_features), "sizes_": Array((2 * self._sizes,), low=0)}
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
+from rankloop.learners.forms import MOST, Array
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Choice, Search
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.linear import Arrays, Call
 
 
@@ -83,6 +85,15 @@ class CommitteePerceptron(ClippedRanker):
         self.members_ = np.zeros((self.size, n_features))
         self.lasted_ = np.zeros(self.size)
         self.streak_ = np.zeros(1, np.int64)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "current_": Array((n_features,)),
+            "members_": Array((self.size, n_features)),
+            "lasted_": Array((self.size,), low=0),
+            "streak_": Array((1,), np.int64, low=0, high=MOST),
+        }
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

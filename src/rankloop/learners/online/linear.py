@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.arithmetic import row_scores
+from rankloop.learners.forms import Anything, Array, Nothing, Whole
 from rankloop.learners.online.base import OnlineRanker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
 
     Floats = NDArray[np.float64]
@@ -92,6 +94,16 @@ class LinearRanker(OnlineRanker):
             return {}
         names = ("n_features_in_", "queries_", "updates_", "sum_", *self._arrays)
         return {name: getattr(self, name) for name in names}
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        weights = Array((n_features,))
+        return {
+            **super()._forms(n_features),
+            "updates_": Whole(),
+            "sum_": weights if self.average else Nothing(),
+            **dict.fromkeys(self._arrays, Anything()),
+            "last_weights_": weights,
+        }
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features

@@ -9,6 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.arithmetic import row_pairs
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Range, Search
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
     from rankloop.learners.online.linear import Arrays, Call
 
@@ -99,6 +101,9 @@ class NewtonXENDCG(ClippedRanker):
         """The inverse covariance of the weights."""
         self._check_learnt()
         return row_pairs(self.root_.T, self.root_.T)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {**super()._forms(n_features), "root_": Array((n_features, n_features))}
 
     def _loosen(self, hold: float) -> None:
         self.root_ = self.root_ * np.sqrt(hold)

@@ -8,11 +8,13 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
     from rankloop.learners.online.linear import Arrays, Call
 
@@ -74,6 +76,13 @@ class PRank(ClippedRanker):
         super()._start(n_features)
         self.room_ = np.zeros(_MOST_GRADES)
         self.count_ = np.zeros(1, np.int64)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "room_": Array((_MOST_GRADES,)),
+            "count_": Array((1,), np.int64, low=0, high=_MOST_GRADES),
+        }
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)

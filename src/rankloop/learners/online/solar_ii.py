@@ -9,6 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.arithmetic import row_pairs
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number
 from rankloop.learners.search import Range, Search
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.linear import Arrays, Call
 
 
@@ -90,6 +92,11 @@ class SolarII(ClippedRanker):
         if self.covariance == "diagonal":
             return 1 / self.variances_
         return row_pairs(self.root_.T, self.root_.T)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        full = n_features if self.covariance == "full" else 0
+        own = {"root_": Array((full, full)), "variances_": Array((n_features - full,), low=0)}
+        return {**super()._forms(n_features), **own}
 
     def _loosen(self, hold: float) -> None:
         self.root_ = self.root_ * np.sqrt(hold)

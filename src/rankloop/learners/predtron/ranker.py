@@ -11,6 +11,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.arithmetic import dot, row_pairs, row_scores
 from rankloop.exceptions import DataError
+from rankloop.learners.forms import Array
 from rankloop.learners.online.clipped import CLIP, ClippedRanker, share
 from rankloop.learners.parameters import check_number
 from rankloop.learners.predtron.geometry import as_geometry
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
     from rankloop.learners.online.linear import Arrays, Call
     from rankloop.learners.predtron.geometry import Geometry
@@ -120,6 +122,9 @@ class PredtronRanker(ClippedRanker):
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         self.dual_ = np.zeros(n_features)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {**super()._forms(n_features), "dual_": Array((n_features,))}
 
     def _loosen(self, hold: float) -> None:
         super()._loosen(hold)

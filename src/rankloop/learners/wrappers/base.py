@@ -7,18 +7,20 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankloop.exceptions import DataError
-from rankloop.learners.base import training_data
-from rankloop.learners.batch.base import BatchRanker, unchanged_by_errors
+from rankloop.learners.base import Ranker, training_data
+from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.forms import Learner, Values
 from rankloop.learners.online.base import OnlineRanker, queries_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Ranker, Rows
+    from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.base import Round
+    from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
 
 
@@ -55,6 +57,22 @@ class Wrapped(BatchRanker):
         kept = {self._kept: getattr(self, self._kept)}
         return {**super().learnt(), "ranker_": self.ranker_, **kept}
 
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        return {
+            **super()._forms(n_features),
+            "ranker_": Learner(Ranker, None),
+            self._kept: Values(),
+        }
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        width = self._kept_width(state[self._kept], state["n_features_in_"])
+        Learner(Ranker, width).check("ranker_", state["ranker_"])
+
+    @abstractmethod
+    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+        """Return how many features the transformation makes of so many; raise if it is damaged."""
+
     def fit(
         self,
         X: Any,
@@ -69,23 +87,26 @@ class Wrapped(BatchRanker):
     ) -> Self:
         """Fit the transformation, then the ranker behind it; see :meth:`BatchRanker.fit`."""
         data = training_data(X, y, qid, group, sample_weight, query_weight)
-        self._refuse_missing(data)
-        self._check(data)
-        goes_on = self.warm_start and self.is_learnt
-        if goes_on:
-            self._check_width(data.X)
-        with unchanged_by_errors(self):
-            if not goes_on:
-                self._reset(data.n_features)
-                setattr(self, self._kept, self._fitted(data))
+        with self._writing:
+            new = self._twin()
+            new._refuse_missing(data)
+            new._check(data)
+            goes_on = new.warm_start and new.is_learnt
+            if goes_on:
+                new._check_width(data.X)
+                new.ranker_ = new.ranker_._twin()
+            else:
+                new._reset(data.n_features)
+                setattr(new, new._kept, new._fitted(data))
             if valid is not None:
-                self._check_width(valid.X)
+                new._check_width(valid.X)
             try:
-                self._pass_on(data, valid, on_round, goes_on)
-            finally:  # an interrupted ranker has learnt something too
-                self.queries_ = getattr(self.ranker_, "queries_", 0)
-                self.rounds_ = getattr(self.ranker_, "rounds_", 0)
-                self.feature_names_ = data.feature_names or ()
+                new._pass_on(data, valid, on_round, goes_on)
+            except KeyboardInterrupt:  # the ranker may have learnt something before
+                if new.ranker_.is_learnt:
+                    self._become(new)
+                raise
+            self._become(new)
         return self
 
     def _pass_on(
@@ -96,14 +117,19 @@ class Wrapped(BatchRanker):
         goes_on: bool,
     ) -> None:
         seen = self._transform(data)
-        if isinstance(self.ranker_, BatchRanker):
-            self.ranker_.warm_start = goes_on
-            judged = None if valid is None else self._transform(valid)
-            self.ranker_.fit(seen, valid=judged, on_round=on_round)
-        elif goes_on and isinstance(self.ranker_, OnlineRanker):
-            self.ranker_.partial_fit(seen)
-        else:
-            self.ranker_.fit(seen)
+        try:
+            if isinstance(self.ranker_, BatchRanker):
+                self.ranker_.warm_start = goes_on
+                judged = None if valid is None else self._transform(valid)
+                self.ranker_.fit(seen, valid=judged, on_round=on_round)
+            elif goes_on and isinstance(self.ranker_, OnlineRanker):
+                self.ranker_.partial_fit(seen)
+            else:
+                self.ranker_.fit(seen)
+        finally:
+            self.queries_ = getattr(self.ranker_, "queries_", 0)
+            self.rounds_ = getattr(self.ranker_, "rounds_", 0)
+            self.feature_names_ = data.feature_names or ()
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rankloop.learners.kernel.features import KernelFeatures
+from rankloop.learners.parameters import check_whole
 from rankloop.learners.wrappers.base import Wrapped
 
 if TYPE_CHECKING:
@@ -62,11 +63,17 @@ class Lifted(Wrapped):
         self.warm_start = warm_start
 
     def _check(self, data: QueryDataset) -> None:
+        check_whole("random_state", self.random_state, 0)
         KernelFeatures(self.features).kernel.check_rows(data.X)
         super()._check(data)
 
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return KernelFeatures(self.features, self.random_state).fit(data.X).to_dict()
+
+    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+        features = KernelFeatures.from_dict(kept)
+        features.check(n_features)
+        return features.size
 
     def _transform(self, data: QueryDataset) -> QueryDataset:
         return replace(data, X=self._transform_rows(data.X, data.offsets), feature_names=None)

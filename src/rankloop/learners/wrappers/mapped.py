@@ -13,9 +13,11 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import scaler_from_dict, scaler_from_name
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, ModelError
+from rankloop.learners.forms import Learner, Values
 from rankloop.learners.kernel.features import KernelFeatures
 from rankloop.learners.online.base import OnlineRanker
+from rankloop.learners.parameters import check_learners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
 
 
@@ -102,6 +105,25 @@ def _width(name: str, n_features: int, features: Mapping[str, KernelFeatures]) -
     return 1
 
 
+def check_maps(maps: Any) -> None:
+    """Raise unless these are names of maps, at least one."""
+    named = isinstance(maps, list | tuple) and all(isinstance(name, str) for name in maps)
+    if not named or not maps:
+        raise DataError(f"maps must be a list of names of maps, at least one; found {maps!r}")
+
+
+def map_width(maps: Sequence[str], n_features: int) -> int:
+    """Return how many columns maps make of so many features; raise where one is none.
+
+    >>> map_width(["raw", "rank", "0*1", "nystrom(rbf(1),200)"], 3)
+    207
+    """
+    nothing, end = np.zeros((0, n_features), np.float32), np.zeros(1, np.int64)
+    plain = [name for name in maps if "(" not in name]
+    width = map_rows(plain, nothing, end).shape[1] if plain else 0
+    return width + sum(KernelFeatures(name).size for name in maps if "(" in name)
+
+
 def map_names(maps: Sequence[str], names: Sequence[str] | None, n_features: int) -> list[str]:
     """Name the columns that maps make.
 
@@ -178,6 +200,9 @@ class Mapped(OnlineRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_maps(self.maps)
+        if self.learner is not None:
+            check_learners("learner", [self.learner], OnlineRanker)
         if self.scale is not None:
             scaler_from_name(self.scale)
         self._kernel_maps()
@@ -186,6 +211,30 @@ class Mapped(OnlineRanker):
         learner = self.learner_ if self.is_learnt else self.learner
         if learner is not None:
             learner._check_all(queries)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        learner = Learner(OnlineRanker, map_width(self.maps, n_features))
+        kept = ["scaler_", "features_"] if self._kernel_maps() else ["scaler_"]
+        return {**super()._forms(n_features), "learner_": learner, **dict.fromkeys(kept, Values())}
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        super()._check_state(state)
+        width, scaler = state["n_features_in_"], state["scaler_"]
+        if scaler:
+            scaler_from_dict(scaler).transform_rows(np.zeros((0, width)), [0])
+        features = state.get("features_", {})
+        if features.keys() != set(self._kernel_maps()):
+            raise ModelError(f"features_ are not those of the maps {self.maps!r}")
+        for name, known in features.items():
+            if known:
+                kept = KernelFeatures.from_dict(known)
+                kept.check(width)
+                if kept.text != name:
+                    raise ModelError(f"features_ of {name!r} are those of {kept.text!r}")
+
+    def _take_over(self, state: Mapping[str, Any]) -> None:
+        self.features_ = {}
+        super()._take_over(state)
 
     def _reset(self, n_features: int) -> None:
         from rankloop.learners.online.newton import NewtonXENDCG
@@ -206,10 +255,7 @@ class Mapped(OnlineRanker):
         if not self.features_:
             learner._learn_from(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
             return
-        features = {
-            name: KernelFeatures.from_dict(known) if known else KernelFeatures(name)
-            for name, known in self.features_.items()
-        }
+        features = self._kernel_features()
         for n, (first, end) in enumerate(itertools.pairwise(offsets.tolist())):
             for one in features.values():  # each query may bring landmarks
                 one.partial_fit(X[first:end])
@@ -229,8 +275,13 @@ class Mapped(OnlineRanker):
         return self.learner_._score_rows(self._mapped(X, offsets), offsets)
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
-        features = {n: KernelFeatures.from_dict(known) for n, known in self.features_.items()}
-        return map_rows(self.maps, self._scaled(X, offsets), offsets, features)
+        return map_rows(self.maps, self._scaled(X, offsets), offsets, self._kernel_features())
+
+    def _kernel_features(self) -> dict[str, KernelFeatures]:
+        return {
+            name: KernelFeatures.from_dict(known) if known else KernelFeatures(name)
+            for name, known in self.features_.items()
+        }
 
     def _scaled(self, X: Rows, offsets: Offsets) -> Rows:
         return scaler_from_dict(self.scaler_).transform_rows(X, offsets) if self.scaler_ else X

@@ -10,7 +10,7 @@ import numpy as np
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
 from rankloop.learners.wrappers.base import Wrapped
-from rankloop.learners.wrappers.mapped import MAPS, map_names, map_rows
+from rankloop.learners.wrappers.mapped import MAPS, check_maps, map_names, map_rows, map_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,13 +80,11 @@ class Scaled(Wrapped):
         return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
     def _check(self, data: QueryDataset) -> None:
-        scaler_from_name(self.scale)
-        if not self.maps or any("(" in name for name in self.maps):
-            raise DataError(
-                f"maps must be {', '.join(MAPS)} or products as 0*1, at least one; found "
-                f"{self.maps!r}. For features of kernels take Lifted"
-            )
-        width = map_rows(self.maps, data.X[:0], np.zeros(1, np.int64)).shape[1]
+        scaler = scaler_from_name(self.scale)
+        if not data.n_documents:
+            scaler.fit(data)  # raises where it needs documents
+        self._check_maps(self.maps)
+        width = map_width(self.maps, data.n_features)
         seen = data
         if list(self.maps) != ["raw"]:  # the ranker is asked about columns, not about values
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, width))
@@ -94,8 +92,23 @@ class Scaled(Wrapped):
             seen = replace(data, X=nothing, feature_names=tuple(names))
         super()._check(seen)
 
+    @staticmethod
+    def _check_maps(maps: Any) -> None:
+        check_maps(maps)
+        if any("(" in name for name in maps):
+            raise DataError(
+                f"maps must be {', '.join(MAPS)} or products as 0*1; found {maps!r}. For features "
+                "of kernels take Lifted"
+            )
+
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return {**scaler_from_name(self.scale).fit(data).to_dict(), "maps": list(self.maps)}
+
+    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+        scaler_from_dict(kept).transform_rows(np.zeros((0, n_features)), [0])
+        maps = kept.get("maps", ["raw"])
+        self._check_maps(maps)
+        return map_width(maps, n_features)
 
     def _transform(self, data: QueryDataset) -> QueryDataset:
         names, maps = data.feature_names, self._maps

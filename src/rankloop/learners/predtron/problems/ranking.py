@@ -97,7 +97,10 @@ class RankingProblem(Problem):
         m = len(scores)
         found = np.empty(m, np.int64)
         gains, f, d = self.gains(label), self.positions(m), self.discounts(m)
-        _core.assign_positions(np.ascontiguousarray(scores), gains, f, d, found)
+        try:
+            _core.assign_positions(np.ascontiguousarray(scores), gains, f, d, found)
+        except ValueError as error:
+            raise DataError(str(error)) from None
         return found
 
     def correct(self, label: Floats, scores: Floats) -> Ranks:

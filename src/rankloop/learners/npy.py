@@ -1,0 +1,46 @@
+"""Arrays from the bytes of an .npy file, no larger than these bytes."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from rankloop.exceptions import ModelError
+
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00(?P<length>[\s\S]{2})"
+    rb"\{'descr': '(?P<dtype>[<|][biuf]\d)', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>|\d{1,15},|\d{1,15}(?:, \d{1,15}){1,7})\), \} *\n"
+)
+"""As NumPy writes the header of a row-major array of little-endian numbers."""
+
+
+def array_from_bytes(content: bytes) -> np.ndarray[Any, Any]:
+    """Read a row-major array of numbers, as `numpy.save` writes it.
+
+    Nothing is allocated before the shape that the header claims is known to be that of the bytes;
+    objects, which are pickles, are refused.
+
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> np.save(stream, np.eye(2))
+    >>> array_from_bytes(stream.getvalue()).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    header = _HEADER.match(content)
+    if header is None or header.end() != 10 + int.from_bytes(header["length"], "little"):
+        raise ModelError("an array is damaged, or is none of plain numbers in row-major order")
+    dtype = np.dtype(header["dtype"].decode())
+    shape = tuple(int(n) for n in header["shape"].split(b",") if n)
+    if math.prod(shape) * dtype.itemsize != len(content) - header.end():
+        raise ModelError(
+            f"an array is damaged: its header claims {dtype} in the shape {shape}, but "
+            f"{len(content) - header.end():,} bytes follow"
+        )
+    flat = np.frombuffer(content, dtype, offset=header.end())
+    if dtype.kind == "b" and (flat.view(np.uint8) > 1).any():
+        raise ModelError("an array is damaged: it has truth values that are neither 0 nor 1")
+    return flat.reshape(shape).copy()
