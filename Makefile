@@ -5,7 +5,7 @@ DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name "*.[hc]pp")
 
-.PHONY: help install run test check format bench table papers fuzz clean
+.PHONY: help install run test check clang format bench table papers fuzz clean
 
 help:           ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -24,15 +24,21 @@ $(VENV)/.bench: $(VENV)/.installed
 run: install    ## stream simulated queries through every learner, and draw how well they rank
 	$(BIN)/python examples/stream.py
 
-test: install   ## run the tests and the examples in docstrings
-	$(BIN)/python -m pytest -n auto tests
-	$(BIN)/python -m pytest -n auto --doctest-modules src/rankloop README.md docs --doctest-glob='*.md'
+test: install   ## run the tests and all examples, in a random order (its seed is printed)
+	$(BIN)/python -m pytest -n auto
 
 check: install  ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+clang:          ## build a wheel with clang, install it into an empty environment, and compare what it learns
+	rm -rf build/clang
+	$(PYTHON) -m venv build/clang/venv
+	CXX=clang++ build/clang/venv/bin/python -m pip wheel --quiet --no-deps --config-settings=build-dir=build/clang/objects --wheel-dir build/clang .
+	build/clang/venv/bin/python -m pip install --quiet build/clang/*.whl
+	build/clang/venv/bin/python tests/learners/golden.py | diff - tests/learners/golden.json
 
 format: install ## rewrite the code in our format
 	$(BIN)/ruff check --fix .

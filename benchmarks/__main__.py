@@ -21,6 +21,7 @@ NAMES = (
     "assign",
     "boost",
     "kernels",
+    "clicks_models",
 )
 
 

@@ -12,12 +12,21 @@ import pytest
 import rankloop as rl
 from rankloop.learners.registry import ONLINE_NAMES
 
+from .shown import plain_environment
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def run(name: str, folder: Path) -> str:
     command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=plain_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

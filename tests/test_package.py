@@ -98,4 +98,11 @@ def test_stubs_name_the_arguments(name, arguments):
 
 def test_the_core_has_stubs_for_everything():
     public = {name for name in vars(_core) if not name.startswith("_")}
-    assert public == {name.split(".")[0] for name, _ in stub_functions()}
+    tree = ast.parse((SOURCE / "_core.pyi").read_text())
+    described = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        or (isinstance(node, ast.ClassDef) and "TypedDict" not in map(ast.unparse, node.bases))
+    }
+    assert public == described

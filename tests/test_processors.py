@@ -12,7 +12,11 @@ from rankloop.processors import processors, threads
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"), [("3", 3), ("4,2", 4), ("0", None), ("", None), ("many", None)]
+    ("asked", "found"),
+    [
+        *[("3", 3), ("4,2", 4), ("007", 7), ("100000", 256), ("9" * 5000, 256)],
+        *[("0", None), ("", None), ("many", None), ("-1", None)],
+    ],
 )
 def test_omp_num_threads_is_followed(monkeypatch, asked, found):
     monkeypatch.setenv("OMP_NUM_THREADS", asked)

@@ -1,6 +1,7 @@
 // Binding of the LETOR reader: a source of bytes in, arrays and lists out.
 #include "bind/arrays.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
 #include <nanobind/stl/string.h>
@@ -8,10 +9,17 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "letor/gather.hpp"
 #include "letor/reader.hpp"
 #include "letor/writer.hpp"
 
 namespace rankloop {
+
+// Lets Python act on Ctrl-C while the core works; throws where that raises an exception.
+inline void poll_signals() {
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
 
 inline letor::Reader::Source from_descriptor(int descriptor) {
     return [descriptor](char* buffer, std::size_t size) {
@@ -19,6 +27,7 @@ inline letor::Reader::Source from_descriptor(int descriptor) {
             const auto n = ::read(descriptor, buffer, size);
             if (n >= 0) return static_cast<std::size_t>(n);
             if (errno != EINTR) throw std::system_error(errno, std::generic_category());
+            poll_signals();
         }
     };
 }
@@ -28,91 +37,149 @@ inline letor::Reader::Source from_stream(nb::object readinto) {
     return [readinto](char* buffer, std::size_t size) {
         nb::gil_scoped_acquire acquire;
         auto view = nb::steal(PyMemoryView_FromMemory(buffer, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
-        const auto n = nb::cast<std::size_t>(readinto(view));
+        const nb::object read = readinto(view);
         view.attr("release")();
+        std::size_t n = 0;
+        if (!nb::try_cast(read, n) || n > size) throw nb::value_error("readinto did not return how many bytes it read");
         return n;
     };
 }
 
-template <typename T>
-nb::object take_vector(std::vector<T>&& values) {
-    auto* const kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+// An array of what has grown; Python will free it.
+template <typename T, typename Held, typename... Shape>
+nb::object take_array(letor::Growing<Held>&& values, Shape... shape) {
+    static_assert(sizeof(T) == sizeof(Held));
+    auto* const kept = new letor::Memory(values.release());
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<letor::Memory*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<sizeof...(Shape)>>(kept->data(), {shape...}, owner));
 }
 
-inline nb::object take_matrix(letor::GrowingMatrix& x) {
-    const std::size_t rows = x.rows, width = x.width;
-    float* const data = x.release();
-    nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
-    return nb::cast(nb::ndarray<nb::numpy, float, nb::ndim<2>>(data, {rows, width}, owner));
+inline nb::tuple take_texts(letor::Texts&& texts) {
+    const std::size_t bytes = texts.bytes.size(), n = texts.size();
+    nb::object text = take_array<std::uint8_t>(std::move(texts.bytes), bytes);
+    return nb::make_tuple(text, take_array<std::int64_t>(std::move(texts.ends), n));
+}
+
+// Ids of runs: numbers where all are plain whole numbers, else texts, or None where rows have none.
+inline nb::object take_run_ids(letor::Texts&& ids) {
+    if (ids.size() > 0 && ids[0].empty()) return nb::none();
+    letor::Growing<std::int64_t> numbers;
+    std::int64_t value;
+    for (std::size_t i = 0; i < ids.size() && letor::plain_number(ids[i], value); ++i) numbers.push(value);
+    const std::size_t n = numbers.size();
+    if (n == ids.size()) return take_array<std::int64_t>(std::move(numbers), n);
+    return take_texts(std::move(ids));
 }
 
 inline nb::tuple as_tuple(const letor::BadRow& bad) { return nb::make_tuple(bad.line, bad.message); }
 
 inline nb::dict take_table(letor::Table&& table) {
-    nb::list run_ids, doc_ids, bad;
-    std::vector<std::int64_t> run_starts, run_lines;
-    for (const auto& run : table.runs) {
-        run_ids.append(run.has_id ? nb::object(nb::str(run.id.data(), run.id.size())) : nb::none());
-        run_starts.push_back(run.first_row);
-        run_lines.push_back(run.line);
-    }
-    if (!table.doc_ids.empty()) {
-        std::size_t begin = 0;
-        for (const std::size_t end : table.doc_ends) {
-            doc_ids.append(nb::str(table.doc_ids.data() + begin, end - begin));
-            begin = end;
-        }
-    }
-    for (const auto& row : table.bad) bad.append(as_tuple(row));
+    const std::size_t rows = table.x.rows, width = table.x.width, runs = table.runs.size(), cost = table.amount().bytes();
+    nb::list bad;
+    for (const auto& row : table.bad.first) bad.append(as_tuple(row));
     nb::dict result;
-    result["X"] = take_matrix(table.x);
-    result["y"] = take_vector(std::move(table.labels));
-    result["run_ids"] = run_ids;
-    result["run_starts"] = take_vector(std::move(run_starts));
-    result["run_lines"] = take_vector(std::move(run_lines));
-    result["doc_ids"] = table.doc_ids.empty() ? nb::none() : nb::object(doc_ids);
+    result["X"] = take_array<float>(std::move(table.x.values), rows, width);
+    result["y"] = take_array<double>(std::move(table.labels), rows);
+    result["run_ids"] = take_run_ids(std::move(table.runs.ids));
+    result["run_starts"] = take_array<std::int64_t>(std::move(table.runs.starts), runs);
+    if (table.doc_ids.size() > 0) {
+        table.doc_ids.pad_to(rows);
+        result["doc_ids"] = take_texts(std::move(table.doc_ids));
+    } else {
+        result["doc_ids"] = nb::none();
+    }
     result["bad"] = bad;
-    result["n_bad"] = table.n_bad;
+    result["n_bad"] = table.bad.n;
     result["error"] = table.error ? nb::object(as_tuple(*table.error)) : nb::none();
+    result["cost"] = cost;
+    return result;
+}
+
+// A reader, and whether a thread is using it.
+struct GuardedReader {
+    letor::Reader reader;
+    std::atomic<bool> busy = false;
+
+    letor::Table read(std::size_t enough, unsigned threads, std::size_t held) {
+        check(!busy.exchange(true), "another thread is reading with this reader");
+        struct Leave {
+            std::atomic<bool>& busy;
+            ~Leave() { busy = false; }
+        } leave{busy};
+        nb::gil_scoped_release release;
+        return reader.read(enough, threads, held, poll_signals);
+    }
+};
+
+inline letor::Options checked(const letor::Options& options) {
+    constexpr std::int64_t most = 99'999'999;  // an index has eight digits at most
+    check(options.base >= -1 && options.base <= 1, "base must be -1, 0 or 1");
+    check(options.n_features >= 0 && options.n_features <= most, "n_features is negative or too large");
+    check(options.max_index >= 1 && options.max_index <= most, "max_index is not positive or too large");
+    check(options.max_bytes >= 0, "max_bytes is negative");
+    return options;
+}
+
+// Texts `first` to `end` of those that stand one after the other in UTF-8, text i ending at ends[i].
+inline nb::list split_text(const In<std::uint8_t, 1>& text, const In<std::int64_t, 1>& ends, std::size_t first, std::size_t end) {
+    check(first <= end && end <= ends.size(), "there are not so many texts");
+    nb::list result;
+    for (std::int64_t begin = first ? ends.data()[first - 1] : 0; first < end; ++first) {
+        const std::int64_t stop = ends.data()[first];
+        check(0 <= begin && begin <= stop && static_cast<std::size_t>(stop) <= text.size(), "the ends do not fit the text");
+        const auto word = nb::steal(PyUnicode_DecodeUTF8(reinterpret_cast<const char*>(text.data()) + begin, static_cast<Py_ssize_t>(stop - begin), nullptr));
+        if (!word.is_valid()) throw nb::python_error();
+        result.append(word);
+        begin = stop;
+    }
     return result;
 }
 
 void bind_letor(nb::module_& m) {
-    nb::class_<letor::Reader>(m, "LetorReader")
+    nb::class_<GuardedReader>(m, "LetorReader")
         .def(
             "__init__",
-            [](letor::Reader* self, nb::object source, std::int64_t n_features, int base, float null_value,
+            [](GuardedReader* self, nb::object source, std::int64_t n_features, int base, float null_value,
                std::int64_t max_index, std::int64_t max_bytes, bool skip_bad, bool doc_ids, std::size_t block_bytes) {
                 const letor::Options options{n_features, base, null_value, max_index, max_bytes, skip_bad, doc_ids};
-                new (self) letor::Reader(nb::isinstance<nb::int_>(source) ? from_descriptor(nb::cast<int>(source))
-                                                                          : from_stream(source),
-                                         options, block_bytes);
+                check(block_bytes <= std::size_t{1} << 30, "block_bytes is too large");
+                new (self) GuardedReader{letor::Reader(nb::isinstance<nb::int_>(source) ? from_descriptor(nb::cast<int>(source))
+                                                                                         : from_stream(source),
+                                                       checked(options), block_bytes)};
             },
             "source"_a, nb::kw_only(), "n_features"_a, "base"_a, "null_value"_a, "max_index"_a, "max_bytes"_a,
             "skip_bad"_a, "doc_ids"_a, "block_bytes"_a)
         .def(
             "read",
-            [](letor::Reader& self, std::size_t enough, unsigned threads) {
-                letor::Table table;
-                {
-                    nb::gil_scoped_release release;
-                    table = self.read(enough, threads);
-                }
-                return take_table(std::move(table));
+            [](GuardedReader& self, std::optional<std::size_t> enough, unsigned threads, std::size_t held) {
+                check(threads >= 1 && threads <= 1024, "threads must be 1 to 1024");
+                return take_table(self.read(enough.value_or(letor::Reader::everything), threads, held));
             },
-            "enough"_a, "threads"_a)
-        .def("fix_width", &letor::Reader::fix_width)
-        .def_prop_ro("base", &letor::Reader::base)
-        .def_prop_ro("finished", &letor::Reader::finished)
-        .def_prop_ro("lines", &letor::Reader::lines)
-        .def_prop_ro("bytes_read", &letor::Reader::bytes_read);
+            "enough"_a.none(), "threads"_a, "held"_a = 0)
+        .def("fix_width", [](GuardedReader& self) { self.reader.fix_width(); })
+        .def_prop_ro("base", [](const GuardedReader& self) { return self.reader.base(); })
+        .def_prop_ro("finished", [](const GuardedReader& self) { return self.reader.finished(); })
+        .def_prop_ro("lines", [](const GuardedReader& self) { return self.reader.lines(); })
+        .def_prop_ro("bytes_read", [](const GuardedReader& self) { return self.reader.bytes_read(); })
+        .def_prop_ro("met_limit", [](const GuardedReader& self) { return self.reader.met_limit(); })
+        .def_prop_ro("open_id", [](const GuardedReader& self) { return self.reader.open_id(); })
+        .def_prop_ro("open_rows", [](const GuardedReader& self) { return self.reader.open_rows(); });
+    m.def("split_text", &split_text, "text"_a, "ends"_a, "first"_a, "end"_a);
+    m.def(
+        "gather_rows",
+        [](Out<float, 2> x, In<std::int64_t, 1> rows) {
+            check_size(rows, x.shape(0), "rows must have one entry a row");
+            nb::gil_scoped_release release;
+            check(letor::gather_rows(x.data(), x.shape(0), x.shape(1), rows.data()), "rows must name each row once");
+        },
+        "x"_a.noconvert(), "rows"_a);
     m.def(
         "format_letor",
-        [](nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> x,
-           nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> y,
-           std::vector<std::string> query_ids, std::optional<std::vector<std::string>> doc_ids, int base, bool sparse) {
+        [](In<float, 2> x, In<double, 1> y, std::vector<std::string> query_ids,
+           std::optional<std::vector<std::string>> doc_ids, int base, bool sparse) {
+            check_size(y, x.shape(0), "y must have one value a row");
+            check(query_ids.size() == x.shape(0), "query_ids must have one id a row");
+            check(!doc_ids || doc_ids->size() == x.shape(0), "doc_ids must have one id a row");
             const std::string text = letor::format_rows(x.data(), y.data(), x.shape(0), x.shape(1), query_ids,
                                                         doc_ids ? &*doc_ids : nullptr, base, sparse);
             return nb::bytes(text.data(), text.size());

@@ -9,9 +9,11 @@ namespace rankloop {
 void bind_arithmetic(nb::module_& m);
 void bind_assignment(nb::module_& m);
 void bind_boosting(nb::module_& m);
+void bind_clicks(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_stumps(nb::module_& m);
@@ -33,9 +35,11 @@ NB_MODULE(_core, m) {
     bind_arithmetic(m);
     bind_assignment(m);
     bind_boosting(m);
+    bind_clicks(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);
+    bind_maps(m);
     bind_measures(m);
     bind_online(m);
     bind_stumps(m);

@@ -6,7 +6,6 @@
 #include <limits>
 #include <thread>
 
-#include "measures/query_ranks.hpp"
 #include "online/committee.hpp"
 #include "online/minimax.hpp"
 #include "online/newton.hpp"
@@ -102,13 +101,6 @@ void bind_online(nb::module_& m) {
             PyErr_SetObject(static_cast<PyObject*>(type), nb::make_tuple(error.query, error.what()).ptr());
         }
     }, fault.ptr());
-
-    m.def("query_ranks", [](In<float, 2> x, In<std::int64_t, 1> offsets, Out<float, 2> ranks) {
-        check(ranks.shape(0) == x.shape(0) && ranks.shape(1) == x.shape(1), "ranks must have the shape of x");
-        check_offsets(offsets, x.shape(0));
-        nb::gil_scoped_release release;
-        query_ranks(x.data(), x.shape(1), offsets.data(), offsets.size() - 1, ranks.data());
-    }, "x"_a, "offsets"_a, "ranks"_a);
 
     m.def("learn_slam", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, double rate, double decay) {
         return RANKLOOP_CALLED.bounded(sizes, clip)

@@ -5,6 +5,7 @@
 
 #include "linalg/kernels.hpp"
 #include "linalg/svd.hpp"
+#include "maps/query_maps.hpp"
 #include "online/committee.hpp"
 #include "online/minimax.hpp"
 #include "online/mix.hpp"
@@ -15,7 +16,6 @@
 #include "online/solar_diagonal.hpp"
 #include "online/solar_ii.hpp"
 #include "online/solar_steps.hpp"
-#include "measures/query_ranks.hpp"
 
 using namespace rankloop;
 
@@ -146,7 +146,7 @@ void arithmetic() {
     std::vector<float> rbf(n * n), chi(n * n), ranks(s.x.size());
     rbf_rows(s.x.data(), n, s.x.data(), n, s.d, 0.1f, rbf.data());
     chi_rows(s.x.data(), n, s.x.data(), n, s.d, 0.01f, chi.data());
-    query_ranks(s.x.data(), s.d, s.offsets.data(), s.offsets.size() - 1, ranks.data());
+    QueryRanks()(s.x.data(), n, s.d, {ranks.data(), s.d});
     std::vector<double> a(s.x.begin(), s.x.begin() + 6 * 21), left = identity(6), weights(3), losses{1.0, 1.5, 2.25};
     rotate_rows(a.data(), 6, 21, left.data());
     mixing_weights(losses.data(), 3, 7, false, weights.data());

@@ -2,300 +2,276 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <cstdlib>
+#include <deque>
 #include <exception>
 #include <functional>
-#include <memory>
+#include <iterator>
 #include <mutex>
+#include <stdexcept>
 #include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "letor/block.hpp"
+#include "letor/joiner.hpp"
 
 namespace rankloop::letor {
-
-// A float matrix that grows at its end. realloc moves pages rather than bytes where the system can,
-// and pages not yet written take no memory, so the peak stays near the final size.
-class GrowingMatrix {
-public:
-    std::size_t width = 0, rows = 0;
-
-    float* append(std::size_t n) {
-        ensure((rows + n) * width);
-        float* const first = data_.get() + rows * width;
-        rows += n;
-        return first;
-    }
-
-    // Gives rows a new width and moves what they hold `shift` columns to the right.
-    void reshape(std::size_t new_width, std::size_t shift) {
-        ensure(rows * new_width);
-        float* const x = data_.get();
-        const std::size_t held = std::min(width, new_width - shift);
-        for (std::size_t r = rows; r-- > 0;) {
-            float* const row = x + r * new_width;
-            std::memmove(row + shift, x + r * width, held * sizeof(float));
-            std::fill_n(row, shift, 0.0f);
-            std::fill(row + shift + held, row + new_width, 0.0f);
-        }
-        width = new_width;
-    }
-
-    std::size_t bytes() const { return rows * width * sizeof(float); }
-
-    float* release() {
-        resize(std::max<std::size_t>(rows * width, 1));
-        capacity_ = 0;
-        return data_.release();
-    }
-
-private:
-    struct Free {
-        void operator()(float* p) const { std::free(p); }
-    };
-    std::unique_ptr<float, Free> data_;
-    std::size_t capacity_ = 0;
-
-    void ensure(std::size_t n) {
-        if (n > capacity_) resize(std::max(n, capacity_ + capacity_ / 2));
-    }
-
-    void resize(std::size_t n) {
-        auto* const moved = static_cast<float*>(std::realloc(data_.get(), n * sizeof(float)));
-        if (!moved) throw std::bad_alloc();
-        (void)data_.release();
-        data_.reset(moved);
-        capacity_ = n;
-    }
-};
-
-struct Table {
-    GrowingMatrix x;
-    std::vector<double> labels;
-    std::vector<Run> runs;
-    std::string doc_ids;
-    std::vector<std::size_t> doc_ends;
-    std::vector<BadRow> bad;  // the first of them
-    std::int64_t n_bad = 0;
-    std::optional<BadRow> error;  // what ended the reading
-};
 
 class Reader {
 public:
     using Source = std::function<std::size_t(char*, std::size_t)>;  // fills a buffer; 0 at the end
 
-    Reader(Source source, const Options& options, std::size_t block_bytes)
-        : source_(std::move(source)), options_(options), base_(options.base < 0 ? 1 : options.base),
-          largest_block_(std::max<std::size_t>(block_bytes, 1)), block_bytes_(largest_block_) {
-        width_ = static_cast<std::size_t>(options_.n_features);
-        width_hint_ = width_;
-    }
+    static constexpr std::size_t everything = SIZE_MAX;
 
-    // Parses until the source ends, a row is bad, or the matrix has at least `enough` bytes.
-    Table read(std::size_t enough, unsigned threads) {
-        table_ = Table{};
-        table_.x.width = width_;
+    Reader(Source source, const Options& options, std::size_t block_bytes)
+        : source_(std::move(source)), options_(options), joiner_(options_),
+          largest_block_(std::max<std::size_t>(block_bytes, 1)), piece_(4 * largest_block_),
+          block_bytes_(std::min(first_block, largest_block_)), width_hint_(joiner_.width()) {}
+
+    // Parses until the source ends, a row is bad, or there are whole queries that take `enough` bytes. The
+    // last query stays here then, for its next rows. `held` is what the caller still has of earlier rows,
+    // which counts for the limit. `poll` is called now and then by this thread, and may throw.
+    Table read(std::size_t enough, unsigned threads, std::size_t held = 0, const std::function<void()>& poll = {}) {
+        const std::size_t in_flight = threads * (2 * largest_block_ + piece_);
+        const std::size_t copy_of_a_query = enough == everything ? 0 : enough;
+        joiner_.start(held + in_flight + copy_of_a_query);
         enough_ = enough;
         stop_ = false;
-        if (lines_ == 0 && in_batches()) block_bytes_ = std::min(first_block, largest_block_);
         std::vector<std::thread> others;
+        others.reserve(threads);
         try {
             for (unsigned t = 1; t < threads; ++t) others.emplace_back([this] { work(); });
-        } catch (const std::system_error&) {  // the system has no more threads to give
+        } catch (const std::system_error&) {
+            // no more threads to be had: those at hand do the work
         }
-        work();
+        work(poll);
         for (auto& thread : others) thread.join();
-        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-        width_ = table_.x.width;
-        return std::move(table_);
+        pending_.insert(pending_.begin(), std::make_move_iterator(returned_.begin()), std::make_move_iterator(returned_.end()));
+        returned_.clear();
+        if (failure_) fail();
+        return joiner_.finish(text_is_over());
     }
 
     // From now on rows have the features of those read so far; another index is an error.
     void fix_width() {
-        options_.n_features = static_cast<std::int64_t>(width_);
-        options_.base = base_;
+        options_.n_features = static_cast<std::int64_t>(joiner_.width());
+        options_.base = joiner_.base();
     }
 
-    bool finished() const { return ended_ && carry_.empty(); }
-    int base() const { return base_; }
-    std::int64_t lines() const { return lines_; }
+    bool finished() const { return text_is_over() && !joiner_.has_rest(); }
+    int base() const { return joiner_.base(); }
+    std::int64_t lines() const { return joiner_.lines(); }
     std::int64_t bytes_read() const { return bytes_read_; }
+    // Whether it was the limit that ended the last reading; the last query then, and how many rows it had.
+    bool met_limit() const { return joiner_.met_limit(); }
+    const std::string& open_id() const { return open_id_; }
+    std::size_t open_rows() const { return open_rows_; }
 
 private:
     static constexpr std::size_t longest_line = std::size_t{1} << 28;
-    static constexpr std::size_t bad_rows_kept = 20;
-    static constexpr std::size_t first_block = 1024;  // small, to learn how much text swells
+    static constexpr std::size_t first_block = 4096;  // small, to learn how much text swells
+
+    // Whole lines, of which those before `start` have been joined, and padding.
+    struct Text {
+        Growing<char> bytes;
+        std::size_t size = 0, start = 0;
+        std::size_t claimed = 0;  // bytes, where it has a line longer than a block
+    };
 
     Source source_;
     Options options_;
-    int base_;
-    std::size_t largest_block_;
-    std::atomic<std::size_t> block_bytes_;  // joining sets it, reading uses it
-    std::size_t width_ = 0;
-    std::int64_t largest_index_ = -1, largest_line_ = 0;
+    Joiner joiner_;
+    std::size_t largest_block_, piece_;     // bytes of text read at once, of rows parsed at once
+    std::atomic<std::size_t> block_bytes_;  // joining sets these two, reading and parsing use them
+    std::atomic<std::size_t> width_hint_;
     std::string carry_;  // the unfinished line at the end of the last block
     bool ended_ = false;
-    std::int64_t lines_ = 0, bytes_read_ = 0;
+    std::int64_t bytes_read_ = 0;
+    std::deque<Text> pending_, returned_;  // read, but not joined: of the last batch, of this one
 
-    Table table_;
     std::size_t enough_ = 0;
     std::mutex reading_, joining_;
     std::condition_variable turn_changed_;
     std::size_t next_ticket_ = 0, turn_ = 0;
     std::atomic<bool> stop_ = false;
-    std::atomic<std::size_t> width_hint_ = 0;
+    std::size_t long_lines_ = 0;  // bytes claimed for them
     std::exception_ptr failure_;
+    std::string open_id_;
+    std::size_t open_rows_ = 0;
 
-    bool in_batches() const { return enough_ < SIZE_MAX / 4; }
+    bool text_is_over() const { return ended_ && carry_.empty() && pending_.empty(); }
+    bool over() const { return failure_ || joiner_.table().error; }
+    bool full() const {
+        const Table& table = joiner_.table();
+        return enough_ != everything && table.runs.size() > 1 && table.amount().bytes() >= enough_;
+    }
+
+    // Notes the query that was being read, frees everything and throws.
+    [[noreturn]] void fail() {
+        const Table& table = joiner_.table();
+        const std::size_t runs = table.runs.size();
+        open_rows_ = runs ? table.x.rows - static_cast<std::size_t>(table.runs.starts.back()) : 0;
+        open_id_ = runs ? std::string(table.runs.ids[runs - 1]) : std::string();
+        joiner_.discard();
+        pending_.clear();
+        long_lines_ = 0;
+        std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
 
     // Takes blocks, parses them and joins them to the table in the order they were taken.
-    void work() {
-        std::vector<char> text;
+    void work(const std::function<void()>& poll = {}) {
         BlockParser parser(options_);
-        for (;;) {
-            std::size_t ticket, size = 0;
-            Block* block = nullptr;
+        auto polled = std::chrono::steady_clock::now();
+        for (Text text;; forget(text)) {
             std::exception_ptr failure;
+            std::size_t ticket;
             {
                 std::lock_guard lock(reading_);
                 if (stop_) return;
                 try {
-                    size = take_block(text);
+                    const auto now = std::chrono::steady_clock::now();
+                    if (poll && now - polled > std::chrono::milliseconds(50)) {
+                        polled = now;
+                        poll();
+                    }
+                    take_block(text);
                 } catch (...) {
                     failure = std::current_exception();
+                    stop_ = true;
                 }
-                if (size == 0 && !failure) return;
+                if (text.size == 0 && !failure) return;
                 ticket = next_ticket_++;
-                if (failure) stop_ = true;
             }
-            try {
-                if (!failure) block = &parser.parse(text.data(), text.data() + size, width_hint_);
-            } catch (...) {
-                failure = std::current_exception();
-            }
+            const char* const start = text.bytes.data() + text.start;
+            const char* stop = start;
+            if (!failure) failure = parse(parser, stop, text, piece_);
             std::unique_lock lock(joining_);
             turn_changed_.wait(lock, [&] { return turn_ == ticket; });
-            try {
-                if (failure) std::rethrow_exception(failure);
-                if (!failure_ && !table_.error) join(*block, size);
-            } catch (...) {
-                if (!failure_ && !table_.error) failure_ = std::current_exception();
+            if (!over()) {
+                if (failure) {
+                    failure_ = failure;
+                } else if (full()) {
+                    give_back(text, start);
+                } else {
+                    join_pieces(parser, start, stop, text);
+                }
             }
-            if (failure_ || table_.error || table_.x.bytes() >= enough_) stop_ = true;
+            if (over() || full()) stop_ = true;
             ++turn_;
             turn_changed_.notify_all();
         }
     }
 
-    // Fills `text` with whole lines and padding; returns how many bytes of lines, 0 at the end.
-    std::size_t take_block(std::vector<char>& text) {
+    // Parses a piece of a text from `p` on, and leaves `p` where it ended.
+    std::exception_ptr parse(BlockParser& parser, const char*& p, const Text& text, std::size_t room) {
+        try {
+            p = parser.parse(p, text.bytes.data() + text.size, width_hint_, room);
+            return nullptr;
+        } catch (...) {
+            return std::current_exception();
+        }
+    }
+
+    // Joins the piece from `start` to `stop`, then further pieces of the text until it ends or the table is
+    // full; what is left is given back. Rows too wide for a piece are parsed here, one thread at a time.
+    void join_pieces(BlockParser& parser, const char* start, const char* stop, Text& text) {
+        Block& block = parser.block();
+        const char* const end = text.bytes.data() + text.size;
+        try {
+            for (;;) {
+                joiner_.join(block);
+                width_hint_ = joiner_.table().x.width;
+                if (const std::size_t bytes = block.bytes()) {  // let a block of text become a piece of rows
+                    const auto text_bytes = static_cast<std::size_t>(stop - start);
+                    block_bytes_ = std::clamp<std::size_t>(piece_ * text_bytes / bytes, 1, largest_block_);
+                }
+                if (over() || full() || stop == end) break;
+                const std::size_t room = std::max(piece_, block.wanted);
+                joiner_.check_fits(long_lines_ + room - piece_);
+                start = stop;
+                if (const auto failure = parse(parser, stop, text, room)) std::rethrow_exception(failure);
+            }
+        } catch (...) {
+            failure_ = std::current_exception();
+        }
+        if (block.values.capacity() * sizeof(float) > 2 * piece_) block.values = {};
+        if (!over() && stop < end) give_back(text, stop);
+    }
+
+    void give_back(Text& text, const char* from) {
+        text.start = static_cast<std::size_t>(from - text.bytes.data());
+        returned_.push_back(std::exchange(text, Text{}));
+    }
+
+    // Makes a text ready for the next block; one with a long line lets others have theirs.
+    void forget(Text& text) {
+        if (text.claimed) {
+            std::lock_guard lock(joining_);
+            long_lines_ -= text.claimed;
+            text = Text{};
+            turn_changed_.notify_all();
+        }
+        text.size = text.start = 0;
+    }
+
+    // Fills `text` with whole lines and padding; with nothing at the end.
+    void take_block(Text& text) {
+        if (!pending_.empty()) {
+            text = std::move(pending_.front());
+            pending_.pop_front();
+            return;
+        }
         std::size_t size = carry_.size(), room = std::max<std::size_t>(block_bytes_, size + 1);
-        text.resize(room + 1 + padding);
-        std::copy(carry_.begin(), carry_.end(), text.begin());
+        text.bytes.resize(room + 1 + padding);
+        std::copy(carry_.begin(), carry_.end(), text.bytes.data());
         carry_.clear();
         for (;;) {
             // One read: a live source gives what it has, a file as much as there is room for.
-            const std::size_t n = ended_ ? 0 : source_(text.data() + size, room - size);
+            const std::size_t n = ended_ ? 0 : source_(text.bytes.data() + size, room - size);
             ended_ = n == 0;
             size += n;
             bytes_read_ += static_cast<std::int64_t>(n);
             if (ended_) {
-                if (size && text[size - 1] != '\n') text[size++] = '\n';
+                if (size && text.bytes[size - 1] != '\n') text.bytes[size++] = '\n';
                 break;
             }
             std::size_t whole = size;
-            while (whole > 0 && text[whole - 1] != '\n') --whole;
-            if (whole > 0) {
-                carry_.assign(text.data() + whole, size - whole);
+            while (whole > size - n && text.bytes[whole - 1] != '\n') --whole;
+            if (whole > size - n) {
+                carry_.assign(text.bytes.data() + whole, size - whole);
                 size = whole;
                 break;
             }
-            if (size >= longest_line) throw std::length_error("a line is longer than 256 MB");
-            if (size == room) text.resize((room = std::min(2 * room, longest_line)) + 1 + padding);
-        }
-        std::fill_n(text.data() + size, padding, '\0');
-        if (next_ticket_ == 0 && size >= 3 && std::memcmp(text.data(), "\xEF\xBB\xBF", 3) == 0) {
-            std::fill_n(text.data(), 3, ' ');  // a byte order mark
-        }
-        return size;
-    }
-
-    void join(Block& block, std::size_t text_bytes) {
-        const std::int64_t lines_before = lines_;
-        lines_ += block.lines;
-        if (block.rows() > 0) append(block, lines_before);
-        if (in_batches()) {  // let a block of text become about an eighth of a batch
-            const std::size_t swollen = std::max<std::size_t>(block.rows() * table_.x.width * sizeof(float), 1);
-            block_bytes_ = std::clamp<std::size_t>(enough_ / 8 * text_bytes / swollen, 1, largest_block_);
-        }
-        if (table_.error) return;
-        table_.n_bad += static_cast<std::int64_t>(block.bad.size());
-        for (auto& bad : block.bad) {
-            bad.line += lines_before;
-            if (!options_.skip_bad) {
-                table_.error = std::move(bad);
-                return;
+            if (size == room) {
+                room = longer_line(text, room);
+                text.bytes.resize(room + 1 + padding);
             }
-            if (table_.bad.size() < bad_rows_kept) table_.bad.push_back(std::move(bad));
         }
+        std::fill_n(text.bytes.data() + size, padding, '\0');
+        if (next_ticket_ == 0 && size >= 3 && std::memcmp(text.bytes.data(), "\xEF\xBB\xBF", 3) == 0) {
+            std::fill_n(text.bytes.data(), 3, ' ');  // a byte order mark
+        }
+        text.size = size;
     }
 
-    void append(Block& block, std::int64_t lines_before) {
-        if (!fit_width(block, lines_before)) return;
-        auto& x = table_.x;
-        check_fits((x.rows + block.rows()) * x.width);
-        const auto first = static_cast<std::int64_t>(x.rows);
-        const std::size_t base = static_cast<std::size_t>(base_), held = std::min(block.stride - base, x.width);
-        float* row = x.append(block.rows());
-        for (std::size_t r = 0; r < block.rows(); ++r, row += x.width) {
-            std::copy_n(block.row(r) + base, held, row);
-            std::fill(row + held, row + x.width, 0.0f);
+    // More room for a line that does not end. Lines longer than a block are read and parsed one at a time,
+    // so that threads together hold one of them, not one each.
+    std::size_t longer_line(Text& text, std::size_t room) {
+        const std::size_t allowed = options_.max_bytes ? static_cast<std::size_t>(options_.max_bytes) / 8 : longest_line;
+        const std::size_t most = std::clamp<std::size_t>(allowed, 1 << 16, longest_line);
+        if (room >= most) throw std::length_error("a line is longer than " + std::to_string(most >> 10) + " KB");
+        room = std::min(2 * room, most);
+        if (room > largest_block_) {
+            std::unique_lock lock(joining_);
+            turn_changed_.wait(lock, [&] { return text.claimed || long_lines_ == 0 || stop_; });
+            long_lines_ += room - text.claimed;
+            text.claimed = room;
+            joiner_.check_fits(long_lines_);
         }
-        table_.labels.insert(table_.labels.end(), block.labels.begin(), block.labels.end());
-        for (auto& run : block.runs) {
-            run.first_row += first;
-            run.line += lines_before;
-            const bool joins = !table_.runs.empty() && table_.runs.back().has_id == run.has_id && table_.runs.back().id == run.id;
-            if (!joins) table_.runs.push_back(std::move(run));
-        }
-        const std::size_t bytes = table_.doc_ids.size();
-        table_.doc_ids += block.doc_ids;
-        for (const std::size_t end : block.doc_ends) table_.doc_ends.push_back(bytes + end);
-    }
-
-    // Makes the table as wide as the block needs, shifting it where the first index 0 turns up.
-    bool fit_width(const Block& block, std::int64_t lines_before) {
-        auto& x = table_.x;
-        if (block.max_index > largest_index_) largest_index_ = block.max_index, largest_line_ = block.max_line + lines_before;
-        if (block.zero_index && base_ == 1) {
-            base_ = 0;
-            widen(options_.n_features ? x.width : x.width + 1, 1);
-        }
-        const std::size_t needed = largest_index_ < base_ ? 0 : static_cast<std::size_t>(largest_index_ + 1 - base_);
-        if (needed > x.width) {
-            if (options_.n_features) {
-                table_.error = {largest_line_, "with a first index of 0, as in this file, the feature index " +
-                                                   std::to_string(largest_index_) + " is more than n_features=" +
-                                                   std::to_string(x.width) + " allows"};
-                return false;
-            }
-            widen(needed, 0);
-        }
-        width_hint_ = x.width;
-        return true;
-    }
-
-    void widen(std::size_t width, std::size_t shift) {
-        check_fits(table_.x.rows * width);
-        table_.x.reshape(width, shift);
-    }
-
-    void check_fits(std::size_t floats) const {
-        if (options_.max_bytes && floats * sizeof(float) > static_cast<std::size_t>(options_.max_bytes)) throw std::bad_alloc();
+        return room;
     }
 };
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rankloop.clicks.cascade import click_probabilities as click_probabilities
     from rankloop.data.dataset import Query as Query
     from rankloop.data.dataset import QueryDataset as QueryDataset
-    from rankloop.data.dataset import concat as concat
     from rankloop.data.folds import letor_folds as letor_folds
     from rankloop.data.io.formats import read as read
     from rankloop.data.io.letor import iter_letor as iter_letor
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from rankloop.data.io.trec import write_qrels as write_qrels
     from rankloop.data.io.trec import write_run as write_run
     from rankloop.data.io.trec_join import run_from_scores as run_from_scores
+    from rankloop.data.joining import concat as concat
     from rankloop.data.perturb import add_negatives as add_negatives
     from rankloop.data.perturb import perturb_grades as perturb_grades
     from rankloop.data.scaling import NoScaling as NoScaling
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rankloop.data.summary import summarise as summarise
     from rankloop.exceptions import BadRowsWarning as BadRowsWarning
     from rankloop.exceptions import DataError as DataError
+    from rankloop.exceptions import DataTypeError as DataTypeError
     from rankloop.exceptions import MeasureError as MeasureError
     from rankloop.exceptions import MemoryLimitError as MemoryLimitError
     from rankloop.exceptions import MissingExtraError as MissingExtraError
@@ -126,7 +127,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "rankloop.clicks.cascade": ("cascade_clicks", "click_probabilities"),
-    "rankloop.data.dataset": ("Query", "QueryDataset", "concat"),
+    "rankloop.data.dataset": ("Query", "QueryDataset"),
+    "rankloop.data.joining": ("concat",),
     "rankloop.data.io.formats": ("read",),
     "rankloop.data.io.letor": ("iter_letor", "read_letor", "write_letor"),
     "rankloop.data.perturb": ("add_negatives", "perturb_grades"),
@@ -140,6 +142,7 @@ _HOME = {
     "rankloop.exceptions": (
         "BadRowsWarning",
         "DataError",
+        "DataTypeError",
         "MeasureError",
         "MemoryLimitError",
         "MissingExtraError",

@@ -14,6 +14,10 @@ def assign_positions(
     positions: NDArray[np.int64],
     few: int = -1,
 ) -> None: ...
+def split_text(
+    text: NDArray[np.uint8], ends: NDArray[np.int64], first: int, end: int
+) -> list[str]: ...
+def gather_rows(x: NDArray[np.float32], rows: NDArray[np.int64]) -> None: ...
 def format_letor(
     x: NDArray[np.float32],
     y: NDArray[np.float64],
@@ -27,13 +31,13 @@ def format_letor(
 class LetorRows(TypedDict):
     X: NDArray[np.float32]
     y: NDArray[np.float64]
-    run_ids: list[str | None]
+    run_ids: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]] | None
     run_starts: NDArray[np.int64]
-    run_lines: NDArray[np.int64]
-    doc_ids: list[str] | None
+    doc_ids: tuple[NDArray[np.uint8], NDArray[np.int64]] | None
     bad: list[tuple[int, str]]
     n_bad: int
     error: tuple[int, str] | None
+    cost: int
 
 class LetorReader:
     def __init__(
@@ -49,7 +53,7 @@ class LetorReader:
         doc_ids: bool,
         block_bytes: int,
     ) -> None: ...
-    def read(self, enough: int, threads: int) -> LetorRows: ...
+    def read(self, enough: int | None, threads: int, held: int = 0) -> LetorRows: ...
     def fix_width(self) -> None: ...
     @property
     def base(self) -> int: ...
@@ -59,6 +63,12 @@ class LetorReader:
     def lines(self) -> int: ...
     @property
     def bytes_read(self) -> int: ...
+    @property
+    def met_limit(self) -> bool: ...
+    @property
+    def open_id(self) -> str: ...
+    @property
+    def open_rows(self) -> int: ...
 
 def rank_rows(
     scores: NDArray[np.float32] | NDArray[np.float64],
@@ -115,9 +125,6 @@ def query_scatter(
     h: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
-def query_ranks(
-    x: NDArray[np.float32], offsets: NDArray[np.int64], ranks: NDArray[np.float32]
-) -> None: ...
 def bin_sums(
     bins: NDArray[np.uint8],
     values: NDArray[np.float64],
@@ -400,3 +407,116 @@ def mix_queries(
     queries: int,
     uniform: bool,
 ) -> NDArray[np.float64]: ...
+def query_minmax(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
+) -> None: ...
+def query_ranks(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
+) -> None: ...
+
+PageArrays = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+]
+
+def group_click_log(
+    offsets: NDArray[np.int64],
+    queries: NDArray[np.int32],
+    documents: NDArray[np.int32],
+    positions: NDArray[np.int32],
+    clicks: NDArray[np.uint8],
+    counts: NDArray[np.float64] | None,
+    n_queries: int,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.int32],
+]: ...
+def fit_browsing_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    examination: NDArray[np.float64],
+    ranks: int,
+    by_last_click: bool,
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_trust_model(
+    pages: PageArrays,
+    relevance: NDArray[np.float64],
+    relevant: NDArray[np.float64],
+    irrelevant: NDArray[np.float64],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_dependent_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    go_on: NDArray[np.float64],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> None: ...
+def fit_bayesian_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    satisfaction: NDArray[np.float64],
+    go_on: float,
+    learns_going_on: bool,
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> float: ...
+def fit_click_chain_model(
+    pages: PageArrays,
+    attraction: NDArray[np.float64],
+    go_on: tuple[float, float, float],
+    prior: tuple[float, float],
+    iterations: int,
+    threads: int,
+) -> list[float]: ...
+def chain_click_probabilities(
+    attraction: NDArray[np.float64],
+    after_skip: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    clicks: NDArray[np.uint8] | None,
+    threads: int,
+) -> NDArray[np.float64]: ...
+def chain_clicks(
+    attraction: NDArray[np.float64],
+    after_skip: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    click_draws: NDArray[np.float64],
+    stop_draws: NDArray[np.float64] | None,
+) -> NDArray[np.uint8]: ...
+def browsing_click_probabilities(
+    attraction: NDArray[np.float64],
+    positions: NDArray[np.int32],
+    examination: NDArray[np.float64],
+    ranks: int,
+    offsets: NDArray[np.int64],
+    clicks: NDArray[np.uint8] | None,
+    threads: int,
+) -> NDArray[np.float64]: ...
+def browsing_clicks(
+    attraction: NDArray[np.float64],
+    positions: NDArray[np.int32],
+    examination: NDArray[np.float64],
+    ranks: int,
+    offsets: NDArray[np.int64],
+    draws: NDArray[np.float64],
+) -> NDArray[np.uint8]: ...

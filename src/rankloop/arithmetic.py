@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+_ENOUGH = 8192  # rows, from which on several threads may pay
+
+
 def _by_element(
     function: Callable[[Floats], Floats], doc: str
 ) -> Callable[[NDArray[Any] | float], Floats]:
@@ -83,7 +86,8 @@ def row_pairs(x: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
 
 def row_scores(x: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
     """Return x @ weights, each row's the same bits alone and in any block. O(n d)."""
-    return _core.score_rows(np.ascontiguousarray(x), weights, threads())
+    some = threads() if len(x) > _ENOUGH else 1  # asking for threads takes longer than a few rows
+    return _core.score_rows(np.ascontiguousarray(x), weights, some)
 
 
 def _vector(x: NDArray[Any]) -> Floats:

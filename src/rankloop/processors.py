@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 _MOST = 8  # beyond it memory is the limit
-_MOST_ASKED = 1024
+_MOST_ASKED = 256  # nobody has more use for
 
 
 def processors() -> int:
@@ -17,9 +17,9 @@ def processors() -> int:
 def threads() -> int:
     """Return the threads to use where there is enough to do: OMP_NUM_THREADS, else up to 8.
 
-    No more than 1,024, whatever is asked for. Where the system does not give as many, what is done
-    on threads goes on with fewer.
+    The variable counts up to 256.
     """
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    given = asked.isascii() and asked.isdecimal() and int(asked[:9]) > 0
-    return min(int(asked[:9]), _MOST_ASKED) if given else min(processors(), _MOST)
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip().lstrip("0")
+    if not asked.isdecimal():
+        return min(processors(), _MOST)
+    return min(int(asked[:4]), _MOST_ASKED)

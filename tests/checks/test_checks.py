@@ -47,9 +47,12 @@ class SquaredPairs:
 class Centroids:
     """Scores along the mean of (grade - mean grade) x: simple, online, deterministic."""
 
+    is_robust = False  # an outlier takes a mean wherever it wants
+
     def fit(self, X, y, *, qid):
+        data = QueryDataset.from_arrays(X, y, qid=qid)  # bad data raises before anything changes
         self.w_ = None
-        return self.partial_fit(X, y, qid=qid)
+        return self.partial_fit(data.X, data.y, qid=data.qid)
 
     def partial_fit(self, X, y, *, qid):
         for query in QueryDataset.from_arrays(X, y, qid=qid):
@@ -96,6 +99,11 @@ def first_rows_only(self, X, y, *, qid):
     return self
 
 
+def hasty_fit(self, X, y, *, qid):
+    self.w_ = np.zeros(X.shape[1])
+    return self.partial_fit(X, y, qid=qid)
+
+
 def half_gradient(self, scores, grades):
     return 0.5 * SquaredPairs.gradient(self, scores, grades)
 
@@ -120,7 +128,9 @@ def greedy_value(self, scores, grades):
         (broken(Centroids, "predict", batch_scores), "batch"),
         (broken(Centroids, "fit", forgetful_fit), "remembers"),
         (broken(Centroids, "fit", first_rows_only), "row order|raised no error"),
+        (broken(Centroids, "fit", hasty_fit), "a failed fit changed the model"),
         (broken(Centroids, "partial_fit", starting_over), "partial_fit does not go on"),
+        (broken(Centroids, "is_robust", True), "after a cell of"),
     ],
 )
 def test_broken_subjects_fail(subject, says):

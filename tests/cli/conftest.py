@@ -14,6 +14,8 @@ import pytest
 
 from rankloop.cli import main
 
+from ..shown import LOOKS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -52,7 +54,7 @@ class Outcome:
 @pytest.fixture
 def run(monkeypatch, capsysbinary):
     """Run `rankloop ARGS...` in this process."""
-    for name in ("FORCE_COLOR", "COLUMNS"):
+    for name in LOOKS:
         monkeypatch.delenv(name, raising=False)
 
     def call(*args, stdin=b""):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankloop as rl
-from rankloop.clicks.cascade import CLICK_PROBABILITIES, first_clicks
+from rankloop.clicks.users import CASCADE_CLICKS
 from rankloop.exceptions import DataError
 
 
@@ -96,13 +96,6 @@ def test_the_same_seed_gives_the_same_clicks():
     assert one.X.shape != other.X.shape or not np.array_equal(one.X, other.X)
 
 
-def test_one_list():
-    rng = np.random.default_rng(0)
-    assert first_clicks(np.array([0.0, 1.0]), np.array([0.0, 1.0]), rng) == 1
-    assert first_clicks(np.array([-1.0, 0.0]), np.array([0.0, 1.0]), rng) == -1
-    assert first_clicks(np.zeros(0), np.array([1.0]), rng) == -1
-
-
 def test_clicks_teach():
     """A ranker that learns from clicks alone ranks by grade."""
     data = rl.QueryDataset.from_arrays(
@@ -126,4 +119,4 @@ def test_errors():
         rl.cascade_clicks(data, 3)
     with pytest.raises(DataError, match="noise must be"):
         rl.click_probabilities(0.96)
-    assert rl.click_probabilities() == CLICK_PROBABILITIES
+    assert rl.click_probabilities() == CASCADE_CLICKS

@@ -81,7 +81,7 @@ def test_a_hundred_thousand_threads_are_asked_for(tmp_path, usual):
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"), [("100000", 1024), ("1" * 5000, 1024), ("\u0665", None), ("-3", None)]
+    ("asked", "found"), [("100000", 256), ("1" * 5000, 256), ("0", None), ("-3", None)]
 )
 def test_odd_numbers_of_threads(monkeypatch, asked, found):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

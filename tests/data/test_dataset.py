@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankloop.data.dataset import Query, QueryDataset, concat
+from rankloop.data.dataset import Query, QueryDataset
+from rankloop.data.joining import concat
 from rankloop.exceptions import DataError, MemoryLimitError
 
 from_arrays = QueryDataset.from_arrays
@@ -164,7 +165,7 @@ def test_columns_of_frames_as_grades_and_ids():
         ({"X": X[:, 0]}, r"two dimensions, documents by features; found shape \(6,\)"),
         ({"X": [["x", 1]] * 6}, "features must be numbers"),
         ({"X": [[1], [1, 2]] * 3}, "features must be numbers"),
-        ({"X": np.where(X == 5, np.nan, X)}, "feature 1 of row 2 is nan.*allow_nan=True"),
+        ({"X": np.where(X == 5, np.nan, X)}, "feature 1 of row 2 is missing.*allow_nan=True"),
         ({"X": np.where(X == 4, np.inf, X)}, "feature 0 of row 2 is inf"),
         ({"X": np.where(X == 4, 1e39, X.astype(float))}, "feature 0 of row 2 is inf as float32"),
         ({"doc_ids": ["a"]}, "doc_ids has 1 values for 6 rows"),
@@ -172,7 +173,7 @@ def test_columns_of_frames_as_grades_and_ids():
         ({"doc_weights": [1, 1, -1, 1, 1, 1]}, r"doc_weights must be .* found -1.0 at 2"),
         ({"query_weights": [1, 2]}, "query_weights has 2 values for 3 queries"),
         ({"query_weights": [1, 2, np.nan]}, "query_weights must be finite"),
-        ({"feature_names": ["p"]}, "1 feature names for 2 features"),
+        ({"feature_names": ["p"]}, "feature_names has 1 values for 2 features"),
     ],
 )
 def test_what_cannot_be_right_is_named(change, message):

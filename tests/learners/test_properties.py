@@ -300,7 +300,7 @@ def test_bad_input(name):
         learner.learn(data.X[:2], [0, np.nan])
     with pytest.raises(DataError, match="brings its own grades"):
         learner.fit(data, data.y)
-    with pytest.raises(DataError, match="y is needed"):
+    with pytest.raises(DataError, match="but the target y is None: give one grade a row"):
         learner.fit(data.X)
     assert learner.queries_ == len(data), "a refused query counts"
 

@@ -1,9 +1,8 @@
-"""Learners inside scikit-learn: its own checks, clones, pipelines and searches."""
+"""Learners inside scikit-learn: clones, pipelines and searches."""
 
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -13,86 +12,14 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import rankloop
 from rankloop import QueryKFold
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES, ONLINE_NAMES, learner_class, make_learner
+from rankloop.learners.registry import NAMES, ONLINE_NAMES, make_learner
 
 from ..tiny import Tiny
-
-BATCH = [name for name in NAMES if name not in ONLINE_NAMES]
-
-EXPECTED = {
-    "check_estimators_unfitted": "raises our NotFittedError: scikit-learn's cannot be imported",
-    "check_dtype_object": "a wrong type is a DataError, not a TypeError",
-    "check_fit2d_predict1d": "says what was found in words of its own",
-    "check_requires_y_none": "says what was found in words of its own",
-    "check_estimators_empty_data_messages": "a stream may begin with no rows at all",
-}
-BY_QUERY = {
-    "check_methods_subset_invariance": "scores are relative to the other documents of the query",
-}
-_WEIGHTS = "what it wraps learns online, without weights"
-_MEASURE = "a measure of whole rankings knows no document weights"
-IN_BATCH = {
-    "check_all_zero_sample_weights_error": "a weight of 0 teaches nothing, which is no error",
-}
-WEIGHTED = [
-    f"check_sample_weight{check}"
-    for check in ("s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
-]
-WITHOUT_WEIGHTS = {
-    "scaled": _WEIGHTS,
-    "lifted": _WEIGHTS,
-    "adarank": _MEASURE,
-    "coordinate-ascent": _MEASURE,
-    "single-feature": _MEASURE,
-    "lambdamart": _MEASURE,
-}
-TREES = dict.fromkeys(WEIGHTED[1:], "bins and leaves count rows, not weights")
-IN_ORDER = dict.fromkeys(WEIGHTED[1:], "it learns row by row: their order counts")
-LAST_DIGITS = {"check_methods_sample_order_invariance", "check_methods_subset_invariance"}
-
-
-def expected_failures(name):
-    cls = learner_class(name)
-    found = dict(EXPECTED)
-    if not cls.scores_rows_alone:
-        found |= BY_QUERY
-    if name in BATCH:
-        found |= IN_BATCH
-    if cls.__module__.startswith("rankloop.learners.boosting"):
-        found |= TREES
-    if name == "keeprank":
-        found |= IN_ORDER
-    if name in WITHOUT_WEIGHTS:
-        found |= dict.fromkeys(WEIGHTED, WITHOUT_WEIGHTS[name])
-    return found
-
-
-def own_checks():
-    """Every check of scikit-learn's for every learner; those expected to fail must fail."""
-    for name in NAMES:
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", ".*does not inherit from `sklearn.base.BaseEstimator`"
-            )
-            checks = list(estimator_checks_generator(make_learner(name)))
-        for estimator, check in checks:
-            what = getattr(check, "func", check).__name__
-            reason = expected_failures(name).get(what)
-            marks = () if reason is None else pytest.mark.xfail(reason=reason)
-            if what in LAST_DIGITS and learner_class(name).__module__.count(".kernel."):
-                marks = pytest.mark.xfail(reason="BLAS rounds by a row's place", strict=False)
-            yield pytest.param(estimator, check, id=f"{name}-{what}", marks=marks)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("estimator", "check"), list(own_checks()))
-def test_own_checks(estimator, check):
-    check(estimator)
+from .small import small
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +35,9 @@ def agreement(estimator, X, y):
 @pytest.mark.parametrize("name", NAMES)
 def test_clones(name, data):
     changes = {"passes": 2, "random_state": 1} if name in ONLINE_NAMES else {"metric": "AP"}
-    learner = make_learner(name).set_params(**changes).fit(data)
+    learner = small(name).set_params(**changes).fit(data)
     twin = clone(learner)
-    assert twin.get_params() == learner.get_params()
+    assert repr(twin.get_params()) == repr(learner.get_params())
     assert not twin.is_learnt
     assert np.array_equal(twin.fit(data).predict(data), learner.predict(data))
 
@@ -124,10 +51,10 @@ def test_clones_inside_clones():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pipelines(name, data):
-    pipeline = make_pipeline(StandardScaler(), make_learner(name))
+    pipeline = make_pipeline(StandardScaler(), small(name))
     pipeline.fit(data.X, data.y, **{f"{pipeline.steps[-1][0]}__qid": data.qid})
     scaled = StandardScaler().fit_transform(data.X)
-    by_hand = make_learner(name).fit(scaled, data.y, qid=data.qid)
+    by_hand = small(name).fit(scaled, data.y, qid=data.qid)
     assert by_hand.queries_ == len(data)
     assert np.array_equal(pipeline.predict(data.X), by_hand.predict(scaled))
 
@@ -294,14 +221,10 @@ class TestScorer:
         folds = [weights[train] for train, _ in QueryKFold(3).split(X, y, qid)]
         assert all(map(np.array_equal, WeightSpy.told, [*folds, weights]))
 
-    def test_weights_are_not_routed_unasked(self):
-        assert Tiny().get_metadata_routing().fit.requests == {
-            "qid": True,
-            "group": None,
-            "sample_weight": None,
-            "query_weight": None,
-        }
-        assert rankloop.Slam().get_metadata_routing().fit.requests == {"qid": True, "group": None}
+    @pytest.mark.parametrize("learner", [Tiny(), rankloop.Slam()])
+    def test_weights_are_not_routed_unasked(self, learner):
+        requests = {"qid": True, "group": None, "sample_weight": None, "query_weight": None}
+        assert learner.get_metadata_routing().fit.requests == requests
 
 
 class WeightSpy(Tiny):

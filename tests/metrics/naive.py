@@ -20,10 +20,8 @@ NAN = float("nan")
 def orders(scores, ids, ties):
     """All rankings that the rule for ties allows, of the retrieved documents, best first."""
     retrieved = [i for i, score in enumerate(scores) if score > -math.inf]
-    groups = [
-        [i for i in retrieved if scores[i] == score]
-        for score in sorted({scores[i] for i in retrieved}, reverse=True)
-    ]
+    best_first = sorted(retrieved, key=lambda i: -scores[i])
+    groups = [list(tied) for _, tied in itertools.groupby(best_first, key=lambda i: scores[i])]
     if ties == "doc_id":
         groups = [sorted(group, key=lambda i: ids[i], reverse=True) for group in groups]
     if ties != "averaged":
@@ -33,9 +31,8 @@ def orders(scores, ids, ties):
 
 
 def dcg(gains, k, discount):
-    return sum(
-        gain * float(discount(np.array([float(p)]))[0]) for p, gain in enumerate(gains[:k], 1)
-    )
+    discounts = discount(np.arange(1.0, len(gains) + 1)).tolist()
+    return sum(gain * by for gain, by in zip(gains[:k], discounts[:k], strict=True))
 
 
 def average_precision(relevant, k, n_relevant, by_cutoff):
@@ -138,7 +135,7 @@ def query_value(measure, convention, grades, scores, ids=None):
     """The measure of one query, NaN where the convention leaves it out."""
     measure, rules = parse(measure), as_convention(convention)
     if rules.ties == "doc_id":
-        scores = np.asarray(scores, np.float32)
+        scores = np.asarray(scores, np.float32).tolist()
     if measure.name == "PairAcc":
         value = pair_accuracy(grades, scores)
     else:
@@ -156,5 +153,6 @@ def values(measure, convention, data, scores):
     for q in range(len(data)):
         rows = slice(data.offsets[q], data.offsets[q + 1])
         ids = None if data.doc_ids is None else list(data.doc_ids[rows])
-        found.append(query_value(measure, convention, data.y[rows], scores[rows], ids))
+        grades, ranked_by = data.y[rows].tolist(), scores[rows].tolist()
+        found.append(query_value(measure, convention, grades, ranked_by, ids))
     return np.array(found)

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rankloop.data.dataset import QueryDataset
@@ -32,8 +32,7 @@ def some_data(rng, n_queries=20):
 @given(st.integers(0, 2**32), st.sampled_from(MEASURES), st.sampled_from(sorted(CONVENTIONS)))
 def test_steps_add_up_to_the_difference(seed, measure, base):
     data, scores = some_data(np.random.default_rng(seed))
-    if base == "sklearn" and measure in ("AP@5", "RR"):
-        return  # no starting point: see below
+    assume(base != "sklearn" or measure not in ("AP@5", "RR"))  # no starting point: see below
     first, *others = explain(data, scores, measure, base)
     for other in others:
         if not other.reason:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -153,7 +155,7 @@ def test_sums_over_pairs():
     data = twins.noisy(1, **SMALL)
     y = data.y.copy()
     y[::7] = -1
-    data = QueryDataset(**{**vars(data), "y": y})
+    data = replace(data, y=y)
     u = np.arange(1.0, 5.0) / 4
     gaps = [[(q.X[i] - q.X[j].astype(float)) @ u for i, j in twins.pairs(q.y)] for q in data]
     far = [np.linalg.norm(q.X[i] - q.X[j].astype(float)) for q in data for i, j in twins.pairs(q.y)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def noisy(seed, share=0.15, **options):
     y = data.y.copy()
     wrong = rng.random(len(y)) < share
     y[wrong] = rng.integers(0, int(y.max()) + 1, wrong.sum())
-    return QueryDataset(**{**vars(data), "y": y})
+    return replace(data, y=y)
 
 
 def loss_of(y, s, measure):

@@ -189,8 +189,8 @@ def check_learns_after_outliers(learner: OnlineLearner) -> None:
             bad = outlier(data, 50, value)
             with contextlib.suppress(RankloopError):
                 mine.learn(bad.X, bad.y)
-        last = data.select(slice(100, 200))
-        mine.partial_fit(data.X[50 * 12 : 100 * 12], data.y[50 * 12 : 100 * 12], group=[12] * 50)
+        between, last = data.select(slice(50, 100)), data.select(slice(100, 200))
+        mine.partial_fit(between.X, between.y, qid=between.qid)
         scores = []
         for query in last:
             scores.append(mine.predict(query.X))

@@ -1,4 +1,4 @@
-"""The cascade model: users read from the top and stop at the first click."""
+"""Impressions with clicks, made from judged queries by a user who reads from the top."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.clicks.users import CASCADE_CLICKS, GradedUser, cascade_user, grade_levels
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.validation import check_counts, check_rng
-from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-CLICK_PROBABILITIES = (0.05, 0.3, 0.5, 0.7, 0.95)
-"""Of grades 0 to 4, without more noise."""
 
 
 def click_probabilities(noise: float = 0.0) -> tuple[float, ...]:
@@ -25,32 +22,14 @@ def click_probabilities(noise: float = 0.0) -> tuple[float, ...]:
     >>> click_probabilities(noise=0.25)
     (0.3, 0.3, 0.5, 0.7, 0.95)
     """
-    first, *others = CLICK_PROBABILITIES
-    if not 0 <= noise <= 1 - first:
-        raise DataError(f"noise must be from 0 to {1 - first:g}; found {noise!r}")
-    return (first + noise, *others)
-
-
-def first_clicks(
-    grades: NDArray[np.float64], probabilities: NDArray[np.float64], rng: np.random.Generator
-) -> int:
-    """Read a list from the top; return the row of the first click, or -1.
-
-    Parameters
-    ----------
-    grades : of the documents in the order shown, whole numbers; below 0 counts as 0
-    probabilities : of a click, by grade
-    """
-    levels = np.maximum(grades, 0).astype(np.int64)
-    clicked = rng.random(len(grades)) < probabilities[levels]
-    return int(clicked.argmax()) if clicked.any() else -1
+    return cascade_user(noise).clicks
 
 
 def cascade_clicks(
     data: QueryDataset,
     rng: np.random.Generator,
     *,
-    probabilities: Sequence[float] = CLICK_PROBABILITIES,
+    probabilities: Sequence[float] = CASCADE_CLICKS,
     impressions: int = 10,
 ) -> QueryDataset:
     """Turn judged queries into impressions with clicks.
@@ -88,7 +67,8 @@ def cascade_clicks(
     """
     check_rng(rng)
     check_counts(impressions=impressions)
-    chances = _checked(probabilities, data)
+    user = GradedUser(tuple(probabilities), (1.0,) * len(probabilities))
+    grade_levels(data.y, len(probabilities))
     rows: list[NDArray[np.int64]] = []
     ids: list[str] = []
     weights: list[float] = []
@@ -96,9 +76,9 @@ def cascade_clicks(
         first, end = data.offsets[q], data.offsets[q + 1]
         for k in range(impressions):
             shown = first + rng.permutation(end - first)
-            last = first_clicks(data.y[shown], chances, rng)
-            if last >= 0:
-                rows.append(shown[: last + 1])
+            clicked = np.flatnonzero(user.sample(rng, data.y[shown]))
+            if len(clicked):
+                rows.append(shown[: clicked[0] + 1])
                 ids.append(f"{name}#{k}")
                 weights.append(1.0 if data.query_weights is None else data.query_weights[q])
     sizes = np.array([len(read) for read in rows], np.int64)
@@ -116,19 +96,3 @@ def cascade_clicks(
         query_weights=None if data.query_weights is None else weights,
         allow_nan=True,
     )
-
-
-def _checked(probabilities: Sequence[float], data: QueryDataset) -> NDArray[np.float64]:
-    chances = np.asarray(probabilities, np.float64)
-    if chances.ndim != 1 or not ((chances >= 0) & (chances <= 1)).all():
-        raise DataError(f"probabilities must be numbers from 0 to 1; found {probabilities!r}")
-    judged = data.y[data.y >= 0]
-    if (judged != np.floor(judged)).any():
-        bad = judged[judged != np.floor(judged)][0]
-        raise DataError(f"the grade {bad:g} is not whole; there is one probability a whole grade")
-    if judged.max(initial=0) >= len(chances):
-        raise DataError(
-            f"grades go up to {judged.max():g}, but there are probabilities only for 0 to "
-            f"{len(chances) - 1}: give one for each grade"
-        )
-    return chances

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size, group_runs
+from rankloop import _core
+from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size
 from rankloop.data.validation import (
+    as_feature_names,
     as_grades,
     as_matrix,
+    as_offsets,
+    as_row_numbers,
     as_text,
     as_weights,
+    bad_feature,
     check_length,
     column_names,
 )
@@ -47,18 +53,25 @@ class QueryDataset:
 
     Rows of query `q` are `offsets[q]:offsets[q + 1]`. A grade below 0 means *unjudged*. Make one
     with :meth:`from_arrays`, which takes rows in any order, or with a reader; the constructor
-    takes arrays that are already gathered and checked.
+    takes rows that are already gathered. It checks that the arrays fit together, and every value
+    but those of X, whose check is :attr:`has_missing`: a pass over all features, made once when it
+    is first asked for.
 
     Parameters
     ----------
-    X : (n, d) float32 features
-    y : (n,) grades, higher is better, real numbers; below 0: unjudged
-    offsets : (q + 1,) where each query starts
-    query_ids : (q,) numbers or text, one a query, no two alike
+    X : (n, d) float32 features, finite, or NaN where a value is missing
+    y : (n,) finite grades, higher is better, real numbers; below 0: unjudged
+    offsets : (q + 1,) where each query starts: 0 first, never falling, n last
+    query_ids : (q,) whole numbers or text, one a query, no two alike (not checked)
     doc_ids : (n,) text, or None
     feature_names : d names, or None
-    doc_weights, query_weights : (n,) and (q,) weights >= 0, or None for all equal
+    doc_weights, query_weights : (n,) and (q,) finite weights >= 0, or None for all equal
     rows : (n,) the caller's row of each row here, or None where the order is the caller's
+
+    Raises
+    ------
+    DataError
+        where the arrays do not fit together, or a value cannot be right.
 
     Examples
     --------
@@ -82,6 +95,48 @@ class QueryDataset:
     doc_weights: NDArray[np.float64] | None = None
     query_weights: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        X = self.X
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float32:
+            found = f"{X.dtype} of shape {X.shape}" if isinstance(X, np.ndarray) else type(X)
+            raise DataError(
+                f"X must be a float32 array, documents by features; found {found}: "
+                "QueryDataset.from_arrays takes other numbers and frames"
+            )
+        n, d = X.shape
+        offsets = as_offsets(self.offsets, n)
+        q = len(offsets) - 1
+        weights, query_weights = self.doc_weights, self.query_weights
+        self._settle("y", as_grades(self.y), n)
+        self._settle("offsets", offsets, q + 1)
+        self._settle("query_ids", as_ids(self.query_ids, "query_ids"), q, "queries")
+        if self.doc_ids is not None:
+            self._settle("doc_ids", as_text(self.doc_ids, "doc_ids"), n)
+        if self.feature_names is not None:
+            self._settle("feature_names", as_feature_names(self.feature_names), d, "features")
+        if weights is not None:
+            self._settle("doc_weights", as_weights(weights, "doc_weights"), n)
+        if query_weights is not None:
+            self._settle("query_weights", as_weights(query_weights, "query_weights"), q, "queries")
+        if self.rows is not None:
+            self._settle("rows", as_row_numbers(self.rows, n), n)
+
+    def _settle(self, name: str, values: Any, n: int, what: str = "rows") -> None:
+        check_length(name, values, n, what)
+        object.__setattr__(self, name, values)
+
+    @classmethod
+    def _checked(cls, values: dict[str, Any], has_missing: bool | None = None) -> QueryDataset:
+        """Make a data set of arrays that need no check; what is not given is None.
+
+        `has_missing` is that of the features where it is known.
+        """
+        data = object.__new__(cls)
+        vars(data).update(dict.fromkeys(_FIELDS), **values)
+        if has_missing is not None:
+            vars(data)["has_missing"] = has_missing
+        return data
 
     @classmethod
     def from_arrays(
@@ -109,8 +164,8 @@ class QueryDataset:
         group : the number of rows of each query, rows being in that order
         query_weights : one a query, in order of first appearance
         allow_nan : keep NaN features (missing values, for learners that know them)
-        memory_limit : refuse a dense matrix above this many bytes (or `"4GB"`); default: the
-            memory at hand
+        memory_limit : refuse a dense matrix above this many bytes (or `"4GB"`); default: three
+            quarters of the memory that is free
 
         Raises
         ------
@@ -142,6 +197,7 @@ class QueryDataset:
             query_weights=(
                 None if query_weights is None else as_weights(query_weights, "query_weights")
             ),
+            has_missing=None if allow_nan else False,
         )
 
     @classmethod
@@ -155,35 +211,57 @@ class QueryDataset:
         feature_names: Sequence[str] | None = None,
         doc_weights: NDArray[np.float64] | None = None,
         query_weights: NDArray[np.float64] | None = None,
+        has_missing: bool | None = None,
+        in_place: bool = False,
     ) -> QueryDataset:
-        """Put checked arrays, in the caller's order, in the grouping's order."""
+        """Put checked arrays, in the caller's order, in the grouping's order.
+
+        Parameters
+        ----------
+        has_missing : whether features are missing, where that is known
+        in_place : bring the rows of X to their places where they are, without a second matrix; for
+            an X that nobody else uses
+        """
         n, d = X.shape
-        if feature_names is not None and len(feature_names) != d:
-            raise DataError(f"{len(feature_names)} feature names for {d} features")
+        if feature_names is not None:
+            feature_names = as_feature_names(feature_names)
+            check_length("feature_names", feature_names, d, "features")
         if doc_ids is not None:
             check_length("doc_ids", doc_ids, n)
         if doc_weights is not None:
             check_length("doc_weights", doc_weights, n)
-        if query_weights is not None and len(query_weights) != len(grouping.ids):
-            raise DataError(
-                f"query_weights has {len(query_weights):,} values for {len(grouping.ids):,} queries"
-            )
+        if query_weights is not None:
+            check_length("query_weights", query_weights, len(grouping.ids), "queries")
         rows = grouping.rows
         if rows is not None:
-            X, y = X[rows], y[rows]
+            if in_place:
+                _core.gather_rows(X, rows)
+            else:
+                X = X[rows]
+            y = y[rows]
             doc_ids = None if doc_ids is None else doc_ids[rows]
             doc_weights = None if doc_weights is None else doc_weights[rows]
-        return cls(
-            X,
-            y,
-            grouping.offsets,
-            grouping.ids,
-            doc_ids,
-            None if feature_names is None else tuple(feature_names),
-            doc_weights,
-            query_weights,
-            rows,
+        values = (
+            *(X, y, grouping.offsets, grouping.ids, doc_ids, feature_names),
+            *(doc_weights, query_weights, rows),
         )
+        return cls._checked(dict(zip(_FIELDS, values, strict=True)), has_missing)
+
+    @cached_property
+    def has_missing(self) -> bool:
+        """Whether any feature is missing (NaN). Found once, in a pass over X; parts inherit it.
+
+        Raises
+        ------
+        DataError
+            where a feature is infinite, naming the first that is.
+        """
+        if _core.first_not_finite(self.X, False) < 0:
+            return False
+        infinite = _core.first_not_finite(self.X, True)
+        if infinite >= 0:
+            raise bad_feature(self.X, infinite, self.feature_names)
+        return True
 
     @property
     def n_queries(self) -> int:
@@ -199,6 +277,11 @@ class QueryDataset:
     def n_features(self) -> int:
         """Number of columns of X."""
         return int(self.X.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; of texts longer than 15 bytes only their 16 bytes in the array."""
+        return sum(v.nbytes for v in self._values().values() if isinstance(v, np.ndarray))
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -246,7 +329,14 @@ class QueryDataset:
             chosen = np.arange(self.n_queries)[queries]
         else:
             chosen = np.asarray(queries)
-            chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+            if chosen.dtype == bool:
+                check_length("the mask", chosen, self.n_queries, "queries")
+            elif chosen.size and (chosen.dtype.kind not in "iu" or chosen.ndim != 1):
+                raise DataError(
+                    "select takes a slice, positions or a mask of queries; found "
+                    f"{chosen.dtype} of shape {chosen.shape}"
+                )
+            chosen = chosen if chosen.size else np.zeros(0, np.int64)
             chosen = np.arange(self.n_queries)[chosen]
         if len(np.unique(chosen)) < len(chosen):
             raise DataError("select takes each query at most once")
@@ -263,14 +353,20 @@ class QueryDataset:
     def keep(self, documents: NDArray[np.bool_]) -> QueryDataset:
         """Keep some documents, by a mask, and the queries that have any left."""
         check_length("documents", documents, self.n_documents)
+        if documents.dtype != bool:
+            raise DataError(f"keep takes a mask, one bool a document; found {documents.dtype}")
         sizes = np.add.reduceat(np.r_[documents, False].astype(np.int64), self.offsets[:-1])
         sizes = np.where(self.sizes > 0, sizes, 0)
         left = sizes > 0
         return self._take(documents, np.r_[0, np.cumsum(sizes[left])].astype(np.int64), left)
 
     def without_features(self) -> QueryDataset:
-        """Return the same queries, grades and weights with no feature; all is shared."""
-        return replace(self, X=self.X[:, :0], feature_names=None)
+        """Return the same queries, grades and weights, shared, with no feature.
+
+        The features are not kept in memory by it.
+        """
+        nothing = np.empty((self.n_documents, 0), np.float32)
+        return self._checked({**self._values(), "X": nothing, "feature_names": None}, False)
 
     def shuffled(self, rng: np.random.Generator) -> QueryDataset:
         """Shuffle the documents inside each query, so that file order tells a ranker nothing.
@@ -281,19 +377,24 @@ class QueryDataset:
             (rng.random(self.n_documents), np.repeat(np.arange(len(self)), self.sizes))
         )
         taken = self._take(rows, self.offsets, slice(None))
-        return QueryDataset(**{**vars(taken), "rows": rows})
+        return self._checked({**taken._values(), "rows": rows}, vars(taken).get("has_missing"))
 
     def _take(self, rows: Any, offsets: NDArray[np.int64], queries: Any) -> QueryDataset:
-        return QueryDataset(
-            self.X[rows],
-            self.y[rows],
-            offsets,
-            self.query_ids[queries],
-            None if self.doc_ids is None else self.doc_ids[rows],
-            self.feature_names,
-            None if self.doc_weights is None else self.doc_weights[rows],
-            None if self.query_weights is None else self.query_weights[queries],
-        )
+        values = {
+            "X": self.X[rows],
+            "y": self.y[rows],
+            "offsets": offsets,
+            "query_ids": self.query_ids[queries],
+            "doc_ids": None if self.doc_ids is None else self.doc_ids[rows],
+            "feature_names": self.feature_names,
+            "doc_weights": None if self.doc_weights is None else self.doc_weights[rows],
+            "query_weights": None if self.query_weights is None else self.query_weights[queries],
+        }
+        known = vars(self).get("has_missing")
+        return self._checked(values, None if known else known)  # a part may have none missing
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FIELDS}
 
     def in_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Bring one value a document from this data set's order to the caller's row order."""
@@ -310,64 +411,4 @@ class QueryDataset:
         return values if self.rows is None else values[self.rows]
 
 
-def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
-    """Join data sets; rows of one query id come together wherever they stand.
-
-    Fewer features in one part count as 0, as in its text form. Costs a copy of everything.
-    """
-    if not datasets:
-        raise DataError("concat needs at least one data set")
-    if len(datasets) == 1:
-        return datasets[0]
-    if len({d.query_ids.dtype for d in datasets}) > 1:
-        ids = np.concatenate([d.query_ids.astype(TEXT) for d in datasets])
-    else:
-        ids = np.concatenate([d.query_ids for d in datasets])
-    sizes = np.concatenate([d.sizes for d in datasets])
-    keep = sizes > 0
-    starts = np.r_[0, np.cumsum(sizes)[:-1]]
-    width = max(d.n_features for d in datasets)
-    X = np.zeros((sizes.sum(), width), np.float32)
-    first = 0
-    for d in datasets:
-        X[first : first + d.n_documents, : d.n_features] = d.X
-        first += d.n_documents
-    grouping = group_runs(ids[keep], starts[keep], len(X))
-    weights = _concat_optional([d.query_weights for d in datasets], [len(d) for d in datasets], 1.0)
-    if weights is not None:
-        if len(grouping.ids) < keep.sum():
-            raise DataError("a query with a weight stands in two parts; weights would be ambiguous")
-        weights = weights[keep]
-    lengths = [d.n_documents for d in datasets]
-    joined = QueryDataset.from_grouping(
-        X,
-        np.concatenate([d.y for d in datasets]),
-        grouping,
-        doc_ids=_concat_optional([d.doc_ids for d in datasets], lengths, ""),
-        feature_names=next((d.feature_names for d in datasets if d.n_features == width), None),
-        doc_weights=_concat_optional([d.doc_weights for d in datasets], lengths, 1.0),
-        query_weights=weights,
-    )
-    if all(d.rows is None for d in datasets):
-        return joined
-    first_rows = np.r_[0, np.cumsum(lengths)[:-1]]
-    callers = [
-        first + (np.arange(d.n_documents) if d.rows is None else d.rows)
-        for d, first in zip(datasets, first_rows, strict=True)
-    ]
-    rows = joined.from_row_order(np.concatenate(callers))
-    return QueryDataset(**{**vars(joined), "rows": rows})
-
-
-def _concat_optional(
-    parts: Sequence[NDArray[Any] | None], lengths: Sequence[int], fill: Any
-) -> NDArray[Any] | None:
-    known = next((p for p in parts if p is not None), None)
-    if known is None:
-        return None
-    return np.concatenate(
-        [
-            np.full(n, fill, dtype=known.dtype) if p is None else p
-            for p, n in zip(parts, lengths, strict=True)
-        ]
-    )
+_FIELDS = tuple(field.name for field in fields(QueryDataset))

@@ -11,7 +11,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -72,20 +72,29 @@ def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
     return Grouping(offsets, np.arange(len(sizes), dtype=np.int64), None)
 
 
-def group_runs(run_ids: NDArray[Any], starts: NDArray[np.int64], n_rows: int) -> Grouping:
-    """Group runs of rows with one id each; runs with the same id are brought together."""
+def group_runs(
+    run_ids: NDArray[Any],
+    starts: NDArray[np.int64],
+    n_rows: int,
+    before_sorting: Callable[[], None] | None = None,
+) -> Grouping:
+    """Group runs of rows with one id each; runs with the same id are brought together.
+
+    `before_sorting` is called where there are such runs, before what takes memory by the row.
+    """
     lengths = np.diff(np.r_[starts, n_rows])
     _, first, query_of_run = np.unique(run_ids, return_index=True, return_inverse=True)
+    if len(first) == len(run_ids):
+        return Grouping(np.r_[0, np.cumsum(lengths)], run_ids, None)
+    if before_sorting is not None:
+        before_sorting()
     by_appearance = np.argsort(first)
     place = np.empty(len(first), np.int64)
     place[by_appearance] = np.arange(len(first))
     query_of_run = place[query_of_run]
     sizes = np.bincount(query_of_run, weights=lengths, minlength=len(first)).astype(np.int64)
-    offsets = np.r_[0, np.cumsum(sizes)]
-    rows = None
-    if len(first) < len(run_ids):
-        rows = np.argsort(np.repeat(query_of_run, lengths), kind="stable")
-    return Grouping(offsets, run_ids[np.sort(first)], rows)
+    rows = np.argsort(np.repeat(query_of_run, lengths), kind="stable")
+    return Grouping(np.r_[0, np.cumsum(sizes)], run_ids[np.sort(first)], rows)
 
 
 def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -93,6 +102,8 @@ def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
     ids = np.asarray(values)
     if ids.ndim != 1:
         raise DataError(f"{name} must be one-dimensional; found shape {ids.shape}")
+    if ids.dtype in (np.int64, TEXT):
+        return ids
     if ids.dtype.kind in "iuf":
         fits = np.abs(ids) < 2.0**63 if ids.dtype.kind != "i" else np.ones(len(ids), bool)
         whole = fits & (ids == np.floor(ids)) if ids.dtype.kind == "f" else fits

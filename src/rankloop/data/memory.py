@@ -1,33 +1,16 @@
-"""How much memory there is, and refusing an array before it would exhaust it."""
+"""Limits of memory: sizes in words, the limit where none is given, and refusing what exceeds it."""
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
+import numpy as np
+
+from rankloop.data.free_memory import free_memory
 from rankloop.exceptions import DataError, MemoryLimitError
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-def available_memory() -> int:
-    """Bytes that can be used now without swapping; the control group's limit counts on Linux."""
-    candidates = []
-    try:
-        text = Path("/proc/meminfo").read_text()
-        candidates.append(int(re.search(r"MemAvailable:\s+(\d+) kB", text)[1]) * 1024)  # type: ignore[index]
-    except (OSError, TypeError):
-        candidates.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    group = Path("/sys/fs/cgroup")
-    try:
-        limit = (group / "memory.max").read_text().strip()
-        if limit != "max":
-            used = int((group / "memory.current").read_text())
-            candidates.append(int(limit) - used)
-    except (OSError, ValueError):
-        pass
-    return max(min(candidates), 0)
+_SHARE = 0.75  # of the free memory; the rest is for what is done with the data
 
 
 def parse_size(size: int | str) -> int:
@@ -36,16 +19,17 @@ def parse_size(size: int | str) -> int:
     >>> parse_size("2 GB")
     2147483648
     """
-    if isinstance(size, int):
+    if isinstance(size, int | float | np.integer):
         value = float(size)
     else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", size.upper())
+        text = size.upper() if isinstance(size, str) else ""
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", text, re.ASCII)
         if match is None:
             raise DataError(f"cannot read {size!r} as a size; write for example '500MB' or '2GB'")
         value = float(match[1]) * _UNITS[match[2]]
-    if value <= 0:
+    if not value > 0:
         raise DataError(f"a size must be positive; found {size!r}")
-    return int(value)
+    return int(min(value, 2.0**62))
 
 
 def show_size(n_bytes: float) -> str:
@@ -61,14 +45,22 @@ def show_size(n_bytes: float) -> str:
     return f"{n_bytes:.1f} TB"
 
 
-def check_fits(rows: int, features: int, limit: int | str | None = None) -> None:
-    """Raise unless a float32 matrix of this shape fits the limit (default: memory at hand)."""
-    allowed = available_memory() if limit is None else parse_size(limit)
-    needed = 4 * rows * features
+def memory_limit_or_default(limit: int | str | None) -> int:
+    """Return a limit in bytes; where none is given, three quarters of the memory that is free."""
+    return int(_SHARE * free_memory()) if limit is None else parse_size(limit)
+
+
+def check_fits(rows: int, features: int, limit: int | str | None = None, *, more: int = 0) -> None:
+    """Raise unless a float32 matrix of this shape, and `more` bytes beside it, keep to the limit.
+
+    The default limit is that of :func:`memory_limit_or_default`.
+    """
+    allowed = memory_limit_or_default(limit)
+    needed = 4 * rows * features + more
     if needed > allowed:
         raise MemoryLimitError(
-            f"a dense matrix of {rows:,} rows and {features:,} features takes {show_size(needed)}, "
-            f"but {'there is' if limit is None else 'the limit is'} {show_size(allowed)}; select "
-            "fewer features or rows, read in parts (iter_letor or iter_table), or raise "
-            "memory_limit"
+            f"a dense matrix of {rows:,} rows and {features:,} features takes {show_size(needed)}"
+            f"{' with its ids and grades' if more else ''}, but the limit is {show_size(allowed)}"
+            f"{', three quarters of the free memory' if limit is None else ''}; select fewer "
+            "features or rows, read in parts (iter_letor or iter_table), or raise memory_limit"
         )

@@ -15,13 +15,13 @@ taken in blocks: no float64 copy of X is ever made.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop import _core
 from rankloop.arithmetic import log1p, row_pairs
 from rankloop.data.blocks import row_blocks
 from rankloop.data.validation import as_matrix
@@ -134,14 +134,7 @@ class QueryMinMax(Scaler):
                 f"([0, {len(X)}] where all rows are one query)"
             )
         out = np.empty_like(X)
-        for first, end in itertools.pairwise(offsets.tolist()):
-            documents = X[first:end]
-            if len(documents):  # fmin, fmax: NaN only where all are NaN
-                low = np.fmin.reduce(documents, axis=0).astype(np.float64)
-                span = np.fmax.reduce(documents, axis=0) - low
-                span[span == 0] = 1.0
-                for rows in row_blocks(*documents.shape):
-                    out[first:end][rows] = (documents[rows] - low) / span
+        _core.query_minmax(X, offsets, out, 0)
         return out
 
 

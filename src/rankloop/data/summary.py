@@ -172,7 +172,7 @@ def summarise(dataset: QueryDataset) -> Summary:
         sentinel_features=sentinels(X, scan),
         duplicate_documents=duplicate_documents(X, offsets),
         repeated_ids=_repeated_ids(dataset.doc_ids, offsets),
-        memory=sum(v.nbytes for v in vars(dataset).values() if isinstance(v, np.ndarray)),
+        memory=dataset.nbytes,
     )
     return dataclasses.replace(summary, notes=tuple(notes(summary)))
 

@@ -9,9 +9,11 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.grouping import TEXT
 from rankloop.data.memory import check_fits
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, DataTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence, Sized
+
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -43,22 +45,45 @@ def as_matrix(
                     check_fits(dense.shape[0], dense.shape[1], memory_limit)
                 with np.errstate(over="ignore"):
                     dense = dense.astype(np.float32)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
+            raise DataTypeError(f"features must be numbers: {error}") from None
+        except ValueError as error:
             raise DataError(f"features must be numbers: {error}") from None
         dense = np.ascontiguousarray(dense)
     if dense.ndim != 2:
         raise DataError(
-            f"X must have two dimensions, documents by features; found shape {dense.shape}"
+            f"X must have two dimensions, documents by features; found shape {dense.shape}. "
+            "Reshape your data: X.reshape(1, -1) is one document, X.reshape(-1, 1) one feature"
         )
     place = _core.first_not_finite(dense, allow_nan)
     if place >= 0:
-        row, column = divmod(place, dense.shape[1])
-        raise DataError(
-            f"feature {column} of row {row} is {dense[row, column]} as float32; features must be "
-            "finite: remove the row, replace the value"
-            + ("" if allow_nan else ", or pass allow_nan=True where NaN means missing")
-        )
+        raise bad_feature(dense, place)
     return dense
+
+
+def bad_feature(
+    X: NDArray[np.float32], place: int, names: Sequence[str] | None = None, first_row: int = 0
+) -> DataError:
+    """Return the error for a feature that is not finite, the `place`-th value of X, row by row."""
+    row, column = divmod(place, X.shape[1])
+    value = X[row, column]
+    nan = bool(np.isnan(value))
+    return DataError(
+        f"feature {names[column] if names else column} of row {first_row + row} is "
+        f"{'missing (null or NaN)' if nan else f'{value} as float32'}; features must be finite: "
+        "remove the row, replace the value"
+        + (", or pass allow_nan=True where NaN means missing" if nan else "")
+    )
+
+
+def check_not_empty(X: NDArray[Any]) -> None:
+    """Raise where there is nothing to learn from: no row, or no feature."""
+    if X.size == 0:
+        none = "0 feature(s)" if len(X) else "0 row(s)"
+        raise DataError(
+            f"X has {none} (shape={X.shape}) while a minimum of 1 is required. "
+            "There is nothing to learn from: give other data"
+        )
 
 
 def _from_arrow(table: Any, memory_limit: int | str | None) -> NDArray[np.float32]:
@@ -79,25 +104,76 @@ def as_grades(y: ArrayLike) -> NDArray[np.float64]:
     """Grades as float64, or an error that names the first that is not a finite number."""
     try:
         grades = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
+        raise DataTypeError(f"grades must be numbers: {error}") from None
+    except ValueError as error:
         raise DataError(f"grades must be numbers: {error}") from None
     if grades.ndim != 1:
         raise DataError(f"y must be one-dimensional; found shape {grades.shape}")
-    bad = np.flatnonzero(~np.isfinite(grades))
-    if len(bad):
+    finite = np.isfinite(grades)
+    if not finite.all():
+        bad = int(finite.argmin())
         raise DataError(
-            f"the grade of row {bad[0]} is {grades[bad[0]]}; grades must be finite "
+            f"the grade of row {bad} is {grades[bad]}; grades must be finite "
             "(use -1 for a document that was not judged)"
         )
     return grades
 
 
+def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
+    """Offsets of queries as int64: 0 first, never falling, n last."""
+    values = np.asarray(offsets)
+    if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu":
+        raise DataError(
+            "offsets must be a list of whole numbers, where each query starts and the number of "
+            f"rows; found {values.dtype} of shape {values.shape}"
+        )
+    falls = values[1:] < values[:-1]
+    some_fall = falls.any()
+    if some_fall or values[0] != 0 or values[-1] != n:
+        at = int(falls.argmax()) if some_fall else 0
+        found = (
+            f"{values[at]} followed by {values[at + 1]} at {at}"
+            if some_fall
+            else f"{values[0]} first and {values[-1]} last"
+        )
+        raise DataError(
+            f"offsets must start at 0, never fall and end at the number of rows, {n:,}; "
+            f"found {found}"
+        )
+    return values if values.dtype == np.int64 else values.astype(np.int64)
+
+
+def as_row_numbers(rows: ArrayLike, n: int) -> NDArray[np.int64]:
+    """Rows of the caller as int64: each number below n once."""
+    values = np.asarray(rows)
+    fit = values.ndim == 1 and len(values) == n and values.dtype.kind in "iu"
+    if fit and n:
+        fit = values.min() >= 0 and values.max() < n and bool((np.bincount(values) == 1).all())
+    if not fit:
+        raise DataError(f"rows must name each of the {n:,} rows once; found {values!r}")
+    return values.astype(np.int64, copy=False)
+
+
+def as_feature_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of features as a tuple of text."""
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if isinstance(names, str) or wrong is not None:
+        found = repr(names) if isinstance(names, str) else repr(wrong)
+        raise DataError(f"feature_names must be a list of texts; found {found}")
+    return tuple(names)
+
+
 def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
     """Weights as float64, finite and not negative."""
-    values = np.asarray(weights, dtype=np.float64)
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if values.ndim != 1 or len(bad):
-        found = f"shape {values.shape}" if values.ndim != 1 else f"{values[bad[0]]} at {bad[0]}"
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be numbers: {error}") from None
+    good = (values >= 0) & (values < np.inf)
+    if values.ndim != 1 or not good.all():
+        bad = int(good.argmin())
+        found = f"shape {values.shape}" if values.ndim != 1 else f"{values[bad]} at {bad}"
         raise DataError(f"{name} must be finite numbers >= 0 in one dimension; found {found}")
     return values
 
@@ -105,13 +181,15 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
 def as_text(values: ArrayLike, name: str) -> NDArray[Any]:
     """Document ids as text, none missing."""
     texts = np.asarray(values)
+    if texts.dtype == TEXT and texts.ndim == 1:
+        return texts
     if texts.ndim != 1:
         raise DataError(f"{name} must be one-dimensional; found shape {texts.shape}")
     if texts.dtype.kind in "fO":
         missing = next((i for i, value in enumerate(texts) if _is_missing(value)), None)
         if missing is not None:
             raise DataError(f"{name} is missing in row {missing}; every row needs one")
-    return texts if texts.dtype == TEXT else texts.astype(str).astype(TEXT)
+    return texts.astype(str).astype(TEXT)
 
 
 def _is_missing(value: Any) -> bool:
@@ -121,10 +199,10 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def check_length(name: str, values: NDArray[Any], n: int) -> None:
-    """Raise unless there is one value a row."""
+def check_length(name: str, values: Sized, n: int, what: str = "rows") -> None:
+    """Raise unless there is one value a row (or query, or feature)."""
     if len(values) != n:
-        raise DataError(f"{name} has {len(values):,} values for {n:,} rows")
+        raise DataError(f"{name} has {len(values):,} values for {n:,} {what}")
 
 
 def check_counts(**counts: int) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.dataset import QueryDataset, concat
+from rankloop.data.dataset import QueryDataset
 from rankloop.data.folds import letor_folds
 from rankloop.data.io.formats import data_files, read
+from rankloop.data.joining import concat
 from rankloop.data.scaling import scaler_from_name
 from rankloop.data.splits import random_split
 from rankloop.exceptions import DataError

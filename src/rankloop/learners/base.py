@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.dataset import Query, QueryDataset
-from rankloop.data.validation import as_matrix
+from rankloop.data.validation import as_matrix, check_not_empty
 from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.estimator import Estimator
 from rankloop.learners.forms import Whole
@@ -57,7 +57,9 @@ def as_dataset(
             )
         return X
     if y is None:
-        raise DataError("y is needed: one grade a row")
+        raise DataError(
+            "learning requires y to be passed, but the target y is None: give one grade a row"
+        )
     if qid is None and group is None:
         group = [len(np.asarray(y))]
     return QueryDataset.from_arrays(
@@ -69,6 +71,23 @@ def as_dataset(
         query_weights=query_weight,
         allow_nan=allow_nan,
     )
+
+
+def training_data(*given: Any, **options: Any) -> QueryDataset:
+    """Return what `fit` learns from: :func:`as_dataset` that must not be empty or weigh nothing.
+
+    A stream may begin with no rows, so `partial_fit` takes them; whoever calls `fit` on nothing has
+    read the wrong file or dropped too many rows.
+    """
+    data = as_dataset(*given, **options)
+    check_not_empty(data.X)
+    for name, weights in (("document", data.doc_weights), ("query", data.query_weights)):
+        if weights is not None and not weights.any():
+            raise DataError(
+                f"every {name} weight is zero, so there is nothing to learn from; give other "
+                "weights, or leave them out"
+            )
+    return data
 
 
 class Ranker(Shared, Estimator, ABC):
@@ -197,7 +216,9 @@ class Ranker(Shared, Estimator, ABC):
 
     def _refuse_missing(self, data: QueryDataset) -> None:
         """Raise where a value is missing: the one place that keeps them from learners."""
-        place = -1 if self.takes_nan else _core.first_not_finite(np.ascontiguousarray(data.X))
+        if self.takes_nan or not data.has_missing:
+            return
+        place = _core.first_not_finite(data.X)
         if place >= 0:
             row, feature = divmod(place, data.n_features)
             query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop import _core
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -42,7 +44,7 @@ def make_ranking(
     id: str | None = None,  # noqa: A002 - what it is
 ) -> Ranking:
     """Rank documents by score, higher first, ties in row order; the arrays are read-only."""
-    order = np.argsort(-scores, kind="stable").astype(np.int64)
+    order = _core.rank_rows(scores, np.array([0, len(scores)]), None, 1)
     ranked = scores[order].astype(np.float64)
     ids = None if doc_ids is None else doc_ids[order]
     if id is None:

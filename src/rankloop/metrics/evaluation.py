@@ -142,21 +142,7 @@ def evaluate(
         largest = np.finfo(np.float32).max
         values = np.where(np.isinf(values), values, np.clip(values, -largest, largest))
         values = values.astype(np.float32)
-    longest = int(data.sizes.max(initial=1))
-    table = _core.measure_queries(
-        values,
-        data.y,
-        _gains(data.y, rules, wanted),
-        data.offsets,
-        keys,
-        np.asarray(rules.discount(np.arange(1.0, longest + 1.0)), np.float64),
-        [_specification(measure, rules, data.y) for measure in wanted],
-        rules.ties == "averaged",
-        rules.ap_by_cutoff,
-        threads(),
-    )
-    for measure, row in zip(wanted, table, strict=True):
-        _apply(rules, measure, row, data.sizes)
+    table = measure_queries(values, data.y, data.offsets, wanted, rules, keys)
     weights = data.query_weights
     if query_weights is not None:
         weights = as_weights(query_weights, "query_weights")
@@ -168,6 +154,37 @@ def evaluate(
             for measure, row in zip(wanted, table, strict=True)
         )
     )
+
+
+def measure_queries(
+    scores: NDArray[Any],
+    grades: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    measures: tuple[Measure, ...],
+    rules: Convention,
+    keys: NDArray[np.int64] | None = None,
+) -> NDArray[np.float64]:
+    """Measure checked scores: a row a measure, a column a query, NaN where one is left out.
+
+    keys : for conventions that break ties by document ids; see :func:`tie_keys`
+    """
+    sizes = np.diff(offsets)
+    longest = int(sizes.max(initial=1))
+    table = _core.measure_queries(
+        scores,
+        grades,
+        _gains(grades, rules, measures),
+        offsets,
+        keys,
+        np.asarray(rules.discount(np.arange(1.0, longest + 1.0)), np.float64),
+        [_specification(measure, rules, grades) for measure in measures],
+        rules.ties == "averaged",
+        rules.ap_by_cutoff,
+        threads(),
+    )
+    for measure, row in zip(measures, table, strict=True):
+        _apply(rules, measure, row, sizes)
+    return table
 
 
 def _gains(

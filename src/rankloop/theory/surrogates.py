@@ -11,11 +11,11 @@ scores that fix the order as `order`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import MeasureError
 from rankloop.losses.base import rivals
 from rankloop.losses.maxpair import MaxPairLoss
@@ -25,6 +25,8 @@ from rankloop.metrics.measures import Measure, parse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.data.dataset import QueryDataset
 
     Floats = NDArray[np.float64]
 
@@ -46,7 +48,7 @@ def seen_by(measure: Measure, grades: ArrayLike) -> Floats:
 
 def data_seen_by(measure: str | Measure, data: QueryDataset) -> QueryDataset:
     """Return the data with grades as a measure sees them."""
-    return QueryDataset(**{**vars(data), "y": seen_by(check_measure(measure), data.y)})
+    return replace(data, y=seen_by(check_measure(measure), data.y))
 
 
 def slam_weights(grades: ArrayLike, measure: str | Measure, order: ArrayLike) -> Floats:

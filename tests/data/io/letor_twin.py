@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-MISSING = 1.7e308  # Istella writes 1.797e308 for a missing value
+MISSING = 1.79769e308  # Istella writes the largest double for a missing value
 
 
 @dataclass
@@ -29,7 +30,7 @@ def number(text):
 
 def feature(text, null):
     """One value: np.float32 of what Python reads, NULL and Istella's largest double missing."""
-    if text.lower() == "null" or abs(number(text)) >= MISSING:
+    if text.lower() == "null" or math.inf > abs(number(text)) >= MISSING:
         return np.float32(null)
     return np.float32(number(text))
 
@@ -43,7 +44,7 @@ def naive_read(content, *, zero_based=None, null=0.0, n_features=None):
     """Read good LETOR text: split lines, split words, one dictionary a row."""
     grades, qids, features, docs = [], [], [], []
     for line in content.decode().split("\n"):
-        row, _, comment = line.partition("#")
+        row, comment = re.fullmatch(r"(.*?)((?:^|(?<=[ \t\r]))#.*)?", line).groups("")
         words = row.split()
         if not words:
             continue
@@ -95,7 +96,9 @@ def assert_same(data, twin):
 
 def fits_float32(text):
     value = abs(float(text))
-    return value >= MISSING or value < 3.4028235677973366e38  # else it rounds to infinity
+    return (
+        math.inf > value >= MISSING or value < 3.4028235677973366e38
+    )  # else it rounds to infinity
 
 
 _digits = st.text("0123456789", min_size=1, max_size=30)
@@ -158,7 +161,8 @@ def _rows(draw, qids, lowest, highest):
         zeros = draw(st.sampled_from(["", "", "", "0", "00"]))
         words.append(f"{zeros}{index}:{draw(decimals | _special)}")
     lead, tail = draw(st.sampled_from(["", "", " ", "\t"])), draw(st.sampled_from(["", "", " "]))
-    return lead + draw(_blanks).join(words) + tail + draw(_comments)
+    comment = draw(_comments)
+    return lead + draw(_blanks).join(words) + (draw(_blanks) + comment if comment else tail)
 
 
 @st.composite

@@ -3,6 +3,7 @@ from __future__ import annotations
 import lzma
 import subprocess
 import sys
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankloop import _core
-from rankloop.data.dataset import QueryDataset, concat
+from rankloop.data.dataset import QueryDataset
 from rankloop.data.io import letor
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
+from rankloop.data.joining import concat
 from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
 
 from .letor_twin import assert_same, decimals, feature, letor_files, naive_read, same_bits
@@ -40,7 +42,7 @@ def read(path, content, block=None, **options):
 @given(content=letor_files())
 @example(content=b"1 qid:1 1:1\n1 qid:1 0:2\n")  # an index 0 shifts the rows before it
 @example(content=b"1 qid:7\n")
-@example(content=b"0 qid:1 1:1#docid = a#b\n0 qid:1 2:1 #docid=\xc3\xa9")
+@example(content=b"0 qid:1 1:1 #docid = a#b\n0 qid:1 2:1\t#docid=\xc3\xa9\n#1 qid:2")
 def test_reads_what_the_twin_reads(path, content):
     twin = naive_read(content)
     assert_same(read(path, content), twin)
@@ -151,6 +153,55 @@ def test_real_files_equal_the_twin(data_dir, name):
     assert_same(read_letor(file, null=np.nan), twin)
 
 
+# What is missing, and what is a comment
+
+
+@pytest.mark.parametrize("word", ["NULL", "null", "1.79769e308", "-1.797693134862315708e+308"])
+def test_missing_values_are_what_the_caller_wants(path, word):
+    content = f"1 qid:1 1:{word} 2:7\n".encode()
+    assert read(path, content).X.tolist() == [[0, 7]]
+    assert read(path, content, null=-5).X.tolist() == [[-5, 7]]
+    kept = read(path, content, null=np.nan)
+    assert np.isnan(kept.X[0, 0])
+    assert kept.X[0, 1] == 7
+    assert kept.has_missing
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["nan", "NaN", "-nan", "1.#QNAN", "-1.#QNAN", "1.#qnan0", "1.#IND", "-1.#IND00", "1.#SNAN"],
+)
+def test_nan_is_missing_where_missing_values_are_kept(path, word):
+    content = f"1 qid:1 1:{word} 2:7\n".encode()
+    kept = read(path, content, null=np.nan)
+    assert np.isnan(kept.X[0, 0])
+    assert kept.X[0, 1] == 7
+    with pytest.raises(ParseError, match="expected a finite number"):
+        read(path, content, null=-1)
+
+
+@pytest.mark.parametrize(
+    "word", ["inf", "-inf", "Infinity", "1.#INF", "-1.#INF00", "1e39", "1e400"]
+)
+def test_infinity_is_never_missing(path, word):
+    with pytest.raises(ParseError, match=r"feature 1 is '.*expected a finite|too large"):
+        read(path, f"1 qid:1 1:{word} 2:7\n".encode(), null=np.nan)
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", " \t ", "\r"])
+def test_a_comment_starts_after_a_blank(path, blank):
+    data = read(path, f"1 qid:1 1:5{blank}# 2:6 #docid = A#B\n#1 qid:2\n{blank}#\n".encode())
+    assert data.X.tolist() == [[5]]
+    assert data.doc_ids.tolist() == ["A#B"]
+
+
+@given(text=decimals)
+def test_numbers_round_alike_in_every_place(path, text):
+    """The first, a middle and the last value of a row, which end in different bytes."""
+    for row in (f"1:{text}", f"1:{text} 2:1", f"1:{text}\t#", f"2:1 1:{text}\r"):
+        assert read(path, f"1 qid:1 {row}\n".encode()).X[0, 0] == feature(text, 0)
+
+
 # Writing and reading back
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -256,10 +307,10 @@ def long_file(path, rng, n_rows, *, contiguous=True, docs=True):
 @given(
     seed=st.integers(0, 1000),
     n_rows=st.integers(1, 4000),
-    limit=st.integers(1 << 16, 1 << 20),
+    limit=st.integers(1 << 18, 1 << 20),
     threads=st.sampled_from([1, 2, 4]),
     contiguous=st.booleans(),
-    suffix=st.sampled_from(SUFFIXES),
+    suffix=st.sampled_from(["", ".gz"]),  # others look back further than such limits allow
     docs=st.booleans(),
 )
 def test_batches_joined_are_the_file(path, seed, n_rows, limit, threads, contiguous, suffix, docs):
@@ -268,8 +319,8 @@ def test_batches_joined_are_the_file(path, seed, n_rows, limit, threads, contigu
     options = {"memory_limit": limit, "threads": threads, "progress": shares.append}
     batches, whole = list(iter_letor(target, **options)), read_letor(target)
     assert_same_data(
-        QueryDataset(**{**vars(concat(batches)), "rows": None}),
-        QueryDataset(**{**vars(whole), "rows": None}),
+        replace(concat(batches), rows=None),
+        replace(whole, rows=None),
     )
     assert all(batch.X.nbytes <= limit for batch in batches)
     assert shares == sorted(shares)
@@ -277,7 +328,7 @@ def test_batches_joined_are_the_file(path, seed, n_rows, limit, threads, contigu
     if contiguous:  # no query is cut
         ids = [i for batch in batches for i in batch.query_ids.tolist()]
         assert ids == whole.query_ids.tolist()
-    if n_rows > 3000 and limit < 1 << 17 and contiguous:
+    if n_rows > 3000 and limit < 1 << 19 and contiguous:
         assert len(batches) > 1
 
 
@@ -344,6 +395,6 @@ def test_the_core_reads_from_any_source():
 
     options = {"n_features": 0, "base": -1, "null_value": 0.0, "max_index": 10, "max_bytes": 0}
     reader = _core.LetorReader(trickle, **options, skip_bad=False, doc_ids=True, block_bytes=64)
-    table = reader.read(sys.maxsize, 3)
+    table = reader.read(None, 3)
     assert table["X"].tolist() == [[5.0]] * 100
     assert (reader.finished, reader.lines, reader.bytes_read) == (True, 100, len(content))

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
-import subprocess
-import sys
+import re
 import warnings
 from unittest import mock
 
@@ -31,7 +31,20 @@ BAD_ROWS = {
     "comma": (b"1 qid:1 1:0,5", "feature 1 is '0,5'"),
     "no value": (b"1 qid:1 3:", "feature 3 is ''"),
     "no value before another": (b"1 qid:1 1: 2:5", "feature 1 is ''"),
+    "Microsoft's infinity": (b"1 qid:1 1:1.#INF 2:7", "feature 1 is '1.#INF'; expected a finite"),
+    "Microsoft's NaN": (b"1 qid:1 1:-1.#IND00 2:7", "feature 1 is '-1.#IND00'; expected a finite"),
+    "Microsoft's quiet NaN": (b"1 qid:1 1:1.#QNAN 2:7", "or pass null=nan to keep it as missing"),
+    "# inside a value": (b"1 qid:1 1:0.5#docid = A", "feature 1 is '0.5#docid'"),
+    "# after a grade": (b"1# qid:1 1:1", "'1#' where the grade should be"),
+    "# in a query id": (b"1 qid:a#b 1:1", "'a#b' has a '#'; put a blank before a comment"),
+    "# in an index": (b"1 qid:1 1#2:1", "'1#2:1' where a feature should be"),
     "too large": (b"1 qid:1 1:3.5e38", "too large for a 32-bit float"),
+    "1e39": (b"1 qid:1 1:1e39", "feature 1 is '1e39', too large for a 32-bit float"),
+    "1e308": (b"1 qid:1 1:-1e308", "feature 1 is '-1e308', too large for a 32-bit float"),
+    "1e400": (b"1 qid:1 1:1e400", "feature 1 is '1e400', too large for a 32-bit float"),
+    "40 digits": (b"1 qid:1 1:" + b"9" * 40, f"'{'9' * 40}', too large for a 32-bit float"),
+    "400 digits": (b"1 qid:1 1:-1" + b"0" * 400, "0...', too large for a 32-bit float"),
+    "400 digits and a point": (b"1 qid:1 1:" + b"1" * 400 + b".5", "too large for a 32-bit float"),
     "rounds to infinity": (b"1 qid:1 1:-3.4028235677973366e38", "too large for a 32-bit float"),
     "grade a word": (b"good qid:1 1:1", "'good' where the grade should be"),
     "grade nan": (b"nan qid:1 1:1", "'nan' where the grade should be; expected a finite number"),
@@ -167,12 +180,32 @@ def test_batches_name_the_line_in_the_file_and_count_bad_rows(path, threads):
 
 @pytest.mark.parametrize("n", [100, 2000])
 def test_batches_without_query_ids_after_batches_with_them(path, n):
-    rows = b"".join(b"1 qid:%03d 1:%07d\n" % (i // 9, i) for i in range(800))
-    rows += b"#" * ((1 << 14) - len(rows) - 1) + b"\n"  # one block, and one batch
+    rows = b"".join(b"1 qid:%03d 1:%07d\n" % (i // 9, i) for i in range(8000))
     path.write_bytes(rows + b"1 1:0000001\n" * n)
+    batches = iter_letor(path, memory_limit=1 << 18, threads=1)
+    assert next(batches).n_documents < 8000
     with pytest.raises(ParseError, match="no query id, while others have") as caught:
-        list(iter_letor(path, memory_limit=1 << 13, threads=1))
-    assert caught.value.line == 802
+        list(batches)
+    assert caught.value.line == 8001
+    with pytest.warns(BadRowsWarning, match=r"bad rows? left out .*no query id"):
+        batches = list(iter_letor(path, memory_limit=1 << 18, threads=1, skip_bad_rows=True))
+    assert sum(batch.n_documents for batch in batches) == 8000
+
+
+def test_rows_without_query_ids_before_rows_with_them(path):
+    content = b"1 1:5\n1 1:6\n2 qid:1 1:7\n1 1:8\n"
+    with pytest.raises(ParseError, match="no query id, while others have") as caught:
+        read(path, content)
+    assert caught.value.line == 1
+    with pytest.warns(BadRowsWarning, match="3 bad rows left out of 4; line 1: the row has no"):
+        data = read(path, content, 6, skip_bad_rows=True)
+    assert data.X.tolist() == [[7]]
+
+
+def test_batches_without_any_query_id_say_so(path):
+    path.write_bytes(b"1 1:1\n" * 100_000)
+    with pytest.raises(MemoryLimitError, match=r"its first [\d,]+ rows have no query id"):
+        list(iter_letor(path, memory_limit=1 << 19))
 
 
 # Whole files
@@ -245,19 +278,18 @@ def test_truncated_and_corrupt_files(path, rng, codec, threads, read_all):
 def test_a_bad_row_goes_before_a_source_that_fails_later():
     content = b"1 qid:1 1:1\n" * 349_999 + b"x\n"  # long enough for another thread to read on
 
-    pieces = [content]
+    stream = io.BytesIO(content)
 
     def readinto(buffer):
-        if not pieces:
+        n = stream.readinto(buffer)
+        if n == 0:
             raise OSError("the disk broke")
-        pieces.clear()
-        buffer[: len(content)] = content
-        return len(content)
+        return n
 
     options = {"n_features": 0, "base": -1, "null_value": 0.0, "max_index": 10, "max_bytes": 0}
-    options |= {"skip_bad": False, "doc_ids": True, "block_bytes": len(content)}
+    options |= {"skip_bad": False, "doc_ids": True, "block_bytes": 1 << 18}
     reader = _core.LetorReader(readinto, **options)
-    assert reader.read(sys.maxsize, 4)["error"][0] == 350_000
+    assert reader.read(None, 4)["error"][0] == 350_000
 
 
 @pytest.mark.parametrize("damage", ["checksum", "trailing"])
@@ -328,35 +360,23 @@ def test_wrong_side_files(plain, sizes, message):
 
 @each_layout
 def test_the_memory_limit(path, threads, block):
-    need = naive_read(GOOD).X.nbytes
-    with pytest.raises(MemoryLimitError, match=r"limit of 479 bytes.*iter_letor.*memory_limit"):
-        read(path, GOOD, block, threads=threads, memory_limit=need - 1)
-    assert read(path, GOOD, block, threads=threads, memory_limit=need).X.nbytes == need
+    rows = GOOD * 100
+    with pytest.raises(MemoryLimitError, match=r"limit of 200.0 KB after .*iter_letor.*memory_lim"):
+        read(path, rows, block, threads=threads, memory_limit="200KB")
+    data = read(path, rows, block, threads=threads, memory_limit="4MB")  # with the sort by query
+    assert_same(data, naive_read(rows))
 
 
-LIMITED = """
-import resource, sys
-from rankloop.data.io.letor import read_letor
-from rankloop.exceptions import MemoryLimitError
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-before = peak()
-try:
-    read_letor(sys.argv[1], memory_limit="1MB", threads=1)
-except MemoryLimitError:
-    print((peak() - before) * 1024)
-"""
-
-
-@pytest.mark.parametrize(
-    "content",
-    ["1 qid:1 20000:1\n" * 4000, "1 qid:1 1:1\n" * 4000 + "1 qid:1 20000:1\n"],
-    ids=["wide rows in one block", "many rows made wide"],
-)
-def test_the_memory_limit_is_met_before_memory_is_taken(path, content):
-    path.write_text(content)
-    command = [sys.executable, "-c", LIMITED, str(path)]
-    taken = int(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert taken < 32 << 20  # the matrix would be 320 MB
+def test_bringing_queries_together_counts(path):
+    rows = b"".join(b"1 qid:%d 1:1\n" % (i % 2) for i in range(2000))
+    message = r"bringing the rows of each query together takes more than the limit"
+    for limit in range(200_000, 800_000, 2000):
+        try:
+            data = read(path, rows, 64, threads=1, memory_limit=limit)
+        except MemoryLimitError as error:
+            refused = str(error)
+    assert data.offsets.tolist() == [0, 1000, 2000]
+    assert re.search(message, refused)  # the last to be met
 
 
 @pytest.mark.parametrize(
@@ -366,7 +386,13 @@ def test_the_memory_limit_is_met_before_memory_is_taken(path, content):
         ({"n_features": -3}, "n_features must be at least 1"),
         ({"max_index": 0}, "max_index must be at least 1"),
         ({"max_index": 10**8}, "max_index must be at most"),
+        ({"max_index": None}, "max_index must be a whole number; found None"),
+        ({"n_features": 2.5}, "n_features must be a whole number; found 2.5"),
         ({"threads": 0}, "threads must be at least 1"),
+        ({"threads": 10**6}, "threads must be at most 1,024; found 1,000,000"),
+        ({"null": np.inf}, "null must be a number that float32 can hold, or NaN; found inf"),
+        ({"null": 1e39}, "null must be a number that float32 can hold"),
+        ({"null": "none"}, "null must be a number"),
         ({"memory_limit": "much"}, "cannot read 'much' as a size"),
         ({"memory_limit": 0}, "must be positive"),
     ],

@@ -57,14 +57,14 @@ def growth(name, queries, *, leak=False):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     return int(done.stdout)
 
 
 @pytest.mark.parametrize("name", [*LINEAR, "mapped"])
 def test_memory_stays(name):
-    assert growth(name, 20_000) < 1000
+    assert growth(name, 10_000) < 1000
 
 
 BUDGETED = [
@@ -79,10 +79,10 @@ BUDGETED = [
 def test_memory_of_slower_ones_stays(name):
     """Mixes measure every query, kernels compare it with all they hold: fewer queries, and a
     tighter limit."""
-    assert growth(name, 2_000) < 300
+    assert growth(name, 1_000) < 300
 
 
-@pytest.mark.parametrize(("queries", "limit"), [(20_000, 1000), (2_000, 300)])
+@pytest.mark.parametrize(("queries", "limit"), [(10_000, 1000), (1_000, 300)])
 def test_a_learner_that_keeps_its_queries_would_be_found(queries, limit):
     assert growth("pairwise", queries, leak=True) > limit
 

@@ -1,4 +1,4 @@
-"""Classifiers of Predtron: scikit-learn's own checks, going on, margins, costs, real data."""
+"""Classifiers of Predtron: going on, margins, costs, real data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from rankloop import checks
 from rankloop.exceptions import DataError, NotFittedError
@@ -25,37 +24,6 @@ from rankloop.learners.predtron.estimators import (
 )
 
 EVERY = [PredtronClassifier, PredtronOrdinal, PredtronMultilabel]
-EXPECTED = {
-    "check_estimators_unfitted": "raises our NotFittedError: scikit-learn's cannot be imported",
-    "check_dtype_object": "a wrong type is a DataError, not a TypeError",
-    "check_fit2d_predict1d": "says what was found in words of its own",
-    "check_requires_y_none": "says what was found in words of its own",
-}
-CLASSIFIER = {
-    "check_supervised_y_2d": "a column of labels is taken without a warning",
-    "check_class_weight_classifiers": "weights are costs of mistakes, not counts of rows",
-}
-
-
-def own_checks():
-    for cls, expected in (
-        (PredtronClassifier, {**EXPECTED, **CLASSIFIER}),
-        (PredtronOrdinal, EXPECTED),
-    ):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEst")
-            found = list(estimator_checks_generator(cls()))
-        for estimator, check in found:
-            what = getattr(check, "func", check).__name__
-            reason = expected.get(what)
-            marks = () if reason is None else pytest.mark.xfail(reason=reason)
-            yield pytest.param(estimator, check, id=f"{cls.__name__}-{what}", marks=marks)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("estimator", "check"), list(own_checks()))
-def test_own_checks(estimator, check):
-    check(estimator)
 
 
 def labelled(cls, n=120, seed=0):

@@ -10,15 +10,22 @@ import os
 import sys
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
+from rankloop.data.io.decompression import (
+    DecompressionLimitError,
+    decompressed,
+    zstandard_package,
+)
 from rankloop.data.io.replacing import replaced_when_done
-from rankloop.exceptions import MissingExtraError, ParseError
+from rankloop.data.memory import show_size
+from rankloop.exceptions import MemoryLimitError, ParseError, RankloopError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst")
+DECOMPRESSION_LIMIT = 2**28
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
@@ -29,25 +36,59 @@ def bare_suffix(path: str | os.PathLike[str]) -> str:
 
 
 @contextlib.contextmanager
-def open_input(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_input(
+    path: str | os.PathLike[str], decompression_limit: int = DECOMPRESSION_LIMIT
+) -> Iterator[BinaryIO]:
     """Open a file for reading bytes, decompressed where its first bytes say so; `-` is stdin.
 
-    A file that is missing, or compressed and damaged, raises a ParseError that names it.
+    Whatever is wrong with it, from a name that cannot be one to a disk that fails midway, raises a
+    ParseError that names it. So the block should do nothing but read.
+
+    Parameters
+    ----------
+    path : the file
+    decompression_limit : bytes that its decompression may take; xz and zstd files say how far they
+        look back, and one that asks for more raises a MemoryLimitError
     """
     name = os.fspath(path)
     try:
-        raw = sys.stdin.buffer if name == "-" else Path(name).open("rb")  # noqa: SIM115
+        with _opened(name) as raw:
+            head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
+            codec = next((code for magic, code in _MAGIC.items() if head.startswith(magic)), None)
+            yield raw if codec is None else decompressed(raw, codec, decompression_limit)
+    except gzip.BadGzipFile as error:
+        raise damaged(name, error) from None
     except OSError as error:
-        raise ParseError(name, None, f"cannot read it: {error.strerror or error}") from None
-    with contextlib.nullcontext(raw) if name == "-" else raw:
-        head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
-        codec = next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), None)
+        raise unreadable(name, error) from None
+    except (EOFError, lzma.LZMAError, zlib.error) as error:
+        raise damaged(name, error) from None
+    except DecompressionLimitError as error:
+        raise MemoryLimitError(
+            f"{name}: decompressing it takes more than {show_size(error.limit)}; raise "
+            "memory_limit where there is one, or decompress the file first"
+        ) from None
+    except RankloopError:
+        raise
+    except MemoryError:
+        raise MemoryLimitError(
+            f"{name}: there is not enough memory to read it; read it in parts"
+        ) from None
+
+
+@contextlib.contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    if name != "-":
         try:
-            yield raw if codec is None else _decompressed(raw, codec)
-        except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-            raise damaged(name, error) from None
-        except IsADirectoryError as error:
-            raise ParseError(name, None, f"cannot read it: {error.strerror or error}") from None
+            raw = Path(name).open("rb")  # noqa: SIM115
+        except ValueError as error:  # a NUL, or what the file system's encoding lacks
+            raise unreadable(name, error) from None
+        with raw:
+            yield raw
+        return
+    stdin = getattr(sys.stdin, "buffer", None)
+    if stdin is None or stdin.closed:
+        raise ParseError(name, None, "cannot read it: standard input is closed; name a file")
+    yield stdin
 
 
 def damaged(name: str, error: Exception) -> ParseError:
@@ -58,6 +99,11 @@ def damaged(name: str, error: Exception) -> ParseError:
         f"the compressed file is truncated or damaged ({error}); nothing was read from it: "
         "get a whole copy",
     )
+
+
+def unreadable(name: str, error: Exception) -> ParseError:
+    """Return the error for a file that cannot be opened or read."""
+    return ParseError(name, None, f"cannot read it: {getattr(error, 'strerror', None) or error}")
 
 
 @contextlib.contextmanager
@@ -79,61 +125,11 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             stream.close()
 
 
-def _decompressed(raw: IO[bytes], codec: str) -> BinaryIO:
-    if codec == ".gz":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    if codec == ".xz":
-        return cast("BinaryIO", lzma.LZMAFile(raw))
-    return io.BufferedReader(_ZstdInput(raw))
-
-
 def _compressed(raw: BinaryIO, suffix: str) -> BinaryIO:
     if suffix == ".gz":
         return cast("BinaryIO", gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
     if suffix == ".xz":
         return cast("BinaryIO", lzma.LZMAFile(raw, "wb"))
     if suffix == ".zst":
-        return cast("BinaryIO", _zstandard().open(raw, "wb", closefd=False))
+        return cast("BinaryIO", zstandard_package().open(raw, "wb", closefd=False))
     return raw
-
-
-class _ZstdInput(io.RawIOBase):
-    """Zstandard frames one after the other; unlike the package's own reader, notices a cut file."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._raw, self._zstandard = raw, _zstandard()
-        self._frame: Any = None
-        self._pending = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._raw.fileno()
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._pending:
-            between_frames = self._frame is None or self._frame.eof
-            left_over = self._frame.unused_data if self._frame is not None else b""
-            chunk = left_over if between_frames and left_over else self._raw.read(1 << 17)
-            if not chunk:
-                if between_frames:
-                    return 0
-                raise EOFError("it ends before its end-of-frame mark")
-            if between_frames:
-                self._frame = self._zstandard.ZstdDecompressor().decompressobj()
-            try:
-                self._pending = self._frame.decompress(chunk)
-            except self._zstandard.ZstdError as error:
-                raise EOFError(str(error)) from None
-        n = min(len(buffer), len(self._pending))
-        buffer[:n], self._pending = self._pending[:n], self._pending[n:]
-        return n
-
-
-def _zstandard() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("zstandard", "zstd", "zstd compression") from None
-    return zstandard

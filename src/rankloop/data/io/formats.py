@@ -7,13 +7,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankloop.data.dataset import QueryDataset, concat
-from rankloop.data.io.files import COMPRESSED_SUFFIXES, bare_suffix, open_input
+from rankloop.data.io.files import COMPRESSED_SUFFIXES, bare_suffix, open_input, unreadable
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
+from rankloop.data.joining import concat, join_within
+from rankloop.data.memory import memory_limit_or_default
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from rankloop.data.dataset import QueryDataset
 
 PathLike = str | os.PathLike[str]
 
@@ -73,17 +76,23 @@ def data_files(path: PathLike) -> list[Path]:
     together hold every query, where there are LETOR folds; else its parts `S1`, `S2`, ...; else
     all files with a suffix that we know.
     """
-    folder = Path(path)
-    if not folder.is_dir():
-        return [folder]
-    if (folder / "Fold1").is_dir():
-        return data_files(folder / "Fold1")
-    known = sorted(
-        file
-        for file in folder.iterdir()
-        if file.is_file()
-        and (bare_suffix(file) in _TEXT_SUFFIXES or bare_suffix(file) in _BY_SUFFIX)
-    )
+    name = os.fspath(path)
+    folder = Path(name)
+    if not name:  # which would be the folder we are in
+        raise ParseError(name, None, "the name is empty; name a file or folder")
+    try:
+        if not folder.is_dir():
+            return [folder]
+        if (folder / "Fold1").is_dir():
+            return data_files(folder / "Fold1")
+        known = sorted(
+            file
+            for file in folder.iterdir()
+            if file.is_file()
+            and (bare_suffix(file) in _TEXT_SUFFIXES or bare_suffix(file) in _BY_SUFFIX)
+        )
+    except OSError as error:
+        raise unreadable(name, error) from None
     parts = [f for f in known if _stem(f)[:1] == "S" and _stem(f)[1:].isdigit()]
     if not parts:
         parts = sorted(
@@ -92,7 +101,7 @@ def data_files(path: PathLike) -> list[Path]:
     if parts or known:
         return parts or known
     raise ParseError(
-        os.fspath(path), None, "the folder holds no data files; expected Fold1, S1.txt or the like"
+        name, None, "the folder holds no data files; expected Fold1, S1.txt or the like"
     )
 
 
@@ -108,12 +117,18 @@ def read(
     ----------
     paths : see :func:`data_files`
     format : one of `FORMATS`; default: found out from each file
-    letor_options : see :class:`rankloop.data.io.letor.LetorOptions`; for text files
+    memory_limit : what reading all of them may take together, as in :func:`read_letor`
+    letor_options : see :class:`rankloop.data.io.letor_options.LetorOptions`; for text files
     """
     if not paths:
         raise DataError("name at least one file or folder to read")
     files = list(itertools.chain.from_iterable(data_files(path) for path in paths))
-    return concat([_read_one(file, format, memory_limit, letor_options) for file in files])
+    left = memory_limit_or_default(memory_limit)
+    parts: list[QueryDataset] = []
+    for file in files:
+        parts.append(_read_one(file, format, max(left, 1), letor_options))
+        left -= parts[-1].nbytes
+    return join_within(parts, left)
 
 
 def _read_one(

@@ -1,38 +1,43 @@
 """LETOR / SVMlight text: `2 qid:10 1:0.03 46:0.07 #docid = GX01`.
 
 Grades may be real numbers, or -1 for unjudged; query ids numbers or text; features in any order,
-counted from 1 or 0, absent ones being 0; `NULL` (and 1.79e308, as in Istella) is a missing value;
-blank lines, comments, CRLF and gz, xz or zst compression are understood. Files without query ids
-take their query sizes from a side file, as LightGBM (`.query`) and XGBoost (`.group`) do.
+counted from 1 or 0, absent ones being 0; `NULL` (and 1.79769e308, the largest double, as in
+Istella) is a missing value. Any other number beyond the range of a 32-bit float is an error,
+however it is written. A `#` starts a comment at the start of a line or after a blank, and nowhere
+else. Blank lines, CRLF and gz, xz or zst compression are understood. Files without query ids take
+their query sizes from a side file, as LightGBM (`.query`) and XGBoost (`.group`) do.
 """
 
 from __future__ import annotations
 
 import os
-import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.dataset import QueryDataset, concat
-from rankloop.data.io.files import open_input, open_output
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.io.decompression import memory_taken
+from rankloop.data.io.files import DECOMPRESSION_LIMIT, open_input, open_output
+from rankloop.data.io.letor_options import LetorOptions
 from rankloop.data.io.letor_rows import (
-    LetorOptions,
     PathLike,
-    Rows,
     check_rows,
-    open_reader,
+    make_reader,
     position,
     take_rows,
 )
-from rankloop.data.memory import available_memory, parse_size, show_size
+from rankloop.data.joining import join_within
+from rankloop.data.memory import memory_limit_or_default, parse_size, show_size
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import BinaryIO
 
 _BLOCK = 1 << 18  # bytes of text that one thread parses at a time
+_LEAST_BLOCK = 1 << 10
 
 
 def read_letor(
@@ -48,18 +53,22 @@ def read_letor(
     paths : files, plain or compressed; `-` is standard input
     query_file : text file with the number of rows of each query, for one path without query ids;
         default: the file beside it with the added suffix `.query` or `.group`
-    memory_limit : largest matrix, in bytes or as `"4GB"`; default: the memory at hand
+    memory_limit : what reading and the result may take together, in bytes or as `"4GB"`, besides
+        what Python takes anyway; default: three quarters of the memory that is free
     options : see :class:`LetorOptions`
 
     Raises
     ------
     ParseError
         naming the file, the line, what was found and what was expected.
+    MemoryLimitError
+        where the limit would be passed, before it is.
 
     Notes
     -----
-    Cost: one pass, several hundred MB of text a second and thread; memory is that of the result
-    and a few MB a thread.
+    Cost: one pass, several hundred MB of text a second and thread; memory is that of the result,
+    its ids once more, and 1.5 MB a thread. Several files take that of the largest once more, and
+    xz or zst files up to a third of the limit, at most 256 MB, for their decompression.
 
     Examples
     --------
@@ -79,16 +88,23 @@ def read_letor(
     if query_file is not None and len(paths) > 1:
         raise DataError("query_file belongs to one file; read the files one by one")
     chosen = LetorOptions(**options)
-    limit = available_memory() if memory_limit is None else parse_size(memory_limit)
-    parts, bases = zip(*(_read_one(path, query_file, limit, chosen) for path in paths), strict=True)
-    bases = tuple(base if part.n_features else -1 for part, base in zip(parts, bases, strict=True))
+    limit = memory_limit_or_default(memory_limit)
+    parts: list[QueryDataset] = []
+    bases: list[int] = []
+    taken = 0
+    for path in paths:
+        part, base, cost = _read_one(path, query_file, limit - taken, chosen)
+        taken += cost
+        bases.append(base if part.n_features else -1)
+        parts.append(part)
+        del part
     if {0, 1} <= set(bases):
         zero, one = paths[bases.index(0)], paths[bases.index(1)]
         raise DataError(
             f"{os.fspath(zero)} counts features from 0, {os.fspath(one)} apparently from 1; say "
             "which with zero_based=True or False"
         )
-    return concat(parts)
+    return join_within(parts, limit - taken)
 
 
 def iter_letor(
@@ -102,38 +118,42 @@ def iter_letor(
 
     A query is a run of consecutive rows with one id; a query must fit the limit. The first batch
     fixes the number of features unless `n_features` is given: a later, larger index is an error.
+    A batch takes about an eighth of the limit, or what its longest query takes.
 
     Parameters
     ----------
     path : file, plain or compressed, with query ids; `-` is standard input, read as it comes
-    memory_limit : what reading and one batch may take together, besides what Python takes anyway
+    memory_limit : what reading takes together with the batch that the caller has meanwhile,
+        besides what Python takes anyway
     progress : called after each batch with the share of the file that has been read
     options : see :class:`LetorOptions`
     """
     chosen = LetorOptions(**options)
-    limit = parse_size(memory_limit)
     name = os.fspath(path)
-    block = max(min(_BLOCK, limit // (16 * chosen.n_threads)), 1 << 14)
-    held: Rows | None = None
-    ids_seen = False
-    with open_input(path) as stream, open_reader(name, stream, chosen, limit, block) as reader:
+    held = 0  # by the caller, of the batch before
+    any_rows = False
+    whole_limit = parse_size(memory_limit)
+    with _open_text(path, whole_limit, chosen) as (stream, reader, limit):
         while not reader.finished:
-            rows = take_rows(name, reader, limit // 6, chosen, ids_seen)
-            ids_seen = ids_seen or None not in (rows.run_ids or [None])
+            try:
+                rows = take_rows(name, reader, chosen, limit, limit // 8, held)
+            except MemoryError:
+                if not reader.met_limit:
+                    raise
+                raise MemoryLimitError(
+                    f"{name}: {_open_query(reader)} too large for the limit of "
+                    f"{show_size(whole_limit)}; raise memory_limit"
+                ) from None
             reader.fix_width()
             if progress is not None:
                 progress(position(stream))
-            if held is not None:
-                rows = held.followed_by(rows)
-            batch, held = (rows, None) if reader.finished else rows.before_last_query()
-            if held is not None and held.X.nbytes > limit // 2:
-                raise MemoryLimitError(
-                    f"{name}: query {held.run_ids[0]!r} alone has at least {len(held.y):,} rows, "
-                    f"too many for the limit of {show_size(limit)}; raise memory_limit"
-                )
-            if len(batch.y):
-                yield batch.dataset(name)
-        check_rows(name, reader, ids_seen)
+            if len(rows.y):
+                any_rows, held = True, rows.cost
+                batch = rows.dataset(name)
+                del rows
+                yield batch
+                del batch
+        check_rows(name, reader, any_rows)
 
 
 def write_letor(
@@ -184,13 +204,43 @@ def letor_lines(
         )
 
 
+def _open_query(reader: _core.LetorReader) -> str:
+    if not reader.open_rows:
+        return f"its rows after line {reader.lines:,} are"
+    if not reader.open_id:
+        return f"its first {reader.open_rows:,} rows have no query id (qid:...) and are"
+    query = reader.open_id[:40]
+    return (
+        f"query {query!r} alone has {reader.open_rows:,} rows before line {reader.lines:,}, and is"
+    )
+
+
+@contextmanager
+def _open_text(
+    path: PathLike, limit: int, options: LetorOptions
+) -> Iterator[tuple[BinaryIO, _core.LetorReader, int]]:
+    """Open a file with a reader of its text; also tell what is left of the limit for its rows."""
+    most = min(limit // 3, DECOMPRESSION_LIMIT)
+    with open_input(path, decompression_limit=most) as stream:
+        left = max(limit - memory_taken(stream), 1)
+        block = min(max(left // (64 * options.n_threads), _LEAST_BLOCK), _BLOCK)
+        yield stream, make_reader(stream, options, left, block), left
+
+
 def _read_one(
     path: PathLike, query_file: PathLike | None, limit: int, options: LetorOptions
-) -> tuple[QueryDataset, int]:
-    """Read one file; also tell the index of its first feature."""
+) -> tuple[QueryDataset, int, int]:
+    """Read one file; also tell the index of its first feature, and the bytes that it takes."""
     name = os.fspath(path)
-    with open_input(path) as stream, open_reader(name, stream, options, limit, _BLOCK) as reader:
-        rows = take_rows(name, reader, sys.maxsize, options)
-        base = reader.base
+    with _open_text(path, max(limit, 1), options) as (_, reader, left):
+        try:
+            rows = take_rows(name, reader, options, left)
+        except MemoryError:
+            if not reader.met_limit:
+                raise
+            raise MemoryLimitError(
+                f"{name}: its rows need more than the limit of {show_size(limit)} after "
+                f"{reader.lines:,} lines; read it in parts (iter_letor), or raise memory_limit"
+            ) from None
         check_rows(name, reader, len(rows.y) > 0)
-    return rows.dataset(name, query_file), base
+        return rows.dataset(name, query_file), reader.base, rows.cost

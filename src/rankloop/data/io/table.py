@@ -47,8 +47,9 @@ def read_table(
 ) -> QueryDataset:
     """Read a Parquet or Arrow (IPC, Feather 2) file.
 
-    Ids and grades are read first, then the features straight into their place: the peak is the
-    float32 matrix and one row group, whatever the order of the rows.
+    Ids and grades are read first, then the features, 16 columns at a time, straight into their
+    place: the peak is the float32 matrix, the ids a few times, and at most 100 MB of Parquet pages
+    (of an Arrow file: twice its largest record batch), whatever the order of the rows.
 
     Parameters
     ----------
@@ -62,12 +63,15 @@ def read_table(
     doc_weight, query_weight : columns of weights; a query's rows share theirs. None: those names,
         if there
     allow_nan : read null and NaN features as NaN
-    memory_limit : refuse a matrix above this many bytes (or `"4GB"`); default: memory at hand
+    memory_limit : what reading and the result may take together, in bytes or as `"4GB"`; default:
+        three quarters of the memory that is free
 
     Raises
     ------
     ParseError
         naming the file and the column or row (counted from 0) that cannot be used.
+    MemoryLimitError
+        where the limit would be passed, before it is.
     """
     with in_file(path) as source:
         columns = resolve(source, features, label, query, doc_id, doc_weight, query_weight)
@@ -128,6 +132,7 @@ def iter_table(
     ----------
     batch_rows : rows a batch, at least one query
     progress : called before each batch with the share of rows read so far, this batch included
+    memory_limit : what a batch may take, its conversion included
     others : as in :func:`read_table`
     """
     if batch_rows < 1:

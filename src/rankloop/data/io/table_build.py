@@ -8,9 +8,9 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import group_by_id
-from rankloop.data.io.table_source import arrow, in_memory
+from rankloop.data.io.table_source import COLUMNS_AT_ONCE, arrow, in_memory
 from rankloop.data.io.table_values import read_features, read_roles
-from rankloop.data.memory import check_fits
+from rankloop.data.memory import check_fits, memory_limit_or_default
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rankloop.data.io.table_source import Source
 
 
+_ROLE_BYTES = 40  # a row and column, numbers or short texts: read, joined, grouped
+
+
 def build(
     source: Source,
     columns: Columns,
@@ -31,21 +34,30 @@ def build(
     first_row: int = 0,
 ) -> QueryDataset:
     """Read ids and grades, then the features straight into their place."""
-    check_fits(source.n_rows, columns.width, memory_limit)
-    values = read_roles(source, columns.roles, first_row)
-    grouping = group_by_id(values.pop("query"))
+    n, limit = source.n_rows, memory_limit_or_default(memory_limit)
+    at_once = 16 * min(n, columns.rows_at_once) * min(columns.width, COLUMNS_AT_ONCE)
+    more = source.decoding + at_once + n * _ROLE_BYTES * len(columns.roles)
+    check_fits(n, columns.width, limit, more=more)
+    values = read_roles(source, columns.roles, first_row, limit - 4 * n * columns.width - more)
+    query_ids = values.pop("query")
+    _check_rows(len(query_ids), n)
+    grouping = group_by_id(query_ids)
+    del query_ids
     place = None  # where each row goes
     if grouping.rows is not None:
         values = {role: found[grouping.rows] for role, found in values.items()}
         place = np.empty_like(grouping.rows)
-        place[grouping.rows] = np.arange(source.n_rows)
-    X = np.empty((source.n_rows, columns.width), np.float32)
-    done = 0
-    for batch in source.batches(columns.features, columns.rows_at_once) if columns.features else ():
-        end = done + batch.num_rows
-        block = read_features(batch, columns, first_row + done, allow_nan)
-        X[slice(done, end) if place is None else place[done:end]] = block
-        done = end
+        place[grouping.rows] = np.arange(n)
+    X = np.empty((n, columns.width), np.float32)
+    for part, part_columns in columns.parts():
+        done = 0
+        for batch in source.batches(part_columns.features, part_columns.rows_at_once):
+            end = done + batch.num_rows
+            _check_rows(end, n, whole=False)
+            block = read_features(batch, part_columns, first_row + done, allow_nan)
+            X[slice(done, end) if place is None else place[done:end], part] = block
+            done = end
+        _check_rows(done, n)
     return QueryDataset(
         X,
         values["label"],
@@ -57,6 +69,14 @@ def build(
         _one_a_query(values.get("query_weight"), grouping, columns.roles),
         grouping.rows,
     )
+
+
+def _check_rows(found: int, expected: int, whole: bool = True) -> None:
+    if found > expected or (whole and found < expected):
+        raise DataError(
+            f"a column has {'more than ' if not whole else ''}{found:,} values, but the table says "
+            f"that it has {expected:,} rows; the file is damaged: get a whole copy"
+        )
 
 
 def _one_a_query(

@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rankloop.data.io.table_source import arrow
+from rankloop.data.io.table_source import COLUMNS_AT_ONCE, arrow
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rankloop.data.io.table_source import Source
 
@@ -38,7 +38,17 @@ class Columns:
     @property
     def rows_at_once(self) -> int:
         """Rows to read together: some MB of features."""
-        return max(256, min(8192, 2**21 // max(self.width, 1)))
+        return max(256, min(2**16, 2**21 // max(self.width, 1)))
+
+    def parts(self) -> Iterator[tuple[slice, Columns]]:
+        """Give the features some columns at a time, with their place in the matrix."""
+        step = self.width if self.listed else COLUMNS_AT_ONCE
+        for first in range(0, self.width, max(step, 1)):
+            part = slice(first, min(first + step, self.width))
+            names = self.names and self.names[part]
+            features = self.features if self.listed else self.features[part]
+            width = part.stop - part.start
+            yield part, Columns(self.roles, features, self.listed, width, names)
 
 
 def resolve(source: Source, features: str | Sequence[str] | None, *roles: str | None) -> Columns:
@@ -48,7 +58,7 @@ def resolve(source: Source, features: str | Sequence[str] | None, *roles: str | 
     twice = [name for name, count in Counter(present).items() if count > 1]
     if twice:
         raise DataError(f"two columns are named {twice[0]!r}; rename one")
-    ours = json.loads((schema.metadata or {}).get(b"rankloop", b"{}"))
+    ours = _our_note(schema)
     chosen = [features] if isinstance(features, str) else features
     named = [*(name for name in given.values() if name is not None), *(chosen or ())]
     for name, count in Counter(named).items():
@@ -116,9 +126,37 @@ def _guess(role: str, free: list[str], present: list[str]) -> str | None:
     return fit[0] if fit else None
 
 
+def _our_note(schema: Any) -> dict[str, Any]:
+    """Return what `table_schema` noted about the features; nothing where the table is not ours."""
+    note = _json_note(schema, b"rankloop")
+    for key in ("features", "names"):
+        value = note.get(key)
+        listed = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        if value is not None and not listed:
+            raise DataError(
+                f"the note 'rankloop' in its metadata has {key!r} that are not names; the file is "
+                "damaged, or was edited: write it anew"
+            )
+    return note
+
+
+def _json_note(schema: Any, key: bytes) -> dict[str, Any]:
+    try:
+        note = json.loads((schema.metadata or {}).get(key, b"{}"))
+    except (ValueError, RecursionError):
+        note = None
+    if not isinstance(note, dict):
+        raise DataError(
+            f"the note {key.decode()!r} in its metadata is not JSON as it should be; the file is "
+            "damaged, or was edited: write it anew"
+        )
+    return note
+
+
 def _index_columns(schema: Any) -> set[str]:
     """Columns that were a pandas index: row labels, not features."""
-    stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    stored = _json_note(schema, b"pandas").get("index_columns")
+    stored = stored if isinstance(stored, list) else []
     unnamed = (name for name in schema.names if name.startswith("__index_level_"))
     return {*(name for name in stored if isinstance(name, str)), *unnamed}
 

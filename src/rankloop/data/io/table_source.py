@@ -8,10 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankloop.exceptions import DataError, MissingExtraError, ParseError
+from rankloop.data.io.files import unreadable
+from rankloop.exceptions import (
+    DataError,
+    MemoryLimitError,
+    MissingExtraError,
+    ParseError,
+    RankloopError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+COLUMNS_AT_ONCE = 16
+"""To decode a column takes some MB however few rows are read, so that many are read at once."""
+_COLUMN_BYTES = 6 * 2**20
 
 
 @dataclass(frozen=True)
@@ -21,6 +32,7 @@ class Source:
     schema: Any
     n_rows: int
     batches: Callable[[Sequence[str], int], Iterator[Any]]  # columns, rows at most
+    decoding: int = 0  # bytes that giving them takes meanwhile
 
 
 def arrow() -> Any:
@@ -51,14 +63,19 @@ def in_memory(table: Any) -> Source:
 
 @contextlib.contextmanager
 def in_file(path: str | os.PathLike[str]) -> Iterator[Source]:
-    """Open a file by its first bytes; errors name it."""
+    """Open a file by its first bytes; whatever is wrong with it is an error that names it."""
     pa, name = arrow(), os.fspath(path)
     try:
         with contextlib.ExitStack() as stack:
             yield _open(name, stack)
-    except (OSError, pa.ArrowException) as error:
-        what = getattr(error, "strerror", None) or error
-        raise ParseError(name, None, f"cannot read it: {what}") from None
+    except MemoryError as error:  # pyarrow's own is one too
+        if isinstance(error, RankloopError):
+            raise
+        raise MemoryLimitError(
+            f"{name}: there is not enough memory to read it, or it is damaged ({error})"
+        ) from None
+    except (OSError, UnicodeError, OverflowError, pa.ArrowException) as error:
+        raise unreadable(name, error) from None
     except DataError as error:
         if type(error) is not DataError:
             raise
@@ -66,14 +83,19 @@ def in_file(path: str | os.PathLike[str]) -> Iterator[Source]:
 
 
 def _open(name: str, stack: contextlib.ExitStack) -> Source:
-    with Path(name).open("rb") as file:
-        head = file.read(6)
+    try:
+        with Path(name).open("rb") as file:
+            head = file.read(6)
+    except ValueError as error:  # a NUL in the name
+        raise unreadable(name, error) from None
     if head[:4] == b"PAR1":
         import pyarrow.parquet as pq
 
-        return _parquet(stack.enter_context(pq.ParquetFile(name, pre_buffer=False)))
+        # Buffered, a column is read page by page; else as a whole, row group by row group.
+        options = {"pre_buffer": False, "buffer_size": 2**16, "page_checksum_verification": True}
+        return _parquet(stack.enter_context(pq.ParquetFile(name, **options)))
     if head == b"ARROW1":
-        return _ipc(stack.enter_context(arrow().memory_map(name)))
+        return _ipc(stack.enter_context(arrow().OSFile(name)))
     raise DataError(
         f"it starts with {head!r}; expected a Parquet file (PAR1) or an Arrow file (ARROW1): "
         "convert it, or use the reader of its format"
@@ -85,22 +107,41 @@ def _parquet(file: Any) -> Source:
         for group in range(file.num_row_groups):  # one at a time: bounds the memory
             yield from file.iter_batches(rows, row_groups=[group], columns=list(names))
 
-    return Source(file.schema_arrow, file.metadata.num_rows, batches)
+    metadata = file.metadata
+    groups = (metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups))
+    decoding = min(_COLUMN_BYTES * COLUMNS_AT_ONCE, 2 * max([0, *groups]))
+    return Source(file.schema_arrow, metadata.num_rows, batches, decoding)
 
 
-def _ipc(mapped: Any) -> Source:
+def _ipc(opened: Any) -> Source:
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
-    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
-        fields = [schema.get_field_index(name) for name in names]
+    def whole_batches(fields: list[int]) -> Iterator[Any]:
         options = pa.ipc.IpcReadOptions(included_fields=fields)
-        reader = pa.ipc.open_file(mapped, options=options)
+        reader = pa.ipc.open_file(opened, options=options)
         for i in range(reader.num_record_batches):
             batch = reader.get_batch(i)
+            batch.validate(full=True)  # its offsets and indices are used as they stand
+            yield batch
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        for batch in whole_batches([schema.get_field_index(name) for name in names]):
             for first in range(0, batch.num_rows, rows):
                 yield batch.slice(first, rows)
 
-    schema = pa.ipc.open_file(mapped).schema
-    n_rows = ds.IpcFileFormat().make_fragment(mapped).count_rows()  # from the batches' headers
-    return Source(schema, n_rows, batches)
+    schema = pa.ipc.open_file(opened).schema
+    sizes = [batch.num_rows for batch in whole_batches([0] if schema.names else [])]
+    return Source(schema, sum(sizes), batches, 2 * max([0, *sizes]) * _row_bytes(schema))
+
+
+def _row_bytes(schema: Any) -> int:
+    """Return what a row takes, about: lists by their length, texts as a pointer and a few bytes."""
+    total = 0
+    for kind in schema.types:
+        width = getattr(kind, "list_size", 1) if hasattr(kind, "value_type") else 1
+        inner = getattr(kind, "value_type", kind)
+        try:
+            total += width * max(inner.bit_width // 8, 1)
+        except ValueError:  # texts have no width
+            total += 24 * width
+    return total

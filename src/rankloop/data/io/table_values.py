@@ -10,7 +10,8 @@ from rankloop import _core
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.table_columns import is_number
 from rankloop.data.io.table_source import arrow
-from rankloop.exceptions import DataError
+from rankloop.data.validation import bad_feature
+from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,15 +20,31 @@ if TYPE_CHECKING:
     from rankloop.data.io.table_source import Source
 
 
-def read_roles(source: Source, roles: dict[str, str], first_row: int) -> dict[str, NDArray[Any]]:
-    """Return ids, grades and weights, one array a role; errors count rows from `first_row`."""
+_TEXT_COPIES = 4  # of ids: in a page, as they are read, joined and gathered
+
+
+def read_roles(
+    source: Source, roles: dict[str, str], first_row: int, spare: int | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return ids, grades and weights, one array a role; errors count rows from `first_row`.
+
+    `spare` is the bytes that long ids may take together.
+    """
     pa = arrow()
+    texts = [name for name in roles.values() if not is_number(source.schema.field(name).type)]
     parts = {  # an empty part each, for their types
         role: [_role_values(pa.nulls(0, source.schema.field(name).type), role, name, 0)]
         for role, name in roles.items()
     }
     row = first_row
     for batch in source.batches(tuple(roles.values()), 65_536):
+        if spare is not None:
+            spare -= sum(_TEXT_COPIES * batch.column(name).nbytes for name in texts)
+            if spare < 0:
+                raise MemoryLimitError(
+                    f"the ids of the first {row + batch.num_rows:,} rows take more than the memory "
+                    "limit leaves for them; shorten them, or raise memory_limit"
+                )
         for role, name in roles.items():
             parts[role].append(_role_values(batch.column(name), role, name, row))
         row += batch.num_rows
@@ -46,15 +63,7 @@ def read_features(
             block[:, j] = _floats(batch.column(name), np.float32)
     bad = _core.first_not_finite(block, allow_nan)
     if bad >= 0:
-        i, j = divmod(bad, columns.width)
-        value = block[i, j]
-        name = columns.names[j] if columns.names else str(j)
-        raise DataError(
-            f"feature {name} of row {first_row + i} is "
-            f"{'missing (null or NaN)' if np.isnan(value) else f'{value} as float32'}; features "
-            "must be finite: remove the row, replace the value"
-            + ("" if allow_nan else ", or pass allow_nan=True where NaN means missing")
-        )
+        raise bad_feature(block, bad, columns.names, first_row)
     return block
 
 

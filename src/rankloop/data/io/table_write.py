@@ -84,7 +84,8 @@ def table_writer(path: Path, schema: Any, *, parquet: bool) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
         repeated = [names[0] for names in ROLES.values()]  # features: no dictionaries for them
-        with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeated) as writer:
+        options = {"compression": "zstd", "use_dictionary": repeated, "write_page_checksum": True}
+        with pq.ParquetWriter(path, schema, **options) as writer:
             yield writer
     else:
         options = pa.ipc.IpcWriteOptions(compression="lz4")

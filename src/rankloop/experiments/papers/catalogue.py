@@ -5,7 +5,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from rankloop.experiments.papers import keeprank, predtron, slam, solar, xendcg, xendcg_trees
+from rankloop.experiments.papers import (
+    keeprank,
+    multileaving,
+    predtron,
+    slam,
+    solar,
+    xendcg,
+    xendcg_trees,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         experiment.id: experiment
-        for module in (slam, solar, predtron, xendcg, xendcg_trees, keeprank)
+        for module in (slam, solar, predtron, xendcg, xendcg_trees, keeprank, multileaving)
         for experiment in module.EXPERIMENTS
     }
 )

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.dataset import QueryDataset, concat
 from rankloop.data.folds import Fold, letor_folds
 from rankloop.data.io.formats import read
+from rankloop.data.joining import concat
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rankloop.data.dataset import QueryDataset
 
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "OHSUMED": ("OHSUMED",),

@@ -28,6 +28,8 @@ class Verdict(StrEnum):
 class Published:
     """A number of a paper; ours may differ from it by `tolerance`, or be better.
 
+    lower_is_better : for errors
+
     >>> Published(0.45, 0.01).judge(0.47), Published(0.45, 0.01).judge(0.43)
     (<Verdict.OK: 'OK'>, <Verdict.NEAR: 'NEAR'>)
     """
@@ -35,10 +37,11 @@ class Published:
     value: float
     tolerance: float
     better_is_fine: bool = True
+    lower_is_better: bool = False
 
     def judge(self, ours: float) -> Verdict:
         """Say how near ours is."""
-        difference = ours - self.value
+        difference = self.value - ours if self.lower_is_better else ours - self.value
         if abs(difference) <= self.tolerance or (difference > 0 and self.better_is_fine):
             return Verdict.OK
         return Verdict.NEAR if abs(difference) <= NEAR * self.tolerance else Verdict.FAR

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.base import Ranker, training_data
 from rankloop.learners.forms import Anything, Names, Whole
 from rankloop.learners.parameters import check_whole
 from rankloop.metrics.conventions import as_convention
@@ -161,7 +161,9 @@ class BatchRanker(Ranker):
         check_whole("patience", 1 if self.patience is None else self.patience)
         metric = parse(self.metric)
         as_convention(self.convention)
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan)
+        data = training_data(
+            X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan
+        )
         with self._writing:
             new = self._twin()
             new._refuse_missing(data)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.base import as_dataset
+from rankloop.learners.base import training_data
 from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.boosting.objectives import Shape, SoftmaxObjective
 from rankloop.learners.parameters import check_number
@@ -134,7 +134,7 @@ class XENDCGBoost(BoostedRanker):
             return super().fit(X, y, qid=qid, group=group, valid=valid, on_round=on_round, **rest)
         if valid is None:
             raise DataError(f"gamma={self.gamma!r} chooses a model by validation: pass valid=")
-        data = as_dataset(X, y, qid, group, **rest, allow_nan=True)
+        data = training_data(X, y, qid, group, **rest, allow_nan=True)
         best, kept = -np.inf, None
         for k in range(models):
             reached: list[float] = [-np.inf]

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError, ModelError, NotFittedError, RankloopError
-from rankloop.learners.base import as_dataset
+from rankloop.learners.base import training_data
 from rankloop.learners.batch.base import BatchRanker, Round, check_measurable
 from rankloop.learners.batch.xendcg import XENDCG
 from rankloop.learners.boosting.base import BoostedRanker
@@ -128,7 +128,7 @@ class Blend(BatchRanker):
         check_whole("patience", 1 if self.patience is None else self.patience)
         metric = parse(self.metric)
         as_convention(self.convention)
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        data = training_data(X, y, qid, group, sample_weight, query_weight)
         with self._writing:
             new = self._twin()
             new._check(data)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.learners.forms import Array, Learner, ListOf
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.parameters import check_learners
-from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.conventions import as_convention
+from rankloop.metrics.evaluation import measure_queries
 from rankloop.metrics.measures import parse
 
 if TYPE_CHECKING:
@@ -139,10 +139,14 @@ class Mix(OnlineRanker):
 
     def _losses(self, queries: Queries, scores: Rows) -> NDArray[np.float64]:
         """Return 1 - measure of each query and member; 0 where the measure has no value."""
-        data = QueryDataset(queries.X, queries.y, queries.offsets, np.arange(queries.n))
-        measure = parse(self.measure)
-        values = np.stack([evaluate(data, own, measure).results[0].values for own in scores])
-        losses = np.where(np.isnan(values), 0.0, 1.0 - values)
+        members, documents = scores.shape
+        starts = (documents * np.arange(members))[:, None] + queries.offsets[:-1]
+        offsets = np.append(starts.ravel(), members * documents)  # all members, one after the other
+        measure = (parse(self.measure),)
+        rules = as_convention("standard")
+        grades = np.tile(queries.y, members)
+        values = measure_queries(scores.ravel(), grades, offsets, measure, rules)[0]
+        losses = np.where(np.isnan(values), 0.0, 1.0 - values).reshape(members, -1)
         if queries.query_weight is not None:
             losses = losses * queries.query_weight
         return np.ascontiguousarray(losses.T)

@@ -10,7 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.validation import as_grades, as_matrix, as_weights, check_length
 from rankloop.exceptions import DataError
-from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.base import Ranker, as_dataset, training_data
 from rankloop.learners.parameters import check_seed, check_whole
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class OnlineRanker(Ranker):
         """
         check_whole("passes", self.passes)
         check_seed("random_state", self.random_state)
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        data = training_data(X, y, qid, group, sample_weight, query_weight)
         with self._writing:
             new = self._twin()
             new._check_all(queries_of(data))
@@ -243,7 +243,7 @@ class OnlineRanker(Ranker):
             if queries.n == 1:
                 raise _refusal(None, fault.args[1]) from None
             raise
-        self.queries_ += queries.n
+        vars(self)["queries_"] += queries.n
 
 
 def queries_of(data: QueryDataset) -> Queries:

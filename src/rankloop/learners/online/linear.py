@@ -112,12 +112,12 @@ class LinearRanker(OnlineRanker):
         self._start(n_features)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        arrays = {name: getattr(self, name).copy() for name in self._arrays}
+        known = vars(self)
+        arrays = {name: known[name].copy() for name in self._arrays}
         total = None if self.sum_ is None else self.sum_.copy()
         call = (*queries, arrays["last_weights_"], total, self.queries_, scores)
-        self.updates_ += self._learn(call, arrays)
-        self.sum_ = total
-        vars(self).update(arrays)
+        updates = self.updates_ + self._learn(call, arrays)
+        known.update(arrays, sum_=total, updates_=updates)
 
     def _loosen(self, hold: float) -> None:
         self.last_weights_ = self.last_weights_ * hold

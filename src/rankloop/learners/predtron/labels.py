@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +23,14 @@ def classes_of(y: Any) -> NDArray[Any]:
 
 
 def encoded(y: Any, classes: NDArray[Any]) -> list[int]:
-    """Return the number of each label among the classes."""
+    """Return the number of each label among the classes; a column of labels is a row of them."""
+    if np.asarray(y).ndim == 2:
+        known = sys.modules.get("sklearn.exceptions")
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: give y.ravel()",
+            getattr(known, "DataConversionWarning", UserWarning),
+            stacklevel=4,
+        )
     labels = _one_each(y)
     unknown = ~np.isin(labels, classes)
     if unknown.any():

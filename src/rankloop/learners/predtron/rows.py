@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rankloop.data.validation import as_matrix
+from rankloop.data.validation import as_matrix, check_not_empty
 from rankloop.exceptions import DataError, NotFittedError
 from rankloop.learners.estimator import Estimator
 from rankloop.learners.parameters import check_whole
@@ -117,13 +117,12 @@ class RowEstimator(Estimator, ABC):
 
     def _begin(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> tuple[Floats, list[Any]]:
         matrix = as_matrix(X)
-        if matrix.size == 0:
-            none = "0 row(s)" if len(matrix) == 0 else "0 feature(s)"
-            raise DataError(
-                f"X has {none} (shape={matrix.shape}) while a minimum of 1 is required."
-            )
+        check_not_empty(matrix)
         if y is None:
-            raise DataError("y is needed: one label a row")
+            raise DataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: give "
+                "one label a row"
+            )
         problem = self._problem(y, classes)
         learner = Predtron(
             problem,

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.learners.base import Ranker, as_dataset
+from rankloop.learners.base import Ranker, training_data
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.forms import Learner, Values
 from rankloop.learners.online.base import OnlineRanker, queries_of
@@ -86,7 +86,7 @@ class Wrapped(BatchRanker):
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Fit the transformation, then the ranker behind it; see :meth:`BatchRanker.fit`."""
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
+        data = training_data(X, y, qid, group, sample_weight, query_weight)
         with self._writing:
             new = self._twin()
             new._refuse_missing(data)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
+from rankloop.data.scaling import scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.forms import Learner, Values
 from rankloop.learners.kernel.features import KernelFeatures
@@ -29,32 +29,30 @@ if TYPE_CHECKING:
     from rankloop.learners.online.base import Queries
 
 
-def raw(X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG001
-    """Return the features as they are."""
-    return X
+def raw(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:  # noqa: ARG001
+    """Take the features as they are."""
+    out[:, column : column + X.shape[1]] = X
 
 
-def minmax(X: Rows, offsets: Offsets) -> Rows:
-    """Return each feature scaled to 0 .. 1 inside its query."""
-    return QueryMinMax().transform_rows(X, offsets)
+def minmax(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
+    """Scale each feature to 0 .. 1 inside its query: O(m d)."""
+    _core.query_minmax(X, offsets, out, column)
 
 
-def rank(X: Rows, offsets: Offsets) -> Rows:
-    """Return the place, 0 to 1, of each feature's value inside its query; ties share theirs.
+def rank(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
+    """Find the place, 0 to 1, of each feature's value inside its query; ties share theirs.
 
-    O(m^2 d) a query, eight comparisons at a time.
+    O(m d), by sorting; for lists of up to 160 documents by counting.
     """
-    ranks = np.empty_like(X)
-    _core.query_ranks(X, offsets, ranks)
-    return ranks
+    _core.query_ranks(X, offsets, out, column)
 
 
-def square(X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG001
-    """Return the squares of the features."""
-    return X * X
+def square(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:  # noqa: ARG001
+    """Take the squares of the features."""
+    np.multiply(X, X, out=out[:, column : column + X.shape[1]])
 
 
-MAPS: Mapping[str, Callable[[Rows, Offsets], Rows]] = MappingProxyType(
+MAPS: Mapping[str, Callable[[Rows, Offsets, Rows, int], None]] = MappingProxyType(
     {"raw": raw, "minmax": minmax, "rank": rank, "square": square}
 )
 """Every map by its name; `i*j` is the product of two features, counted from 0."""
@@ -74,24 +72,37 @@ def map_rows(
     >>> map_rows(["raw", "rank", "0*1"], X, np.array([0, 2])).tolist()
     [[1.0, 3.0, 0.25, 0.5, 3.0], [2.0, 3.0, 0.75, 0.5, 6.0]]
     """
-    blocks = []
-    for name in names:
-        product = _PRODUCT.fullmatch(name)
-        if product is not None:
-            i, j = int(product[1]), int(product[2])
-            if max(i, j) >= X.shape[1]:
-                raise DataError(f"the map {name!r} names a feature beyond all {X.shape[1]}")
-            blocks.append(X[:, [i]] * X[:, [j]])
+    if list(names) == ["raw"]:
+        return X
+    widths = [_width(name, X.shape[1], features) for name in names]
+    out, column = np.empty((len(X), sum(widths)), np.float32), 0
+    for name, width in zip(names, widths, strict=True):
+        if name in MAPS:
+            MAPS[name](X, offsets, out, column)
         elif name in features:
-            blocks.append(features[name].transform(X))
-        elif name in MAPS:
-            blocks.append(MAPS[name](X, offsets))
+            out[:, column : column + width] = features[name].transform(X)
         else:
-            raise DataError(
-                f"unknown map {name!r}; known: {', '.join(MAPS)}, products as 0*1, and features of "
-                "kernels as nystrom(rbf(1),200)"
-            )
-    return np.ascontiguousarray(np.hstack(blocks), np.float32)
+            i, j = map(int, name.split("*"))
+            np.multiply(X[:, i], X[:, j], out=out[:, column])
+        column += width
+    return out
+
+
+def _width(name: str, n_features: int, features: Mapping[str, KernelFeatures]) -> int:
+    """Return how many columns a map makes; raise where there is no such map."""
+    if name in MAPS:
+        return n_features
+    if name in features:
+        return features[name].size
+    product = _PRODUCT.fullmatch(name)
+    if product is None:
+        raise DataError(
+            f"unknown map {name!r}; known: {', '.join(MAPS)}, products as 0*1, and features of "
+            "kernels as nystrom(rbf(1),200)"
+        )
+    if max(int(product[1]), int(product[2])) >= n_features:
+        raise DataError(f"the map {name!r} names a feature beyond all {n_features}")
+    return 1
 
 
 def check_maps(maps: Any) -> None:

@@ -1,0 +1,1 @@
+"""Interleaving and multileaving: rankers compared by the clicks on one shared list."""

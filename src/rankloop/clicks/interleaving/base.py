@@ -1,0 +1,109 @@
+"""What interleaving is: one list made from several rankings, and preferences read from clicks."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rankloop.data.validation import check_counts, check_rng
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Ranking: TypeAlias = Sequence[Hashable]
+"""Documents of one ranker, from the top; ids of any kind, none twice."""
+
+
+class Interleaved(ABC):
+    """A list that was shown, with what is needed to read its clicks.
+
+    documents : from the top
+    """
+
+    documents: tuple[Hashable, ...]
+
+    @abstractmethod
+    def preferences(self, clicks: ArrayLike) -> NDArray[np.float64]:
+        """Return how much clicks prefer ranker i to ranker j, in row i and column j.
+
+        It is above 0 where i wins, 0 without a click, and the negative of j's over i. The mean
+        over many lists has the sign of the difference between the rankers.
+        """
+
+
+class Interleaver(ABC):
+    """A way to interleave; a value without state, all randomness comes from the argument."""
+
+    @abstractmethod
+    def interleave(
+        self, rankings: Sequence[Ranking], rng: np.random.Generator, k: int = 10
+    ) -> Interleaved:
+        """Make one list of at most k documents.
+
+        Parameters
+        ----------
+        rankings : one a ranker, at least two; they need not hold the same documents
+        rng : where the draws come from; :func:`seeded_by` makes one from a ranking's id
+        k : the length of the list
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Credited(Interleaved):
+    """A list whose clicked documents give each ranker a credit of their own.
+
+    credit : (documents, rankers) what a click is worth to whom
+    by_sign : whether a list has one winner, or counts by how much it was won
+    """
+
+    documents: tuple[Hashable, ...]
+    credit: NDArray[np.float64]
+    by_sign: bool = True
+
+    def preferences(self, clicks: ArrayLike) -> NDArray[np.float64]:
+        """Return the sign, or the size, of the difference in credits."""
+        earned = self.credits(clicks)
+        gap = earned[:, None] - earned[None, :]
+        return np.sign(gap) if self.by_sign else gap
+
+    def credits(self, clicks: ArrayLike) -> NDArray[np.float64]:
+        """Return the credit of each ranker."""
+        return np.asarray(self.credit[as_clicked(clicks, self)].sum(axis=0))
+
+
+def as_clicked(clicks: ArrayLike, shown: Interleaved) -> NDArray[np.bool_]:
+    """Return clicks as booleans, one a shown document."""
+    clicked = np.asarray(clicks, bool)
+    if clicked.shape != (len(shown.documents),):
+        raise DataError(
+            f"clicks have shape {clicked.shape}; expected one for each of the "
+            f"{len(shown.documents)} documents shown"
+        )
+    return clicked
+
+
+def check_rankings(
+    rankings: Sequence[Ranking], rng: np.random.Generator, k: int, most: int | None = None
+) -> None:
+    """Raise unless there are two rankings or more, or `most` at most, and a list to fill."""
+    check_rng(rng)
+    check_counts(k=k)
+    if len(rankings) < 2 or (most is not None and len(rankings) > most):
+        wanted = "two rankings" if most == 2 else "at least two rankings"
+        raise DataError(f"interleaving needs {wanted}; found {len(rankings)}")
+
+
+def seeded_by(ranking_id: str) -> np.random.Generator:
+    """Return a generator that depends on a ranking's id alone, so that replay draws the same.
+
+    >>> bool(seeded_by("a1").integers(100) == seeded_by("a1").integers(100))
+    True
+    """
+    digest = hashlib.blake2b(ranking_id.encode(), digest_size=16).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))

@@ -1,0 +1,1 @@
+"""Click logs as values, and the formats they come in."""

@@ -1,0 +1,114 @@
+"""Turning the columns of a log into arrays we can trust, or saying which value is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.data.grouping import as_ids
+from rankloop.data.validation import as_weights, check_length
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.clicks.log.log import ClickLog
+
+
+def whole_or_text(values: list[Any]) -> NDArray[Any]:
+    """Return numbers where all are whole numbers, else text."""
+    whole = all(isinstance(value, int | np.integer) for value in values)
+    return as_ids(np.array(values, np.int64 if whole else object), "ids")
+
+
+def as_clicks(values: ArrayLike) -> NDArray[np.bool_]:
+    """Return booleans from booleans or numbers of clicks."""
+    clicks = np.asarray(values)
+    if clicks.ndim != 1 or clicks.dtype.kind not in "biuf":
+        raise DataError(
+            f"clicks must be booleans or numbers in one dimension; found {clicks.dtype} of shape "
+            f"{clicks.shape}"
+        )
+    bad = np.flatnonzero(~(clicks >= 0))
+    if len(bad):
+        raise DataError(f"a number of clicks is 0 or more; found {clicks[bad[0]]} in row {bad[0]}")
+    return clicks > 0
+
+
+def as_positions(values: ArrayLike) -> NDArray[np.int32]:
+    """Return positions as whole numbers from 1."""
+    places = np.asarray(values)
+    if places.ndim != 1 or places.dtype.kind not in "iuf":
+        raise DataError(
+            f"positions must be whole numbers in one dimension; found {places.dtype} of shape "
+            f"{places.shape}"
+        )
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(~((places >= 1) & (places < 2**31) & (places == np.floor(places))))
+    if len(bad):
+        raise DataError(
+            f"positions are whole numbers from 1; found {places[bad[0]]} in row {bad[0]}: "
+            "add 1 where they count from 0"
+        )
+    return places.astype(np.int32)
+
+
+def as_propensities(
+    values: ArrayLike, n: int, order: NDArray[np.int64] | None
+) -> NDArray[np.float64]:
+    """Return n propensities, above 0 and at most 1, in the order of the log's rows."""
+    chances = as_weights(values, "propensity")
+    check_length("propensity", chances, n)
+    bad = np.flatnonzero((chances <= 0) | (chances > 1))
+    if len(bad):
+        raise DataError(
+            f"propensities are above 0 and at most 1; found {chances[bad[0]]} in row {bad[0]}"
+        )
+    return chances if order is None else chances[order]
+
+
+def page_order(
+    rows: NDArray[np.int64] | None,
+    offsets: NDArray[np.int64],
+    places: NDArray[np.int32] | None,
+) -> NDArray[np.int64] | None:
+    """Return rows by page and, within it, by position; None where they are so already."""
+    if places is None:
+        return rows
+    gathered = places if rows is None else places[rows]
+    pages = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    if not ((np.diff(gathered) < 0) & (np.diff(pages) == 0)).any():
+        return rows
+    order = np.lexsort((gathered, pages))
+    return order if rows is None else rows[order]
+
+
+def check_one_query(
+    asked: NDArray[Any],
+    order: NDArray[np.int64] | None,
+    offsets: NDArray[np.int64],
+    first: NDArray[np.int64],
+) -> None:
+    """Raise where the rows of a page name different queries."""
+    gathered = asked if order is None else asked[order]
+    differs = np.flatnonzero(gathered != np.repeat(asked[first], np.diff(offsets)))
+    if len(differs):
+        row = differs[0] if order is None else order[differs[0]]
+        raise DataError(
+            f"row {row} has query {gathered[differs[0]]!r}, but its page has another one; give "
+            "each page an id of its own"
+        )
+
+
+def check_pages(log: ClickLog) -> None:
+    """Raise where two documents stand at the same position of a page."""
+    same = np.flatnonzero(np.diff(log.positions) == 0) + 1
+    twice = np.setdiff1d(same, log.offsets)
+    if len(twice):
+        row = int(twice[0])
+        where = log.rows[row] if log.rows is not None else row
+        raise DataError(
+            f"row {where} is at position {log.positions[row]} of its page, where another document "
+            "is already; give each page an id of its own, and each document a position"
+        )

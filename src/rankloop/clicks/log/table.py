@@ -1,0 +1,136 @@
+"""Tables with one row a shown document: CSV, Parquet and Arrow files, and frames in memory."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from rankloop.clicks.log.log import ClickLog
+from rankloop.data.io.files import bare_suffix, open_input
+from rankloop.data.io.table_columns import show_names
+from rankloop.data.io.table_source import arrow, in_file, in_memory
+from rankloop.exceptions import DataError, ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankloop.data.io.table_source import Source
+
+ROLES = {
+    "query": ("query", "query_id", "qid", "user_query"),
+    "document": ("document", "document_id", "doc_id", "docid", "item", "item_id"),
+    "clicked": ("clicked", "click", "clicks", "click_bool"),
+    "position": ("position", "rank"),
+    "page": ("page", "page_id", "session_id", "ranking_id", "impression_id"),
+    "propensity": ("propensity",),
+    "seen": ("seen",),
+}
+"""What a column of a click table can be, with its usual names."""
+_NEEDED = ("query", "document", "clicked")
+
+
+def read_click_table(path: str | os.PathLike[str], **columns: str) -> ClickLog:
+    """Read a CSV, Parquet or Arrow file with one row a shown document.
+
+    Parameters
+    ----------
+    path : a file; `.csv` and `.tsv`, plain or compressed, else by its first bytes
+    columns : `query="srch_id"` names the column of a role. Roles that are not named are found by
+        their usual names, see `ROLES`; `query`, `document` and `clicked` are needed, `position`,
+        `page`, `propensity` and `seen` are not. Other columns are not read.
+
+    Raises
+    ------
+    ParseError
+        naming the file and the column or row that cannot be used.
+
+    Notes
+    -----
+    Without `page`, all rows of a query are one page.
+    """
+    if bare_suffix(path) not in (".csv", ".tsv"):
+        with in_file(path) as source:
+            return _build(source, columns)
+    name = os.fspath(path)
+    try:
+        return from_click_table(_read_csv(path), **columns)
+    except ParseError:
+        raise
+    except DataError as error:
+        raise ParseError(name, None, str(error)) from None
+
+
+def from_click_table(table: Any, **columns: str) -> ClickLog:
+    """Take a pyarrow table, a pandas or polars frame, or any Arrow stream in memory.
+
+    Parameters as in :func:`read_click_table`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"query": ["q", "q"], "item": ["a", "b"], "rank": [2, 1], "click": [1, 0]})
+    >>> log = from_click_table(table)
+    >>> log.document_ids[log.documents].tolist(), log.clicks.tolist()
+    (['b', 'a'], [False, True])
+    """
+    return _build(in_memory(table), columns)
+
+
+def _read_csv(path: str | os.PathLike[str]) -> Any:
+    arrow()
+    from pyarrow import ArrowException, csv
+
+    options = csv.ParseOptions(delimiter="\t" if bare_suffix(path) == ".tsv" else ",")
+    with open_input(path) as file:
+        try:
+            return csv.read_csv(file, parse_options=options)
+        except ArrowException as error:
+            raise ParseError(os.fspath(path), None, f"cannot read it: {error}") from None
+
+
+def _build(source: Source, columns: dict[str, str]) -> ClickLog:
+    roles = _resolve(source.schema.names, columns)
+    pa = arrow()
+    batches = list(source.batches(list(dict.fromkeys(roles.values())), 1 << 20))
+    table = pa.Table.from_batches(batches, batches[0].schema) if batches else None
+    if table is None or table.num_rows == 0:
+        raise DataError("it has no rows; expected one row a shown document")
+    values = {role: _values(table, name) for role, name in roles.items()}
+    try:
+        return ClickLog.from_rows(**values)
+    except DataError as error:
+        used = ", ".join(f"{role}={name!r}" for role, name in roles.items())
+        raise DataError(f"{error} (columns: {used})") from None
+
+
+def _values(table: Any, name: str) -> Any:
+    column = table.column(name)
+    if column.null_count:
+        raise DataError(f"column {name!r} has {column.null_count:,} missing values; expected none")
+    return column.to_numpy()
+
+
+def _resolve(present: Sequence[str], given: dict[str, str]) -> dict[str, str]:
+    unknown = [role for role in given if role not in ROLES]
+    if unknown:
+        raise DataError(f"there is no role {unknown[0]!r}; the roles are {show_names(list(ROLES))}")
+    for name in given.values():
+        if name not in present:
+            raise DataError(f"there is no column {name!r}; the columns are {show_names(present)}")
+    found = dict(given)
+    for role, usual in ROLES.items():
+        fit = [name for name in present if name.lower() in usual and name not in given.values()]
+        if role in given:
+            continue
+        if len(fit) > 1:
+            raise DataError(
+                f"{show_names(fit)} could each be the {role}; pass {role}= to choose one"
+            )
+        if fit:
+            found[role] = fit[0]
+        elif role in _NEEDED:
+            raise DataError(
+                f"no column is named {show_names(usual, ' or ')}; pass {role}= to name the column; "
+                f"the columns are {show_names(present)}"
+            )
+    return found

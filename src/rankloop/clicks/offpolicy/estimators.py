@@ -1,0 +1,206 @@
+"""Estimators of what a ranker is worth: inverse propensities, plain, normalised, doubly robust.
+
+Each gives, a page, a numerator and a denominator; the value is the ratio of their sums. That is
+all that is needed for intervals and for the difference between two rankers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.clicks.offpolicy.examination import pooled_exposure
+from rankloop.clicks.offpolicy.shares import Shares, by_page, missing_weight
+from rankloop.data.validation import check_length
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.clicks.log.log import ClickLog
+    from rankloop.clicks.offpolicy.examination import Examination
+    from rankloop.clicks.offpolicy.target import PageMeasure, Target
+
+
+@dataclass(frozen=True, eq=False)
+class IPS:
+    """Inverse propensities: a click counts 1 / P(examined).
+
+    The value of a page is the sum over its documents of weight(new position) x (click - offset_k)
+    / exposure, with k the logged position, whose expectation is that of weight x relevance. Free
+    of bias where examination is right and every document could be examined; small exposures make
+    it vary widely.
+
+    Parameters
+    ----------
+    examination : how clicks depend on relevance by position
+    clip : exposures below it are taken for it, from 0 to 1: less variance, some bias
+    exposure : (rows,) how likely the logging ranker let the document be examined; None: the slope
+        of the position where it stood. `pooled_exposure` estimates it where documents were shown
+        at several positions, which varies less
+
+    References
+    ----------
+    Joachims, Swaminathan and Schnabel (2017); Oosterhuis and de Rijke (2020), for the exposure;
+    Vardasbi, Oosterhuis and de Rijke (2020), for the offset.
+    """
+
+    examination: Examination
+    clip: float = 0.0
+    exposure: ArrayLike | None = None
+
+    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+        """Return numerators and denominators by page."""
+        rows = _Rows(log, target, measure, self.examination, self.clip, self.exposure)
+        relevance = (log.clicks - rows.offset) / rows.propensity
+        return rows.shares(rows.weight * relevance + rows.unearned)
+
+
+@dataclass(frozen=True, eq=False)
+class SelfNormalised:
+    """Inverse propensities over their own sum: the mean weight of a relevant document.
+
+    The sum of weight x click / exposure over pages, divided by the sum of click / exposure. It
+    lies within the weights' range, and an examination that is wrong by a factor does no harm;
+    what it estimates is the value of a page in units of its relevance, so compare it with its
+    like. There is no such form with an offset.
+
+    Parameters
+    ----------
+    examination, clip, exposure : as in :class:`IPS`
+
+    References
+    ----------
+    Swaminathan and Joachims, The self-normalized estimator for counterfactual learning (2015).
+    """
+
+    examination: Examination
+    clip: float = 0.0
+    exposure: ArrayLike | None = None
+
+    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+        """Return numerators and denominators by page."""
+        if self.examination.offsets.any():
+            raise DataError(
+                "self-normalisation needs clicks without an offset; use IPS or DoublyRobust with "
+                "trust bias"
+            )
+        rows = _Rows(log, target, measure, self.examination, self.clip, self.exposure)
+        relevance = log.clicks / rows.propensity
+        found = rows.shares(rows.weight * relevance)
+        return replace(found, denominators=by_page(log, relevance))
+
+
+@dataclass(frozen=True, eq=False)
+class DoublyRobust:
+    """Estimated relevance, corrected by inverse propensities where clicks disagree with it.
+
+    The value of a page is the sum of weight x (r + (click - slope_k r - offset_k) / exposure)
+    with r the estimate. Examination must be right; then it is free of bias where either the
+    exposure or the estimate is. So exposures may be clipped at little cost, and documents that
+    were hardly ever examined fall back on the estimate.
+
+    Where exposures are pooled from the log itself and nothing is clipped, the estimate cancels
+    out and the value is that of :class:`IPS` with the same exposures.
+
+    Parameters
+    ----------
+    examination : as in :class:`IPS`
+    relevance : (rows,) estimated, from a click model's attraction or a regression, best fitted on
+        other pages
+    clip : exposures below it are taken for it
+    exposure : as in :class:`IPS`; None: pooled over the log
+
+    References
+    ----------
+    Dudik, Langford and Li, Doubly robust policy evaluation and learning (2011); Oosterhuis,
+    Doubly robust estimation for correcting position bias in click feedback (2023).
+    """
+
+    examination: Examination
+    relevance: ArrayLike
+    clip: float = 0.0
+    exposure: ArrayLike | None = None
+
+    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+        """Return numerators and denominators by page."""
+        r = _as_rows(self.relevance, log, "relevance")
+        exposure = self.exposure
+        if exposure is None:
+            exposure = pooled_exposure(log, self.examination)
+        rows = _Rows(log, target, measure, self.examination, self.clip, exposure)
+        surprise = log.clicks - rows.slope * r - rows.offset
+        value = rows.weight * (r + surprise / rows.propensity)
+        return rows.shares(value + rows.unearned)
+
+
+@dataclass(frozen=True, eq=False)
+class Direct:
+    """Estimated relevance taken at its word; as good or bad as the estimate.
+
+    Parameters
+    ----------
+    examination : as in :class:`IPS`, for clicks
+    relevance : (rows,) estimated
+    """
+
+    examination: Examination
+    relevance: ArrayLike
+
+    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+        """Return numerators and denominators by page."""
+        rows = _Rows(log, target, measure, self.examination, 0.0, None)
+        value = rows.weight * _as_rows(self.relevance, log, "relevance")
+        return rows.shares(value + rows.unearned)
+
+
+class _Rows:
+    """Weights, slopes and propensities of the rows of a log."""
+
+    def __init__(
+        self,
+        log: ClickLog,
+        target: Target,
+        measure: PageMeasure,
+        examination: Examination,
+        clip: float,
+        exposure: ArrayLike | None,
+    ) -> None:
+        if not 0 <= clip <= 1:
+            raise DataError(f"clip must be from 0 to 1; found {clip!r}")
+        self._log = log
+        self.weight = measure.weights(target.positions, examination)
+        self.unearned = measure.unearned(target.positions, examination)
+        self.slope = examination.slope_at(log.positions)
+        self.offset = examination.offset_at(log.positions)
+        chance = self.slope if exposure is None else _as_rows(exposure, log, "exposure")
+        possible = np.maximum(chance, clip) > 0
+        self.propensity = np.where(possible, np.maximum(chance, clip), 1.0)
+        lost = missing_weight(log, target, measure, examination)
+        seen = log.row_counts * self.weight
+        wanted = float(seen.sum()) + lost
+        self.supported = float(seen[possible].sum()) / wanted if wanted else 0.0
+        self.weight = np.where(possible, self.weight, 0.0)
+        self._cut = float((chance < clip).mean()) if len(chance) else 0.0
+
+    def shares(self, values: NDArray[np.float64]) -> Shares:
+        """Add up values by page."""
+        log = self._log
+        carried = log.row_counts * self.weight / self.propensity
+        return Shares(
+            by_page(log, values),
+            np.ones(len(log)),
+            carried[log.clicks & (self.weight > 0)],
+            self.supported,
+            self._cut,
+        )
+
+
+def _as_rows(values: ArrayLike, log: ClickLog, name: str) -> NDArray[np.float64]:
+    found = np.asarray(values, np.float64)
+    check_length(name, found, len(log.documents))
+    if not np.isfinite(found).all():
+        raise DataError(f"the {name} of row {int((~np.isfinite(found)).argmax())} is not finite")
+    return found

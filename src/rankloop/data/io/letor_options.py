@@ -1,0 +1,60 @@
+"""The options of the LETOR readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.processors import threads
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class LetorOptions:
+    """How to read LETOR text.
+
+    Parameters
+    ----------
+    n_features : number of columns; None: as many as the largest index asks for
+    zero_based : whether indices start at 0; None: from 1, unless an index 0 turns up
+    null : value that stands for `NULL`; NaN keeps missing values missing, and then `nan` and its
+        Microsoft spellings (`1.#QNAN`, `-1.#IND`) are missing values too, rather than errors
+    max_index : a larger feature index is an error rather than a huge matrix
+    skip_bad_rows : leave bad rows out, with a BadRowsWarning that counts them
+    doc_ids : keep the ids of `#docid = ...` comments
+    threads : how many parse, at most 1,024; None: one a processor, at most 8. The result is the
+        same for any.
+    """
+
+    n_features: int | None = None
+    zero_based: bool | None = None
+    null: float = 0.0
+    max_index: int = 100_000
+    skip_bad_rows: bool = False
+    doc_ids: bool = True
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        most = {"n_features": 10_000_000, "max_index": 10_000_000, "threads": 1024}
+        for name, limit in most.items():
+            value = getattr(self, name)
+            if value is None and name != "max_index":
+                continue
+            if not isinstance(value, int | np.integer):
+                raise DataError(f"{name} must be a whole number; found {value!r}")
+            if value < 1:
+                raise DataError(f"{name} must be at least 1; found {value}")
+            if value > limit:
+                raise DataError(f"{name} must be at most {limit:,}; found {value:,}")
+        if not isinstance(self.null, int | float | np.number) or abs(self.null) > _LARGEST:
+            raise DataError(
+                f"null must be a number that float32 can hold, or NaN; found {self.null!r}"
+            )
+
+    @property
+    def n_threads(self) -> int:
+        """Threads to use."""
+        return self.threads or threads()

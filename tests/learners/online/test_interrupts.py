@@ -1,0 +1,32 @@
+"""Ctrl-C ends a long call, and the learner is as it was before it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+SCRIPT = """
+import numpy as np, rankloop as rl
+rng = np.random.default_rng(0)
+X, y = rng.random((400 * 500, 30), np.float32), rng.integers(0, 3, 400 * 500)
+data = rl.QueryDataset.from_arrays(X, y, group=[500] * 400)
+learner = rl.SolarII().fit(data.select(slice(0, 1)))
+before = learner.digest()
+print("ready", flush=True)
+try:
+    learner.partial_fit(data)
+except KeyboardInterrupt:
+    print("unchanged" if learner.digest() == before else "changed")
+else:
+    print("done")
+"""
+
+
+def test_an_interrupt_ends_a_long_call():
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "unchanged\n"

@@ -1,0 +1,32 @@
+"""Learners pass scikit-learn's own checks, but for those that cannot hold for ranking."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankloop.learners.registry import NAMES, make_learner
+
+from .estimator_checks import ESTIMATORS, EXPECTED, every_check
+
+CHECKS = list(every_check())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), CHECKS)
+def test_check(estimator, check):
+    check(estimator)
+
+
+def test_the_list_of_expected_failures_is_short_and_about_checks_that_run():
+    expected = [
+        (name, check) for checks, names, _ in EXPECTED for name in names for check in checks
+    ]
+    ran = {param.id for param in CHECKS}
+    assert {name for name, _ in expected} <= set(ESTIMATORS)
+    assert {f"{name}-{check}" for name, check in expected} <= ran
+    assert len(expected) == len(set(expected)) < 60
+
+
+def test_scores_that_look_at_the_whole_query_are_all_of_these():
+    (relative,) = [names for checks, names, _ in EXPECTED if "subset_invariance" in checks[0]]
+    assert {name for name in NAMES if not make_learner(name).scores_rows_alone} == set(relative)
