@@ -2,6 +2,7 @@
 #include "bind/arrays.hpp"
 
 #include "linalg/arrays.hpp"
+#include "linalg/parallel.hpp"
 
 namespace rankloop {
 
@@ -26,6 +27,11 @@ NB_MODULE(_core, m) {
         nb::gil_scoped_release release;
         return first_not_finite(x.data(), x.size(), allow_nan);
     }, "x"_a, "allow_nan"_a = false);
+    m.def("startable_threads", [](unsigned most) {
+        check(most >= 1 && most <= 1024, "ask for 1 to 1024 threads");
+        nb::gil_scoped_release release;
+        return startable_threads(most);
+    }, "most"_a);
     bind_arithmetic(m);
     bind_assignment(m);
     bind_boosting(m);

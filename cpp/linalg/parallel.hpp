@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -37,6 +38,23 @@ void parallel_parts(std::size_t n, std::size_t least, unsigned threads, const Bo
     for (const auto& error : errors) {
         if (error) std::rethrow_exception(error);
     }
+}
+
+// How many threads can run at once, this one among them, up to `most`: for a library that ends the process where
+// it cannot have as many as it is told to use.
+inline unsigned startable_threads(unsigned most) {
+    std::vector<std::thread> others;
+    others.reserve(most);
+    std::mutex all_started;
+    {
+        const std::lock_guard lock(all_started);
+        try {
+            while (others.size() + 1 < most) others.emplace_back([&] { const std::lock_guard wait(all_started); });
+        } catch (const std::system_error&) {
+        }
+    }
+    for (auto& thread : others) thread.join();
+    return static_cast<unsigned>(others.size()) + 1;
 }
 
 }  // namespace rankloop

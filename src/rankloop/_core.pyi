@@ -4,6 +4,7 @@ from typing import Any, TypedDict, type_check_only
 import numpy as np
 from numpy.typing import NDArray
 
+def startable_threads(most: int) -> int: ...
 def first_not_finite(x: NDArray[np.float32], allow_nan: bool = False) -> int: ...
 def assign_positions(
     scores: NDArray[np.float64],

@@ -17,9 +17,10 @@ import re
 from functools import cache
 
 import numpy as np
-from tests.fuzz.harness import main
 
 from rankloop import _core
+
+from .harness import main
 
 ARRAY = re.compile(r"ndarray\[dtype=(\w+), shape=\(([*, ]+)\)[^\]]*?(, writable=False)?\]")
 DAMAGED = 0.04  # of the arguments, each in a way of its own
@@ -49,7 +50,7 @@ def functions():
     """Every overload there is: name, what to call, its parameters."""
     found = []
     for name, thing in inspect.getmembers(_core, lambda thing: not inspect.ismodule(thing)):
-        if name.startswith("_"):
+        if name.startswith("_") or (inspect.isclass(thing) and issubclass(thing, Exception)):
             continue
         if inspect.isclass(thing):
             found.append((name, thing, parameters(thing.__init__.__nb_signature__[0][0])))
@@ -77,22 +78,25 @@ class World:
         """The shape that an argument of this name has as a rule."""
         n, d, q, k = self.n, self.d, self.q, self.k
         known = {
-            **dict.fromkeys(("w", "sum", "current", "variance", "b"), (d,)),
-            **dict.fromkeys(("features", "thresholds", "alphas", "lasted"), (k,)),
-            **dict.fromkeys(("precision", "matrix", "upper"), (d, d)),
+            **dict.fromkeys(("w", "total", "current", "variance", "b"), (d,)),
+            **dict.fromkeys(("features", "thresholds", "alphas", "lasted", "so_far"), (k,)),
+            **dict.fromkeys(("root", "matrix", "upper"), (d, d)),
             **dict.fromkeys(("count", "streak"), (1,)),
-            "h": (d,) if self.function.startswith("learn") else (n,),
+            **dict.fromkeys(("gram", "left"), (n, n)),
+            **dict.fromkeys(("members", "z", "sides"), (k, d)),
+            "matrices": (k, d, d),
             "query_weights": (q,),
-            "gram": (n, n),
-            "members": (k, d),
             "rankers": (k, n),
             "splits": (2, k),
             "bins": (d, n),
             "sums": (d, 256),
+            "sizes": (4,),
+            ("learn_prank", "thresholds"): (64,),
+            ("mix_queries", "scores"): (k, n),
+            ("mix_queries", "losses"): (q, k),
         }
-        if (self.function, name) == ("learn_prank", "thresholds"):
-            return (64,)
-        return known.get(name, (n, d) if dimensions == 2 else (n,))
+        usual = (n, d) if dimensions == 2 else (n,)
+        return known.get((self.function, name), known.get(name, usual))
 
     def array(self, name, dtype, dimensions):
         """An array that fits, as a rule."""
@@ -105,10 +109,14 @@ class World:
             return -np.arange(float(self.n))
         if name == "features":
             return rng.integers(0, max(self.d, 1), shape).astype(dtype)
-        if name in ("precision", "matrix", "upper"):
-            return np.eye(self.d, dtype=dtype) * 10
+        if name in ("root", "matrix", "upper", "matrices"):
+            return np.broadcast_to(10 * np.eye(self.d, dtype=dtype), shape).copy()
         if name in ("lasted", "count", "streak"):
             return np.zeros(shape, dtype)
+        if name.endswith("weights") or name in ("sizes", "variance", "losses", "so_far"):
+            return rng.random(size=shape).astype(dtype)
+        if self.function == "chi_rows":
+            return rng.random(size=shape).astype(dtype)
         if np.dtype(dtype).kind == "f":
             return rng.normal(size=shape).astype(dtype)
         return rng.integers(0, 2 if name == "rankers" else 200, shape).astype(dtype)
@@ -189,7 +197,7 @@ def damaged_array(rng, array):
     if way == 3:
         return array.astype(rng.choice(["f4", "f8", "i8", "i4", "u1", "?", "O"]))
     if way == 4:
-        wide = (0, 2 ** int(rng.choice([1, 5, 16, 22, 40, 60])))  # takes no memory itself
+        wide = (0, 2 ** int(rng.choice([1, 5, 16, 22, 40, 58])))  # takes no memory itself
         return np.zeros(wide, array.dtype) if array.ndim == 2 else flat[::2]
     if way == 5:
         return np.asfortranarray(array[::-1])
@@ -279,4 +287,4 @@ def outcome(case, folder):
 
 
 if __name__ == "__main__":
-    main("tests.fuzz.core")
+    main()

@@ -24,11 +24,10 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 30  # for one case, on a busy machine; a case takes milliseconds
+SECONDS = 60  # for one case, on a busy machine; a case takes milliseconds
 MEGABYTES = 400  # that one case may add to the most that its process ever held
 ADDRESSES = 16 << 30  # bytes of memory that a process may ask for
 
@@ -48,23 +47,28 @@ class Report:
         return "\n".join(lines)
 
 
-def run(module: str, cases: range, folder: Path, only: str = "") -> Report:
+def run(fuzzer, cases: range, folder: Path, only: str = "", seconds: float = SECONDS) -> Report:
     """Run the cases of a fuzzer, one after the other, in as many processes as that takes.
 
     only : a regular expression that labels must begin with
     """
-    report, first, label = Report(), cases.start, import_module(module).label
+    report, first = Report(), cases.start
     while first < cases.stop:
-        first = _run_until_trouble(module, range(first, cases.stop), folder, only, report)
-    report.failures = {case: f"{label(case)}: {what}" for case, what in report.failures.items()}
+        rest = range(first, cases.stop)
+        first = _run_until_trouble(fuzzer, rest, folder, only, seconds, report)
+    for case, what in report.failures.items():
+        report.failures[case] = f"{fuzzer.label(case)}: {what}"
     return report
 
 
-def _run_until_trouble(module: str, cases: range, folder: Path, only: str, report: Report) -> int:
+def _run_until_trouble(
+    fuzzer, cases: range, folder: Path, only: str, seconds: float, report: Report
+) -> int:
     """Run cases in one process until it ends; return the number of the next."""
     ours, theirs = os.pipe()
-    command = [sys.executable, "-X", "faulthandler", "-m", module, "--worker", str(theirs)]
-    command += ["--first", str(cases.start), "--cases", str(len(cases))]
+    module = f"tests.fuzz.{Path(fuzzer.__file__).stem}"
+    command = [sys.executable, "-X", "faulthandler", "-m", module]
+    command += ["--worker", str(theirs), "--first", str(cases.start), "--cases", str(len(cases))]
     command += ["--folder", str(folder), "--only", only]
     with tempfile.TemporaryFile() as errors, os.fdopen(ours, "rb", buffering=0) as pipe:
         process = subprocess.Popen(
@@ -72,40 +76,38 @@ def _run_until_trouble(module: str, cases: range, folder: Path, only: str, repor
         )
         os.close(theirs)
         done, rest = cases.start, b""
-        while True:
-            patience = SECONDS if done > cases.start else 10 * SECONDS  # it has to start first
-            if not select.select([pipe], [], [], patience)[0]:
-                process.kill()
-                process.wait()
-                report.failures[done] = f"hung: not done after {patience} seconds"
-                return done + 1
-            chunk = pipe.read(1 << 16)
+        while chunk := _read(pipe, seconds):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                case, outcome, failed = json.loads(line)
+                done, outcome, failed = json.loads(line)
                 if failed:
-                    report.failures[case] = outcome
+                    report.failures[done] = outcome
                 else:
                     report.outcomes[outcome] += 1
-                done = case + 1
-            if not chunk:
-                break
+                done += 1
+        if chunk is None:
+            process.kill()
         code = process.wait()
         if code == 0:
             return cases.stop
         errors.seek(0)
         said = errors.read().decode(errors="replace")[-1500:]
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        report.failures[done] = f"{how}\n{said}"
+        report.failures[done] = "hung" if chunk is None else f"{how}\n{said}"
         return done + 1
 
 
-def work(module: str, cases: range, folder: Path, only: str, descriptor: int) -> None:
+def _read(pipe, seconds: float) -> bytes | None:
+    """Wait for what a worker tells; nothing at its end, None where it takes too long."""
+    return pipe.read(1 << 16) if select.select([pipe], [], [], seconds)[0] else None
+
+
+def work(fuzzer, cases: range, folder: Path, only: str, descriptor: int) -> None:
     """Run cases in this process, and tell of each."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if "ASAN_OPTIONS" not in os.environ:  # a sanitizer asks for terabytes
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
-    fuzzer, wanted = import_module(module), re.compile(only)
+    wanted = re.compile(only)
     with os.fdopen(descriptor, "w") as pipe:
         for case in filter(lambda case: wanted.match(fuzzer.label(case)), cases):
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -119,9 +121,10 @@ def work(module: str, cases: range, folder: Path, only: str, descriptor: int) ->
             print(json.dumps([case, told, failed]), file=pipe, flush=True)
 
 
-def main(module: str, prepare: object = None) -> None:
-    """Run a fuzzer from the command line."""
-    parser = argparse.ArgumentParser(description=import_module(module).__doc__)
+def main(prepare=None) -> None:
+    """Run the fuzzer that was started, from the command line."""
+    fuzzer = sys.modules["__main__"]
+    parser = argparse.ArgumentParser(description=fuzzer.__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1000, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     parser.add_argument("--folder", type=Path, help="for files that all cases share")
@@ -130,14 +133,14 @@ def main(module: str, prepare: object = None) -> None:
     given = parser.parse_args()
     cases = range(given.first, given.first + given.cases)
     if given.worker is not None:
-        work(module, cases, given.folder, given.only, given.worker)
+        work(fuzzer, cases, given.folder, given.only, given.worker)
         return
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
         if prepare is not None:
             prepare(folder)
-        report = run(module, cases, folder, given.only)
+        report = run(fuzzer, cases, folder, given.only)
     print(report)
     print(f"{time.perf_counter() - started:.0f} seconds")
     sys.exit(bool(report.failures))

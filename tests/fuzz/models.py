@@ -15,13 +15,14 @@ import warnings
 from functools import cache
 
 import numpy as np
-from tests.fuzz.harness import main
-from tests.fuzz.mutations import mutated
 
 import rankloop as rl
 from rankloop.exceptions import ModelError, RankloopError
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.registry import NAMES, make_learner
+
+from .harness import main
+from .mutations import mutated
 
 QUERIES, FEATURES = 30, 5
 VARIANTS = [
@@ -122,4 +123,4 @@ def use(learner, rng):
 
 
 if __name__ == "__main__":
-    main("tests.fuzz.models", prepare)
+    main(prepare)

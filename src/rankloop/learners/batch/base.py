@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, RankloopError
 from rankloop.learners.base import Ranker, training_data
 from rankloop.learners.forms import Anything, Names, Whole
 from rankloop.learners.parameters import check_whole
@@ -145,7 +145,8 @@ class BatchRanker(Ranker):
     ) -> Self:
         """Learn from a data set. An interrupt leaves the model as the last round left it.
 
-        An error leaves it as it was before. Until the end, other threads rank by what it was.
+        Other threads rank by what it was before until all is done, or with `on_round` until the
+        first round is.
 
         Parameters
         ----------
@@ -176,10 +177,12 @@ class BatchRanker(Ranker):
             new.queries_, new.feature_names_ = data.n_queries, data.feature_names or ()
             whole: Self | None = None
             try:
-                for whole in new._run(data, valid, metric, on_round):  # noqa: B007
-                    pass
-            except KeyboardInterrupt:
-                if whole is not None:
+                for _ in new._run(data, valid, metric, on_round):
+                    whole = new._twin()
+                    if on_round is not None:  # who watches sees what each round leaves
+                        self._become(whole)
+            except BaseException as error:
+                if whole is not None and not isinstance(error, RankloopError):
                     whole._end_early()
                     self._become(whole)
                 raise
@@ -192,15 +195,15 @@ class BatchRanker(Ranker):
         valid: QueryDataset | None,
         metric: Measure,
         on_round: Callable[[Round], None] | None,
-    ) -> Iterator[Self]:
-        """Take round after round; give a copy of what each leaves, which no other changes."""
+    ) -> Iterator[None]:
+        """Take round after round; pause when each is done."""
         if valid is not None:
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not know the file's order
             score = self._scorer(valid.X, valid.offsets)
         best, kept = -np.inf, self._snapshot()
         for objective in self._rounds(self._taught(data)):
             self.rounds_ += 1
-            yield self._twin()
+            yield
             reached = None
             if valid is not None:
                 reached = float(evaluate(valid, score(), metric, self.convention)[str(metric)])
@@ -215,7 +218,7 @@ class BatchRanker(Ranker):
             self._restore(kept)
 
     def _end_early(self) -> None:
-        """Put in order what an interrupt left after a whole round; for a subclass that must."""
+        """Put in order what an interrupt leaves after a whole round; for a subclass that must."""
 
     def fit_path(
         self,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rankloop import _core
 from rankloop.exceptions import DataError, MissingExtraError, ModelError
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,11 +40,16 @@ _COUNT_OF_THREADS = re.compile(r"^\[num_threads: -?\d+\]$", re.MULTILINE)
 
 
 def engine() -> Any:
-    """Import LightGBM, or say what to install."""
+    """Import LightGBM, or say what to install; it starts no more threads than there can be.
+
+    Told to use more, or left to itself where OMP_NUM_THREADS says so, it would end the process.
+    """
     try:
         import lightgbm
     except ImportError:
         raise MissingExtraError("lightgbm", "trees", "growing trees") from None
+    at_most = _core.startable_threads(threads())
+    lightgbm.basic._LIB.LGBM_SetMaxThreads(at_most)  # type: ignore[attr-defined]
     return lightgbm
 
 

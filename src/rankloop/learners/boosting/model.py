@@ -88,7 +88,10 @@ class TreeModel(BatchRanker):
         assert self._booster is not None
         if len(X) == 0:
             return np.zeros(0)
-        used = 1 if len(X) < ROWS_A_THREAD else threads()
+        used = 1
+        if len(X) >= ROWS_A_THREAD:
+            engine.engine()  # sees to it that there can be as many threads
+            used = threads()
         return np.asarray(self._booster.predict(X, num_threads=used, **what))
 
     def contributions(self, X: Any) -> NDArray[np.float64]:

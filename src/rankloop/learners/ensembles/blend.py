@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
-from rankloop.exceptions import DataError, ModelError, NotFittedError
+from rankloop.exceptions import DataError, ModelError, NotFittedError, RankloopError
 from rankloop.learners.base import training_data
 from rankloop.learners.batch.base import BatchRanker, Round, check_measurable
 from rankloop.learners.batch.xendcg import XENDCG
@@ -147,8 +147,10 @@ class Blend(BatchRanker):
             try:
                 for _ in new._learn(data, valid, on_round, members or new._start(data)):
                     new.rounds_ += 1
-            except KeyboardInterrupt:  # the members so far count
-                if new.members_:
+                    if on_round is not None:  # who watches sees what each member adds
+                        self._become(new)
+            except BaseException as error:  # the members so far count
+                if new.members_ and not isinstance(error, RankloopError):
                     self._become(new)
                 raise
             if valid is not None:

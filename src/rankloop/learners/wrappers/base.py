@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, RankloopError
 from rankloop.learners.base import Ranker, training_data
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.forms import Learner, Values
@@ -100,10 +100,18 @@ class Wrapped(BatchRanker):
                 setattr(new, new._kept, new._fitted(data))
             if valid is not None:
                 new._check_width(valid.X)
+            watched = None
+            if on_round is not None:
+
+                def watched(done: Round) -> None:
+                    new._take_note(data)
+                    self._become(new)
+                    on_round(done)
+
             try:
-                new._pass_on(data, valid, on_round, goes_on)
-            except KeyboardInterrupt:  # the ranker may have learnt something before
-                if new.ranker_.is_learnt:
+                new._pass_on(data, valid, watched, goes_on)
+            except BaseException as error:  # the ranker may have learnt something before
+                if new.ranker_.is_learnt and not isinstance(error, RankloopError):
                     self._become(new)
                 raise
             self._become(new)
@@ -127,9 +135,13 @@ class Wrapped(BatchRanker):
             else:
                 self.ranker_.fit(seen)
         finally:
-            self.queries_ = getattr(self.ranker_, "queries_", 0)
-            self.rounds_ = getattr(self.ranker_, "rounds_", 0)
-            self.feature_names_ = data.feature_names or ()
+            self._take_note(data)
+
+    def _take_note(self, data: QueryDataset) -> None:
+        """Keep what the ranker and the data tell of themselves."""
+        self.queries_ = getattr(self.ranker_, "queries_", 0)
+        self.rounds_ = getattr(self.ranker_, "rounds_", 0)
+        self.feature_names_ = data.feature_names or ()
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
