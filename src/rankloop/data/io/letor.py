@@ -118,7 +118,7 @@ def iter_letor(
 
     A query is a run of consecutive rows with one id; a query must fit the limit. The first batch
     fixes the number of features unless `n_features` is given: a later, larger index is an error.
-    A batch takes about an eighth of the limit, or what its longest query takes.
+    A batch takes about a sixth of the limit, or what its longest query takes.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def iter_letor(
     with _open_text(path, whole_limit, chosen) as (stream, reader, limit):
         while not reader.finished:
             try:
-                rows = take_rows(name, reader, chosen, limit, limit // 8, held)
+                rows = take_rows(name, reader, chosen, limit, limit // 6, held)
             except MemoryError:
                 if not reader.met_limit:
                     raise
