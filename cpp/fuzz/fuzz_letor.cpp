@@ -250,18 +250,15 @@ void check_limit(const std::string& text, Setup setup, const Result& expected, R
 void check_comments(const std::string& text, const Setup& setup, const Result& expected) {
     std::string other = text.ends_with('\n') ? text : text + '\n';
     bool comment = false, changed = false;
-    for (std::size_t i = 0; i < other.size(); ++i) {
-        if (other[i] == '\n') comment = false;
-        if (ends_word(other[i])) continue;
-        const std::string_view word = word_at(other.data() + i);
-        comment |= word[0] == '#';
-        const std::string_view value = word.substr(std::min(word.find(':') + 1, word.size()));
+    for (std::size_t i = 0, end; i < other.size(); i = end + 1) {  // word by word, without the parser's help
+        end = std::min(other.find_first_of(" \t\r\n", i), other.size());
+        const std::string word = other.substr(i, end - i), value = word.substr(std::min(word.find(':') + 1, word.size()));
+        comment |= word.starts_with('#');
         if (!comment && !word.starts_with("qid:") && !spells_nan(value)) {
-            for (std::size_t k = i; k < i + word.size(); ++k) {
-                if (other[k] == '#') other[k] = '?', changed = true;
-            }
+            std::replace(other.begin() + static_cast<std::ptrdiff_t>(i), other.begin() + static_cast<std::ptrdiff_t>(end), '#', '?');
+            changed |= word.find('#') != word.npos;
         }
-        i += word.size() - 1;
+        if (end < other.size() && other[end] == '\n') comment = false;
     }
     if (!changed || text.starts_with("\xEF\xBB\xBF")) return;
     const Result result = read_all(other, setup);

@@ -11,12 +11,11 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size
+from rankloop.data.settling import positions, settled_fields
 from rankloop.data.validation import (
     as_feature_names,
     as_grades,
     as_matrix,
-    as_offsets,
-    as_row_numbers,
     as_text,
     as_weights,
     bad_feature,
@@ -97,34 +96,8 @@ class QueryDataset:
     rows: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        X = self.X
-        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float32:
-            found = f"{X.dtype} of shape {X.shape}" if isinstance(X, np.ndarray) else type(X)
-            raise DataError(
-                f"X must be a float32 array, documents by features; found {found}: "
-                "QueryDataset.from_arrays takes other numbers and frames"
-            )
-        n, d = X.shape
-        offsets = as_offsets(self.offsets, n)
-        q = len(offsets) - 1
-        weights, query_weights = self.doc_weights, self.query_weights
-        self._settle("y", as_grades(self.y), n)
-        self._settle("offsets", offsets, q + 1)
-        self._settle("query_ids", as_ids(self.query_ids, "query_ids"), q, "queries")
-        if self.doc_ids is not None:
-            self._settle("doc_ids", as_text(self.doc_ids, "doc_ids"), n)
-        if self.feature_names is not None:
-            self._settle("feature_names", as_feature_names(self.feature_names), d, "features")
-        if weights is not None:
-            self._settle("doc_weights", as_weights(weights, "doc_weights"), n)
-        if query_weights is not None:
-            self._settle("query_weights", as_weights(query_weights, "query_weights"), q, "queries")
-        if self.rows is not None:
-            self._settle("rows", as_row_numbers(self.rows, n), n)
-
-    def _settle(self, name: str, values: Any, n: int, what: str = "rows") -> None:
-        check_length(name, values, n, what)
-        object.__setattr__(self, name, values)
+        for name, values in settled_fields(self._values()).items():
+            object.__setattr__(self, name, values)
 
     @classmethod
     def _checked(cls, values: dict[str, Any], has_missing: bool | None = None) -> QueryDataset:
@@ -223,6 +196,7 @@ class QueryDataset:
             an X that nobody else uses
         """
         n, d = X.shape
+        check_length("y", y, n)
         if feature_names is not None:
             feature_names = as_feature_names(feature_names)
             check_length("feature_names", feature_names, d, "features")
@@ -325,19 +299,7 @@ class QueryDataset:
 
         Consecutive queries are views; others are copied. The result is in its own row order.
         """
-        if isinstance(queries, slice):
-            chosen = np.arange(self.n_queries)[queries]
-        else:
-            chosen = np.asarray(queries)
-            if chosen.dtype == bool:
-                check_length("the mask", chosen, self.n_queries, "queries")
-            elif chosen.size and (chosen.dtype.kind not in "iu" or chosen.ndim != 1):
-                raise DataError(
-                    "select takes a slice, positions or a mask of queries; found "
-                    f"{chosen.dtype} of shape {chosen.shape}"
-                )
-            chosen = chosen if chosen.size else np.zeros(0, np.int64)
-            chosen = np.arange(self.n_queries)[chosen]
+        chosen = positions(queries, self.n_queries)
         if len(np.unique(chosen)) < len(chosen):
             raise DataError("select takes each query at most once")
         if len(chosen) and (np.diff(chosen) == 1).all():

@@ -120,41 +120,6 @@ def as_grades(y: ArrayLike) -> NDArray[np.float64]:
     return grades
 
 
-def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Offsets of queries as int64: 0 first, never falling, n last."""
-    values = np.asarray(offsets)
-    if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu":
-        raise DataError(
-            "offsets must be a list of whole numbers, where each query starts and the number of "
-            f"rows; found {values.dtype} of shape {values.shape}"
-        )
-    falls = values[1:] < values[:-1]
-    some_fall = falls.any()
-    if some_fall or values[0] != 0 or values[-1] != n:
-        at = int(falls.argmax()) if some_fall else 0
-        found = (
-            f"{values[at]} followed by {values[at + 1]} at {at}"
-            if some_fall
-            else f"{values[0]} first and {values[-1]} last"
-        )
-        raise DataError(
-            f"offsets must start at 0, never fall and end at the number of rows, {n:,}; "
-            f"found {found}"
-        )
-    return values if values.dtype == np.int64 else values.astype(np.int64)
-
-
-def as_row_numbers(rows: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Rows of the caller as int64: each number below n once."""
-    values = np.asarray(rows)
-    fit = values.ndim == 1 and len(values) == n and values.dtype.kind in "iu"
-    if fit and n:
-        fit = values.min() >= 0 and values.max() < n and bool((np.bincount(values) == 1).all())
-    if not fit:
-        raise DataError(f"rows must name each of the {n:,} rows once; found {values!r}")
-    return values.astype(np.int64, copy=False)
-
-
 def as_feature_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names of features as a tuple of text."""
     wrong = next((name for name in names if not isinstance(name, str)), None)

@@ -398,3 +398,13 @@ def test_the_core_reads_from_any_source():
     table = reader.read(None, 3)
     assert table["X"].tolist() == [[5.0]] * 100
     assert (reader.finished, reader.lines, reader.bytes_read) == (True, 100, len(content))
+
+
+def test_what_progress_raises_is_not_about_the_file(path):
+    path.write_bytes(b"1 qid:1 1:5\n")
+
+    def progress(_):
+        raise BrokenPipeError("nobody looks")
+
+    with pytest.raises(BrokenPipeError, match="nobody looks"):
+        list(iter_letor(path, progress=progress))

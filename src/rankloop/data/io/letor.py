@@ -118,40 +118,47 @@ def iter_letor(
 
     A query is a run of consecutive rows with one id; a query must fit the limit. The first batch
     fixes the number of features unless `n_features` is given: a later, larger index is an error.
-    A batch takes about an eighth of the limit, or what its longest query takes.
+    A batch takes about a sixth of the limit, or what its longest query takes.
 
     Parameters
     ----------
     path : file, plain or compressed, with query ids; `-` is standard input, read as it comes
     memory_limit : what reading takes together with the batch that the caller has meanwhile,
         besides what Python takes anyway
-    progress : called after each batch with the share of the file that has been read
+    progress : called before each batch with the share of the file that has been read
     options : see :class:`LetorOptions`
     """
-    chosen = LetorOptions(**options)
+    for batch, share in _batches(path, parse_size(memory_limit), LetorOptions(**options)):
+        if progress is not None:
+            progress(share)
+        yield batch
+        del batch  # what is handed over is not kept here
+
+
+def _batches(
+    path: PathLike, limit: int, options: LetorOptions
+) -> Iterator[tuple[QueryDataset, float]]:
+    """Give batches of whole queries, each with the share of the file that has been read."""
     name = os.fspath(path)
     held = 0  # by the caller, of the batch before
     any_rows = False
-    whole_limit = parse_size(memory_limit)
-    with _open_text(path, whole_limit, chosen) as (stream, reader, limit):
+    with _open_text(path, limit, options) as (stream, reader, left):
         while not reader.finished:
             try:
-                rows = take_rows(name, reader, chosen, limit, limit // 8, held)
+                rows = take_rows(name, reader, options, left, left // 6, held)
             except MemoryError:
                 if not reader.met_limit:
                     raise
                 raise MemoryLimitError(
                     f"{name}: {_open_query(reader)} too large for the limit of "
-                    f"{show_size(whole_limit)}; raise memory_limit"
+                    f"{show_size(limit)}; raise memory_limit"
                 ) from None
             reader.fix_width()
-            if progress is not None:
-                progress(position(stream))
             if len(rows.y):
                 any_rows, held = True, rows.cost
                 batch = rows.dataset(name)
                 del rows
-                yield batch
+                yield batch, position(stream)
                 del batch
         check_rows(name, reader, any_rows)
 

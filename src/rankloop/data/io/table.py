@@ -137,8 +137,24 @@ def iter_table(
     """
     if batch_rows < 1:
         raise DataError(f"batch_rows must be at least 1; found {batch_rows}")
+    roles = (features, label, query, doc_id, doc_weight, query_weight)
+    for part, share in _parts(path, roles, batch_rows, allow_nan, memory_limit):
+        if progress is not None:
+            progress(share)
+        yield part
+        del part  # what is handed over is not kept here
+
+
+def _parts(
+    path: str | os.PathLike[str],
+    roles: tuple[Any, ...],
+    batch_rows: int,
+    allow_nan: bool,
+    memory_limit: int | str | None,
+) -> Iterator[tuple[QueryDataset, float]]:
+    """Give batches of whole queries, each with the share of rows read so far."""
     with in_file(path) as source:
-        columns = resolve(source, features, label, query, doc_id, doc_weight, query_weight)
+        columns = resolve(source, *roles)
         seen: set[int | str] = set()
         for table, first in whole_queries(source, columns, batch_rows):
             part = build(in_memory(table), columns, allow_nan, memory_limit, first)
@@ -153,9 +169,7 @@ def iter_table(
                     "the rows by query, or use read_table"
                 )
             seen.update(ids)
-            if progress is not None:
-                progress(end / max(source.n_rows, 1))
-            yield part
+            yield part, end / max(source.n_rows, 1)
             del part
 
 
