@@ -62,7 +62,7 @@ def test_a_wrong_type_is_a_type_error_too(wrong):
     if wrong is not None:  # NumPy takes None for NaN
         with pytest.raises(TypeError, match="features must be numbers"):
             rl.Slam().fit(X, [0, 1], group=[2])
-    with pytest.raises(DataError, match="row 0 is nan" if wrong is None else "must be numbers"):
+    with pytest.raises(DataError, match="row 0 is missing" if wrong is None else "must be numbers"):
         rl.Slam().fit(X, [0, 1], group=[2])
     with pytest.raises(DataTypeError, match="grades must be numbers"):
         rl.Slam().fit(np.eye(2), [0, {"a": 1}], group=[2])

