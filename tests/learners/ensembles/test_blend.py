@@ -54,7 +54,7 @@ def test_members_that_refuse_the_data_are_left_out(train, valid):
 def test_errors_and_interrupts_lose_nothing(train, valid):
     blend = rl.Blend(SMALL, seeds=1).fit(train)
     before = blend.predict(valid)
-    narrow = dataclasses.replace(valid, X=valid.X[:, :2])
+    narrow = dataclasses.replace(valid, X=valid.X[:, :2], feature_names=None)
     no_use = dataclasses.replace(valid, y=np.zeros_like(valid.y))
     for data, judge in ((train, narrow), (train, no_use), (with_nan(train), None)):
         with pytest.raises(DataError):
