@@ -5,7 +5,7 @@ DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name "*.[hc]pp")
 
-.PHONY: help install run test check clang format bench table papers fuzz clean
+.PHONY: help install run test check clang wheel smoke format bench table papers fuzz clean
 
 help:           ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -21,8 +21,8 @@ $(VENV)/.bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	touch $@
 
-run: install    ## stream simulated queries through every learner, and draw how well they rank
-	$(BIN)/python examples/stream.py
+run: install    ## the live loop: a simulated week of searches and clicks, with a picture (KEEP=--keep)
+	$(BIN)/python examples/week.py $(KEEP)
 
 test: install   ## run the tests and all examples, in a random order (its seed is printed)
 	$(BIN)/python -m pytest -n auto
@@ -39,6 +39,18 @@ clang:          ## build a wheel with clang, install it into an empty environmen
 	CXX=clang++ build/clang/venv/bin/python -m pip wheel --quiet --no-deps --config-settings=build-dir=build/clang/objects --wheel-dir build/clang .
 	build/clang/venv/bin/python -m pip install --quiet build/clang/*.whl
 	build/clang/venv/bin/python tests/learners/golden.py | diff - tests/learners/golden.json
+
+wheel: install  ## build a wheel and a source archive, install each into an empty environment, and try it
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir build/wheel .
+	$(MAKE) smoke ARCHIVE="$$(ls build/wheel/*.whl)" INTO=build/wheel/from-wheel
+	$(MAKE) smoke ARCHIVE="$$(ls build/wheel/*.tar.gz)" INTO=build/wheel/from-source
+
+smoke:          # install ARCHIVE into an empty environment INTO, and use it as a user would
+	$(PYTHON) -m venv $(INTO)
+	$(INTO)/bin/python -m pip install --quiet '$(ARCHIVE)[arrow]'
+	cd $(INTO) && bin/python $(CURDIR)/tests/smoke.py
 
 format: install ## rewrite the code in our format
 	$(BIN)/ruff check --fix .

@@ -15,6 +15,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+@pytest.fixture(autouse=True)
+def _no_learners_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what a test or an example registers to itself."""
+    monkeypatch.setattr("rankloop.learners.registry._registered", {})
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every doctest our comparison."""
     for item in items:

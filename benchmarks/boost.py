@@ -18,7 +18,7 @@ OURS = {
     "XENDCGBoost, random gamma": rl.XENDCGBoost,
     "XENDCGBoost, gamma 1": lambda **options: rl.XENDCGBoost(1.0, **options),
     "XENDCGBoost, tight gamma": lambda **options: rl.XENDCGBoost("tight", **options),
-    "ListNetBoost": rl.ListNetBoost,
+    "ListNetBoost": rl.learners.ListNetBoost,
 }
 LEAVES, LEAST = 255, 50
 ALIKE = {"deterministic": True, "force_col_wise": True, "num_threads": 1}

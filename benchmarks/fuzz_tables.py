@@ -50,7 +50,9 @@ def read_one(path: str, rng: np.random.Generator) -> str:
             features = ["bm25"] if rng.random() < 0.5 else None
             parts = [rl.read_table(path, features=features, label="label", **options)]
         else:
-            parts = list(rl.iter_table(path, batch_rows=int(rng.choice([1, 20, 1000])), **options))
+            parts = list(
+                rl.data.iter_table(path, batch_rows=int(rng.choice([1, 20, 1000])), **options)
+            )
     except rl.RankloopError as error:
         return type(error).__name__
     for part in parts:

@@ -15,7 +15,7 @@ import numpy as np
 
 from rankloop.checks.hostile import hostile_queries
 from rankloop.exceptions import RankloopError
-from rankloop.learners.registry import ONLINE_NAMES, make_learner
+from rankloop.learners.registry import make_learner, online_names
 
 
 def run(name: str, queries: int) -> dict[str, float]:
@@ -29,7 +29,7 @@ def run(name: str, queries: int) -> dict[str, float]:
         except RankloopError:
             refused += 1
         if i % 100 == 0:
-            scores = learner.predict(rows)
+            scores = learner.predict(rows, group=[len(rows)])
             if not np.isfinite(scores).all():
                 raise SystemExit(f"{name}: scores are not finite after query {i:,}")
         if i == queries // 10:
@@ -41,7 +41,7 @@ def run(name: str, queries: int) -> dict[str, float]:
 def main() -> None:
     """Print a line a learner."""
     queries = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    for name in sys.argv[2:] or ONLINE_NAMES:
+    for name in sys.argv[2:] or online_names():
         found = run(name, queries)
         print(
             f"{name:16} {found['queries']:>9,} queries, {found['refused']:>7,} refused, "

@@ -31,7 +31,9 @@ def main() -> None:
     chosen = parser.parse_args()
     means = {}
     for targets in chosen.targets:
-        folds = [on_fold(fold, targets, chosen.passes) for fold in rl.letor_folds(chosen.folder)]
+        folds = [
+            on_fold(fold, targets, chosen.passes) for fold in rl.data.letor_folds(chosen.folder)
+        ]
         means[targets] = {m: float(np.mean([values[m] for values in folds])) for m in MEASURES}
         print(targets, *(f"{m} {value:.4f}" for m, value in means[targets].items()), sep="\n  ")
     if chosen.json:

@@ -48,7 +48,7 @@ def run(settings: Settings) -> Report:
 def web_data(n_queries: int) -> QueryDataset:
     """Give queries of 120 documents with 136 features, scaled."""
     raw = web_search(n_queries)
-    return rl.RobustLog().fit(raw).transform(raw)
+    return rl.data.RobustLog().fit(raw).transform(raw)
 
 
 def mq2008(report: Report) -> QueryDataset | None:
@@ -58,7 +58,7 @@ def mq2008(report: Report) -> QueryDataset | None:
     if not folder.is_dir():
         report.notes.append(f"left out: MQ2008 (not at {folder}; set RANKLOOP_DATA)")
         return None
-    return rl.letor_folds(folder)[0].read()[0]
+    return rl.data.letor_folds(folder)[0].read()[0]
 
 
 def pairs_of(

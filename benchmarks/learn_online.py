@@ -28,7 +28,7 @@ CALLS = 1000
 
 def run(settings: Settings) -> Report:
     raw = web_search(60 if settings.quick else 6000)
-    data = rl.RobustLog().fit(raw).transform(raw)
+    data = rl.data.RobustLog().fit(raw).transform(raw)
     few, fewer = data.select(slice(0, 60)), data.select(slice(0, 6))
     rng = np.random.default_rng(0)
     w = rng.standard_normal(data.n_features).astype(np.float32)

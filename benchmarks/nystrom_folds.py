@@ -19,12 +19,14 @@ WIDTHS, COSTS = (0.25, 0.5, 1, 5, 10), (1e-5, 1e-4, 1e-3, 1e-2)
 
 def main() -> None:
     rows = []
-    for i, fold in enumerate(rl.letor_folds(sys.argv[1])):
+    for i, fold in enumerate(rl.data.letor_folds(sys.argv[1])):
         train, valid, test = fold.read()
         valid, test = (part.shuffled(np.random.default_rng([0, i])) for part in (valid, test))
         best = max(
             (
-                rl.Lifted(rl.RankSVM(C=C, tolerance=1e-5), f"nystrom(rbf({s}),200)").fit(train)
+                rl.learners.Lifted(rl.RankSVM(C=C, tolerance=1e-5), f"nystrom(rbf({s}),200)").fit(
+                    train
+                )
                 for s in WIDTHS
                 for C in COSTS
             ),

@@ -42,10 +42,10 @@ BUDGET: dict[str, Any] = {"trees": TREES, "rate": RATE, "patience": PATIENCE}
 def folds(folder: Path, name: str) -> Iterator[tuple[QueryDataset, QueryDataset, QueryDataset]]:
     """Give training, validation and test parts, documents shuffled."""
     if (folder / name / "Fold1").is_dir():
-        parts = [fold.read() for fold in rl.letor_folds(folder / name)]
+        parts = [fold.read() for fold in rl.data.letor_folds(folder / name)]
     else:
         files = [folder / name / f"{part}.txt" for part in ("train", "vali", "test")]
-        whole = rl.concat([rl.read(file) for file in files])
+        whole = rl.data.concat([rl.read(file) for file in files])
         fifths = np.array_split(np.random.default_rng(0).permutation(len(whole)), FOLDS)
         parts = []
         for k in range(FOLDS):
@@ -67,7 +67,7 @@ def ours(ranker: Any) -> System:
 
 
 def ranksvm(train: QueryDataset, valid: QueryDataset, test: QueryDataset) -> tuple[Scores, Scores]:
-    train, valid, test = (rl.QueryMinMax().transform(part) for part in (train, valid, test))
+    train, valid, test = (rl.data.QueryMinMax().transform(part) for part in (train, valid, test))
     settings = grid(rl.RankSVM.search_space)
     models = list(rl.RankSVM().fit_path(train, settings))
     best = max(models, key=lambda model: rl.evaluate(valid, model.predict(valid), METRIC)[METRIC])
@@ -150,7 +150,7 @@ def blend(trees: bool = True) -> System:
 OURS: dict[str, Callable[[], System]] = {
     "lambdamart": lambda: ours(rl.LambdaMART(**BUDGET)),
     "xendcg-boost": lambda: ours(rl.XENDCGBoost(**BUDGET)),
-    "listnet-boost": lambda: ours(rl.ListNetBoost(**BUDGET)),
+    "listnet-boost": lambda: ours(rl.learners.ListNetBoost(**BUDGET)),
     "ranksvm": lambda: ranksvm,
     "blend, its linear half": lambda: blend(trees=False),
     "blend": lambda: blend(),

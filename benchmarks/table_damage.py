@@ -37,7 +37,7 @@ def sources() -> dict[str, bytes]:
         feature_names=["bm25", "age", "clicks", "é", "length"],
     )
     plain = rl.QueryDataset.from_arrays(X, y, qid=rng.integers(0, 9, n))
-    table = rl.to_table(named)
+    table = rl.data.to_table(named)
     columns = {"qid": np.repeat(np.arange(n // 4), 4), "label": y.astype(np.int32)}
     mixed = pa.table(
         {
@@ -59,10 +59,10 @@ def sources() -> dict[str, bytes]:
             write(path)
             made[name] = Path(path).read_bytes()
 
-    keep("ours.parquet", lambda p: rl.write_table(named, p))
-    keep("ours-list.parquet", lambda p: rl.write_table(plain, p, layout="list"))
-    keep("ours.arrow", lambda p: rl.write_table(named, p))
-    keep("ours-list.arrow", lambda p: rl.write_table(plain, p, layout="list"))
+    keep("ours.parquet", lambda p: rl.data.write_table(named, p))
+    keep("ours-list.parquet", lambda p: rl.data.write_table(plain, p, layout="list"))
+    keep("ours.arrow", lambda p: rl.data.write_table(named, p))
+    keep("ours-list.arrow", lambda p: rl.data.write_table(plain, p, layout="list"))
     for codec, version, page in itertools.product(
         ("none", "snappy", "gzip", "lz4", "brotli"), ("1.0", "2.0"), (200, 2**20)
     ):

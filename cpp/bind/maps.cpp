@@ -26,6 +26,9 @@ void bind_maps(nb::module_& m) {
     m.def("query_minmax", [](In<float, 2> x, In<std::int64_t, 1> offsets, Out<float, 2> out, std::int64_t column) {
         map_queries(x, offsets, out, column, minmax_query);
     }, "x"_a, "offsets"_a, "out"_a, "column"_a);
+    m.def("query_centre", [](In<float, 2> x, In<std::int64_t, 1> offsets, Out<float, 2> out, std::int64_t column) {
+        map_queries(x, offsets, out, column, centre_query);
+    }, "x"_a, "offsets"_a, "out"_a, "column"_a);
     m.def("query_ranks", [](In<float, 2> x, In<std::int64_t, 1> offsets, Out<float, 2> out, std::int64_t column) {
         map_queries(x, offsets, out, column, QueryRanks());
     }, "x"_a, "offsets"_a, "out"_a, "column"_a);

@@ -10,12 +10,14 @@ void bind_arithmetic(nb::module_& m);
 void bind_assignment(nb::module_& m);
 void bind_boosting(nb::module_& m);
 void bind_clicks(nb::module_& m);
+void bind_clicks_online(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
 void bind_online(nb::module_& m);
+void bind_serving(nb::module_& m);
 void bind_stumps(nb::module_& m);
 
 }  // namespace rankloop
@@ -27,6 +29,11 @@ NB_MODULE(_core, m) {
         nb::gil_scoped_release release;
         return first_not_finite(x.data(), x.size(), allow_nan);
     }, "x"_a, "allow_nan"_a = false);
+    m.def("first_not_finite", [](In<double, 1> x) {
+        const double* const end = x.data() + x.size();
+        const double* const found = std::find_if(x.data(), end, [](double value) { return !std::isfinite(value); });
+        return found == end ? -1 : found - x.data();
+    }, "x"_a);
     m.def("startable_threads", [](unsigned most) {
         check(most >= 1 && most <= 1024, "ask for 1 to 1024 threads");
         nb::gil_scoped_release release;
@@ -36,11 +43,13 @@ NB_MODULE(_core, m) {
     bind_assignment(m);
     bind_boosting(m);
     bind_clicks(m);
+    bind_clicks_online(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);
     bind_maps(m);
     bind_measures(m);
     bind_online(m);
+    bind_serving(m);
     bind_stumps(m);
 }

@@ -1,85 +1,41 @@
 // Binding of the online learners: each call learns from a batch of queries, in their order, and
 // returns how many queries changed the weights. State lives in the caller's arrays.
-#include "bind/arrays.hpp"
+#include "bind/online_call.hpp"
 
-#include <cmath>
-#include <limits>
-#include <thread>
-
+#include "online/betting.hpp"
 #include "online/committee.hpp"
 #include "online/minimax.hpp"
 #include "online/newton.hpp"
 #include "online/perceptron.hpp"
 #include "online/prank.hpp"
+#include "online/row_pairs.hpp"
 #include "online/slam.hpp"
 #include "online/solar_diagonal.hpp"
 #include "online/solar_ii.hpp"
+#include "online/wide_gaussian.hpp"
 
 namespace rankloop {
 
 namespace {
 
-// Weights are finite and from 0.
-void check_weights(const std::optional<In<double, 1>>& weights, std::size_t n, const char* message) {
-    if (!weights) return;
-    check_size(*weights, n, message);
-    for (std::size_t i = 0; i < n; ++i) check(weights->data()[i] >= 0 && std::isfinite(weights->data()[i]), "weights must be finite and at least 0");
+SlamStep slam_step(bool ap, std::int64_t cutoff, double margin, Rate rate, SlamChoices choices) {
+    return {ap ? SlamWeights::ap : SlamWeights::ndcg, cutoff > 0 ? static_cast<std::size_t>(cutoff) : SIZE_MAX, margin, rate, choices};
 }
-
-// Lets Python see an interrupt: the only way out of a long call.
-void pause() {
-    nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-// What every learner is called with: the queries, the weights, and where scores should go.
-struct Call {
-    Batch batch;
-    LinearState state;
-    Influence influence;
-    float* scores;
-
-    Call(const In<float, 2>& x, const In<double, 1>& y, const In<std::int64_t, 1>& offsets, const std::optional<In<double, 1>>& document_weights,
-         const std::optional<In<double, 1>>& query_weights, const Out<double, 1>& w, const std::optional<Out<double, 1>>& sum,
-         std::int64_t queries, const std::optional<Out<float, 1>>& out)
-        : batch{x.data(), y.data(), offsets.data(), offsets.size() - 1, document_weights ? document_weights->data() : nullptr, query_weights ? query_weights->data() : nullptr},
-          state{w.data(), x.shape(1), sum ? sum->data() : nullptr, queries, 0},
-          scores(out ? out->data() : nullptr) {
-        check_offsets(offsets, x.shape(0));
-        check(x.shape(0) < std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
-        check_size(w, x.shape(1), "one weight a feature is needed");
-        check(!sum || sum->size() == w.size(), "the sum of the weights does not fit them");
-        check_size(y, x.shape(0), "one grade a row is needed");
-        check(!out || out->size() == y.size(), "one score a row is needed");
-        check_weights(document_weights, y.size(), "one weight a document is needed");
-        check_weights(query_weights, offsets.size() - 1, "one weight a query is needed");
-        check(queries >= 0, "the number of queries must be at least 0");
-        for (std::size_t i = 0; i < y.size(); ++i) check(std::isfinite(y.data()[i]), "grades must be finite");
-    }
-
-    // No update is more than `most` times as far as those before it were on average, kept in sums.
-    Call& bounded(const Out<double, 1>& sums, double most) {
-        influence = influence_of(sums, most, 0);
-        return *this;
-    }
-
-    // The k-th pair of sums.
-    static Influence influence_of(const Out<double, 1>& sums, double most, std::size_t k) {
-        check(sums.size() >= 2 * (k + 1), "two sums are needed");
-        return {sums.data() + 2 * k, most};
-    }
-
-    template <typename Step>
-    std::int64_t run(Step step) {
-        static const unsigned processors = std::thread::hardware_concurrency();  // asking takes microseconds
-        nb::gil_scoped_release release;
-        learn_queries(batch, state, influence, scores, step, processors, pause);
-        return state.updates;
-    }
-};
 
 void check_square(const Out<double, 2>& matrix, std::size_t d) {
     check(matrix.shape(0) == d && matrix.shape(1) == d, "a root with a row and a column a feature is needed");
+}
+
+// What a learner knows of its weights: by the root of a full precision, or, without one, by variances and directions.
+std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double, 2>& root, const Out<double, 1>& variances, const Out<double, 2>& directions) {
+    const std::size_t d = w.size();
+    if (variances.size() == 0) {
+        check_square(root, d);
+        return std::make_unique<FullGaussian>(root.data(), w.data(), d);
+    }
+    check_size(variances, d, "one variance a feature is needed");
+    check(directions.shape(1) == d, "directions must have one number a feature");
+    return std::make_unique<WideGaussian>(variances.data(), directions.data(), directions.shape(0), w.data(), d);
 }
 
 }  // namespace
@@ -89,7 +45,7 @@ void check_square(const Out<double, 2>& matrix, std::size_t d) {
         std::optional<In<double, 1>> query_weights, Out<double, 1> w, std::optional<Out<double, 1>> sum, std::int64_t queries, std::optional<Out<float, 1>> out
 #define RANKLOOP_ARGUMENTS \
     "x"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "w"_a, "total"_a.none(), "queries"_a, "scores"_a.none()
-#define RANKLOOP_CALLED Call(x, y, offsets, document_weights, query_weights, w, sum, queries, out)
+#define RANKLOOP_CALLED OnlineCall(x, y, offsets, document_weights, query_weights, w, sum, queries, out)
 
 void bind_online(nb::module_& m) {
     const nb::object fault = nb::steal(PyErr_NewException("rankloop._core.QueryError", PyExc_ValueError, nullptr));
@@ -102,10 +58,14 @@ void bind_online(nb::module_& m) {
         }
     }, fault.ptr());
 
-    m.def("learn_slam", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, double rate, double decay) {
-        return RANKLOOP_CALLED.bounded(sizes, clip)
-            .run(SlamStep(ap ? SlamWeights::ap : SlamWeights::ndcg, cutoff > 0 ? static_cast<std::size_t>(cutoff) : SIZE_MAX, margin, {rate, decay}));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a);
+    m.def("learn_slam", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, double rate, double decay, bool only_loss, bool averaged) {
+        return RANKLOOP_CALLED.bounded(sizes, clip).run(slam_step(ap, cutoff, margin, {rate, decay}, {only_loss, averaged}));
+    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a, "only_loss"_a, "averaged"_a);
+
+    m.def("learn_betting_slam", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, bool only_loss, bool averaged, Out<double, 1> steps, Out<double, 1> purse) {
+        check(steps.size() == w.size() && purse.size() == 3, "one sum of steps a feature and three numbers are needed");
+        return RANKLOOP_CALLED.run(BettingSlamStep(slam_step(ap, cutoff, margin, {1, 0}, {only_loss, averaged}), margin, {steps.data(), purse.data()}, OnlineCall::influence_of(sizes, clip, 0)));
+    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "only_loss"_a, "averaged"_a, "steps"_a, "purse"_a);
 
     m.def("learn_minimax", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, double rate, double decay) {
         return RANKLOOP_CALLED.bounded(sizes, clip).run(MinimaxStep({rate, decay}));
@@ -115,9 +75,9 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.bounded(sizes, clip).run(PerceptronStep({rate, decay}));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "rate"_a, "decay"_a);
 
-    m.def("learn_softmax", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool gains, double gamma, double rate, double decay) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "gains"_a, "gamma"_a, "rate"_a, "decay"_a);
+    m.def("learn_softmax", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool gains, double gamma, double rate, double decay, bool one_grade) {
+        return RANKLOOP_CALLED.bounded(sizes, clip).run(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}, one_grade));
+    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "gains"_a, "gamma"_a, "rate"_a, "decay"_a, "one_grade"_a);
 
     m.def("learn_prank", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, Out<double, 1> thresholds, Out<std::int64_t, 1> count) {
         for (std::size_t i = 0; i < y.size(); ++i) check(!(y.data()[i] > static_cast<double>(thresholds.size())), "a grade is beyond the room for thresholds");
@@ -125,39 +85,39 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.bounded(sizes, clip).run(PRankStep(thresholds.data(), count.data()[0]));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "thresholds"_a, "count"_a);
 
-    m.def("learn_pairs_perceptron", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip) {
+    m.def("learn_pairs_perceptron", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool by_row) {
+        if (by_row) return RANKLOOP_CALLED.bounded(sizes, clip).run(RowPairStep());
         return RANKLOOP_CALLED.bounded(sizes, clip).run(PairStep<Mistake>(Mistake{}));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a);
+    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a);
 
     m.def("learn_solar", [](RANKLOOP_CALL, double slack) {
         return RANKLOOP_CALLED.run(PairStep<PassiveAggressive>({static_cast<float>(slack)}));
     }, RANKLOOP_ARGUMENTS, "slack"_a);
 
-    m.def("learn_solar_full", [](RANKLOOP_CALL, double gamma, Out<double, 2> root, Out<double, 1> sizes, double clip) {
-        check_square(root, w.size());
-        Gaussian gaussian(root.data(), w.data(), w.size());
-        return RANKLOOP_CALLED.run(SolarIIStep(gamma, gaussian, Call::influence_of(sizes, clip, 0)));
-    }, RANKLOOP_ARGUMENTS, "gamma"_a, "root"_a, "sizes"_a, "clip"_a);
+    m.def("learn_solar_ii", [](RANKLOOP_CALL, double gamma, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
+        const auto gaussian = gaussian_of(w, root, variances, directions);
+        return RANKLOOP_CALLED.run(SolarIIStep(gamma, *gaussian, OnlineCall::influence_of(sizes, clip, 0)));
+    }, RANKLOOP_ARGUMENTS, "gamma"_a, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a);
 
     m.def("learn_solar_diagonal", [](RANKLOOP_CALL, double gamma, Out<double, 1> variance) {
         check_size(variance, w.size(), "one variance a feature is needed");
         return RANKLOOP_CALLED.run(DiagonalSolarStep(gamma, variance.data()));
     }, RANKLOOP_ARGUMENTS, "gamma"_a, "variance"_a);
 
-    m.def("learn_newton", [](RANKLOOP_CALL, bool gains, double gamma, double power, int steps, Out<double, 2> root, Out<double, 1> sizes, double clip) {
-        check_square(root, w.size());
-        Gaussian gaussian(root.data(), w.data(), w.size());
-        return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps, gaussian, Call::influence_of(sizes, clip, 0), Call::influence_of(sizes, clip, 1)));
-    }, RANKLOOP_ARGUMENTS, "gains"_a, "gamma"_a, "power"_a, "steps"_a, "root"_a, "sizes"_a, "clip"_a);
+    m.def("learn_newton", [](RANKLOOP_CALL, bool gains, double gamma, double power, int steps, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
+        const auto gaussian = gaussian_of(w, root, variances, directions);
+        return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps, *gaussian, OnlineCall::influence_of(sizes, clip, 0), OnlineCall::influence_of(sizes, clip, 1)));
+    }, RANKLOOP_ARGUMENTS, "gains"_a, "gamma"_a, "power"_a, "steps"_a, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a);
 
-    m.def("learn_committee", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, Out<double, 1> current, Out<double, 2> members, Out<double, 1> lasted, Out<std::int64_t, 1> streak) {
+    m.def("learn_committee", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool by_row, Out<double, 1> current, Out<double, 2> members, Out<double, 1> lasted, Out<std::int64_t, 1> streak) {
         check_size(current, w.size(), "one weight a feature is needed");
         check(lasted.size() > 0 && members.shape(0) == lasted.size() && members.shape(1) == w.size() && streak.size() == 1, "the committee's seats do not fit");
         Committee committee{current.data(), members.data(), lasted.data(), lasted.size(), w.size(), streak.data()[0]};
-        const std::int64_t updates = RANKLOOP_CALLED.run(CommitteeStep(committee, Call::influence_of(sizes, clip, 0)));
+        const Influence influence = OnlineCall::influence_of(sizes, clip, 0);
+        const std::int64_t updates = by_row ? RANKLOOP_CALLED.run(CommitteeStep<RowOrderedQuery>(committee, influence)) : RANKLOOP_CALLED.run(CommitteeStep<>(committee, influence));
         streak.data()[0] = committee.streak;
         return updates;
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "current"_a, "members"_a, "lasted"_a, "streak"_a);
+    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a, "current"_a, "members"_a, "lasted"_a, "streak"_a);
 }
 
 }  // namespace rankloop

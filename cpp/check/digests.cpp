@@ -111,12 +111,12 @@ void all_learners(const Stream& s) {
     learn("committee", s, [&](auto& b, auto& st, auto& z, auto& sc, auto& digest) {
         std::vector<double> current(d), members(5 * d), lasted(5);
         Committee committee{current.data(), members.data(), lasted.data(), 5, d, 0};
-        go(b, st, {}, sc, CommitteeStep(committee, {z.data(), 10}));
+        go(b, st, {}, sc, CommitteeStep<>(committee, {z.data(), 10}));
         digest.add(current).add(members).add(lasted);
     });
     learn("solar-ii", s, [&](auto& b, auto& st, auto& z, auto& sc, auto& digest) {
         std::vector<double> root = identity(d);
-        Gaussian gaussian(root.data(), st.w, d);
+        FullGaussian gaussian(root.data(), st.w, d);
         go(b, st, {}, sc, SolarIIStep(100, gaussian, {z.data(), 10}));
         digest.add(root);
     });
@@ -127,7 +127,7 @@ void all_learners(const Stream& s) {
     });
     learn("newton", s, [&](auto& b, auto& st, auto& z, auto& sc, auto& digest) {
         std::vector<double> root = identity(d);
-        Gaussian gaussian(root.data(), st.w, d);
+        FullGaussian gaussian(root.data(), st.w, d);
         go(b, st, {}, sc, NewtonStep(Targets::gains, 1, 0.5, 3, gaussian, {z.data(), 10}, {z.data() + 2, 10}));
         digest.add(root);
     });

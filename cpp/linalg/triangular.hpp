@@ -13,27 +13,33 @@ namespace rankloop {
 
 constexpr std::size_t panel = 32;  // columns that are taken together
 
-// Z U = Z in place on a panel's columns, eight rows at a time: z_j = (z_j - sum_{i<j} z_i u_ij) / u_jj.
+// Z U = Z in place on a panel's columns, sixteen rows at a time: z_j = (z_j - sum_{i<j} z_i u_ij) / u_jj.
 RANKLOOP_CLONES inline void solve_panel(const double* u, std::size_t stride, std::size_t width, double* z, std::size_t rows, std::size_t z_stride) {
-    constexpr std::size_t together = 8;
-    double lane[panel][together];
+    constexpr std::size_t w = wide<double>, parts = 4, together = parts * w;
+    alignas(64) double lane[panel * together];
     for (std::size_t first = 0; first < rows; first += together) {
         const std::size_t some = std::min(together, rows - first);
         for (std::size_t r = 0; r < together; ++r) {
             const double* const from = z + (first + std::min(r, some - 1)) * z_stride;
-            for (std::size_t j = 0; j < width; ++j) lane[j][r] = from[j];
+            for (std::size_t j = 0; j < width; ++j) lane[j * together + r] = from[j];
         }
         for (std::size_t j = 0; j < width; ++j) {
-            double sum[together];
-            for (std::size_t r = 0; r < together; ++r) sum[r] = lane[j][r];
+            double* const own = lane + j * together;
+            Double4 sums[parts];
+#pragma GCC unroll 4
+            for (std::size_t v = 0; v < parts; ++v) sums[v] = load_wide<double>(own + v * w);
             for (std::size_t i = 0; i < j; ++i) {
                 const double factor = u[i * stride + j];
-                for (std::size_t r = 0; r < together; ++r) sum[r] -= factor * lane[i][r];
+                const double* const before = lane + i * together;
+#pragma GCC unroll 4
+                for (std::size_t v = 0; v < parts; ++v) sums[v] -= factor * load_wide<double>(before + v * w);
             }
-            for (std::size_t r = 0; r < together; ++r) lane[j][r] = sum[r] / u[j * stride + j];
+            const double pivot = u[j * stride + j];
+#pragma GCC unroll 4
+            for (std::size_t v = 0; v < parts; ++v) store_wide<double>(own + v * w, sums[v] / pivot);
         }
         for (std::size_t r = 0; r < some; ++r) {
-            for (std::size_t j = 0; j < width; ++j) z[(first + r) * z_stride + j] = lane[j][r];
+            for (std::size_t j = 0; j < width; ++j) z[(first + r) * z_stride + j] = lane[j * together + r];
         }
     }
 }
@@ -66,6 +72,19 @@ RANKLOOP_CLONES inline void solve_lower(const double* u, std::size_t d, double* 
     for (std::size_t i = 0; i < d; ++i) {
         const double value = b[i] /= u[i * d + i];
         for (std::size_t j = i + 1; j < d; ++j) b[j] -= value * u[i * d + j];
+    }
+}
+
+// Solves U' X = X in place, X d x n. O(n d^2).
+RANKLOOP_CLONES inline void solve_lower_rows(const double* u, std::size_t d, double* x, std::size_t n) {
+    for (std::size_t i = 0; i < d; ++i) {
+        double* const row = x + i * n;
+        const double scale = 1 / u[i * d + i];
+        for (std::size_t j = 0; j < n; ++j) row[j] *= scale;
+        for (std::size_t k = i + 1; k < d; ++k) {
+            const double factor = u[i * d + k];
+            for (std::size_t j = 0; j < n; ++j) x[k * n + j] -= factor * row[j];
+        }
     }
 }
 
@@ -121,6 +140,63 @@ inline void multiply_factors(const double* c, double* u, std::size_t d, std::vec
     }
 }
 
+// dots = column k of A (n x width) times all its columns
+RANKLOOP_INLINE void some_products(const double* a, std::size_t stride, std::size_t n, std::size_t width, std::size_t k, double* dots) {
+    std::fill(dots, dots + width, 0.0);
+    for (std::size_t r = 0; r < n; ++r) {
+        const double* const row = a + r * stride;
+        for (std::size_t j = 0; j < width; ++j) dots[j] += row[k] * row[j];
+    }
+}
+
+// The same of a whole panel, whose sums stay in registers.
+RANKLOOP_INLINE void panel_products(const double* a, std::size_t stride, std::size_t n, std::size_t k, double* dots) {
+    constexpr std::size_t parts = panel / wide<double>;
+    Double4 sums[parts] = {};
+    for (std::size_t r = 0; r < n; ++r) {
+        const double* const row = a + r * stride;
+        const double own = row[k];
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < parts; ++i) sums[i] += own * load_wide<double>(row + i * wide<double>);
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < parts; ++i) store_wide<double>(dots + i * wide<double>, sums[i]);
+}
+
+// A -= (column k of A) dots'
+RANKLOOP_INLINE void take_from_some(double* a, std::size_t stride, std::size_t n, std::size_t width, std::size_t k, const double* dots) {
+    for (std::size_t r = 0; r < n; ++r) {
+        double* const row = a + r * stride;
+        const double own = row[k];
+        for (std::size_t j = k + 1; j < width; ++j) row[j] -= own * dots[j];
+    }
+}
+
+// All of a panel from its part `start` on: what is constant there stays in registers.
+template <std::size_t start>
+RANKLOOP_INLINE void take_from_parts(double* a, std::size_t stride, std::size_t n, std::size_t k, const double* dots) {
+    constexpr std::size_t w = wide<double>, parts = panel / w - start;
+    Double4 own_dots[parts];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < parts; ++i) own_dots[i] = load_wide<double>(dots + (start + i) * w);
+    for (std::size_t r = 0; r < n; ++r) {
+        double* const row = a + r * stride + start * w;
+        const double own = a[r * stride + k];
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < parts; ++i) store_wide<double>(row + i * w, load_wide<double>(row + i * w) - own * own_dots[i]);
+    }
+}
+
+RANKLOOP_INLINE void take_from_panel(double* a, std::size_t stride, std::size_t n, std::size_t k, const double* dots) {
+    switch (4 * (k + 1) / panel) {
+        case 0: return take_from_parts<0>(a, stride, n, k, dots);
+        case 1: return take_from_parts<2>(a, stride, n, k, dots);
+        case 2: return take_from_parts<4>(a, stride, n, k, dots);
+        case 3: return take_from_parts<6>(a, stride, n, k, dots);
+        default: return;  // the last column: nothing is to the right of it
+    }
+}
+
 // Reflects a panel's columns of [U; A] so that A's become 0 (they hold the reflectors V instead), and
 // fills T (upper, `panel` wide): the product of the reflections is I - [I; V] T [I; V]'.
 RANKLOOP_CLONES inline void reflect_panel(double* u, std::size_t d, double* a, std::size_t a_stride, std::size_t n, std::size_t width, double* t) {
@@ -136,12 +212,8 @@ RANKLOOP_CLONES inline void reflect_panel(double* u, std::size_t d, double* a, s
             for (std::size_t r = 0; r < n; ++r) a[r * a_stride + k] *= scale;
             u[k * d + k] = now;
         }
-        std::fill(dots, dots + width, 0.0);
-        for (std::size_t r = 0; r < n; ++r) {  // V_k' times the columns of A, and the reflectors before it
-            const double* const row = a + r * a_stride;
-            const double v = row[k];
-            for (std::size_t j = 0; j < width; ++j) dots[j] += v * row[j];
-        }
+        if (width == panel) panel_products(a, a_stride, n, k, dots);
+        else some_products(a, a_stride, n, width, k, dots);
         for (std::size_t j = 0; j < width; ++j) t[j * panel + k] = 0;
         for (std::size_t i = 0; i < k; ++i) {  // column k of T: -tau T (V_before' v_k)
             double sum = 0;
@@ -153,13 +225,10 @@ RANKLOOP_CLONES inline void reflect_panel(double* u, std::size_t d, double* a, s
             const double move = dots[j] = tau * (u[k * d + j] + dots[j]);
             u[k * d + j] -= move;
         }
-        if (tau != 0) {
-            for (std::size_t r = 0; r < n; ++r) {
-                double* const row = a + r * a_stride;
-                const double v = row[k];
-                for (std::size_t j = k + 1; j < width; ++j) row[j] -= v * dots[j];
-            }
-        }
+        if (tau == 0) continue;
+        std::fill(dots, dots + k + 1, 0.0);
+        if (width == panel) take_from_panel(a, a_stride, n, k, dots);
+        else take_from_some(a, a_stride, n, width, k, dots);
     }
 }
 

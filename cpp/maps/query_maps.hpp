@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "linalg/clones.hpp"
+#include "linalg/vectors.hpp"
 
 namespace rankloop {
 
@@ -48,14 +48,35 @@ inline void minmax_query(const float* x, std::size_t m, std::size_t d, MapOutput
     share_ranges(x, m, d, low.data(), span.data(), out);
 }
 
-// places[i] = (number of smaller values + half the number of equal ones) / m, by counting: O(m^2), eight at a time
-RANKLOOP_CLONES inline void count_places(const float* column, std::size_t m, float* places) {
+// x - low, the lowest value of the query: what is left of features far from 0, exact where it is small beside them
+inline void centre_query(const float* x, std::size_t m, std::size_t d, MapOutput out) {
+    std::vector<float> low(d), high(d);
+    const std::vector<double> span(d, 1.0);
+    find_ranges(x, m, d, low.data(), high.data());
+    share_ranges(x, m, d, low.data(), span.data(), out);
+}
+
+typedef std::int32_t Int8 __attribute__((vector_size(32)));
+typedef std::int32_t LooseInt8 __attribute__((vector_size(32), aligned(4), may_alias));
+RANKLOOP_INLINE Int8 load_counts(const std::int32_t* p) { return *reinterpret_cast<const LooseInt8*>(p); }
+RANKLOOP_INLINE void store_counts(std::int32_t* p, Int8 v) { *reinterpret_cast<LooseInt8*>(p) = v; }
+
+// places = (number of smaller values + half the number of equal ones) / m of eight columns at once (x and places m x 8), by
+// comparing every pair of rows: O(m^2). Twice the number sought is m + (smaller ones) - (larger ones).
+RANKLOOP_CLONES inline void count_places(const float* x, std::size_t m, std::int32_t* counts, float* places) {
+    for (std::size_t i = 0; i < m; ++i) store_counts(counts + 8 * i, Int8{} + static_cast<std::int32_t>(m));
     for (std::size_t i = 0; i < m; ++i) {
-        const float value = column[i];
-        std::int32_t smaller = 0, equal = 0;
-        for (std::size_t k = 0; k < m; ++k) smaller += column[k] < value, equal += column[k] == value;
-        places[i] = (static_cast<float>(smaller) + 0.5f * static_cast<float>(equal)) / static_cast<float>(m);
+        const Float8 value = load8(x + 8 * i);
+        Int8 own = load_counts(counts + 8 * i);
+        for (std::size_t k = i + 1; k < m; ++k) {
+            const Float8 other = load8(x + 8 * k);
+            const Int8 above = (other > value) - (other < value);  // true is -1
+            own += above;
+            store_counts(counts + 8 * k, load_counts(counts + 8 * k) - above);
+        }
+        store_counts(counts + 8 * i, own);
     }
+    for (std::size_t i = 0; i < 8 * m; ++i) places[i] = 0.5f * static_cast<float>(counts[i]) / static_cast<float>(m);
 }
 
 // The same by sorting, 11 bits of the values at a time: O(m).
@@ -101,6 +122,25 @@ private:
 class QueryRanks {
 public:
     void operator()(const float* x, std::size_t m, std::size_t d, MapOutput out) {
+        if (m > count_up_to) return sort(x, m, d, out);
+        constexpr std::size_t together = 8;
+        column_.assign(together * m, 0.0f), places_.resize(together * m), counts_.resize(together * m);
+        for (std::size_t first = 0; first < d; first += together) {
+            const std::size_t some = std::min(together, d - first);
+            for (std::size_t i = 0; i < m; ++i) std::copy_n(x + i * d + first, some, column_.data() + i * together);
+            count_places(column_.data(), m, counts_.data(), places_.data());
+            for (std::size_t i = 0; i < m; ++i) std::copy_n(places_.data() + i * together, some, out.data + i * out.stride + first);
+        }
+    }
+
+private:
+    static constexpr std::size_t count_up_to = 240;  // documents; beyond, sorting is faster
+
+    std::vector<float> column_, places_;
+    std::vector<std::int32_t> counts_;
+    SortedPlaces sorted_;
+
+    void sort(const float* x, std::size_t m, std::size_t d, MapOutput out) {
         constexpr std::size_t together = 16;  // columns that share cache lines
         column_.resize(together * m), places_.resize(together * m);
         for (std::size_t first = 0; first < d; first += together) {
@@ -108,21 +148,12 @@ public:
             for (std::size_t i = 0; i < m; ++i) {
                 for (std::size_t c = 0; c < some; ++c) column_[c * m + i] = x[i * d + first + c];
             }
-            for (std::size_t c = 0; c < some; ++c) {
-                if (m > count_up_to) sorted_(column_.data() + c * m, m, places_.data() + c * m);
-                else count_places(column_.data() + c * m, m, places_.data() + c * m);
-            }
+            for (std::size_t c = 0; c < some; ++c) sorted_(column_.data() + c * m, m, places_.data() + c * m);
             for (std::size_t i = 0; i < m; ++i) {
                 for (std::size_t c = 0; c < some; ++c) out.data[i * out.stride + first + c] = places_[c * m + i];
             }
         }
     }
-
-private:
-    static constexpr std::size_t count_up_to = 160;  // documents; beyond, sorting is faster
-
-    std::vector<float> column_, places_;
-    SortedPlaces sorted_;
 };
 
 }  // namespace rankloop

@@ -38,6 +38,7 @@ RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d
     return pairs_in_features(q, d, rule, w, steps);
 }
 
+template <typename Query = OrderedQuery>  // which says in what order pairs come
 class CommitteeStep {
 public:
     CommitteeStep(Committee& committee, Influence influence) : c_(committee), influence_(influence) {}
@@ -62,7 +63,7 @@ public:
 private:
     Committee& c_;
     Influence influence_;
-    OrderedQuery query_;
+    Query query_;
     std::vector<double> steps_, before_;
     std::vector<float> narrow_;
 

@@ -1,6 +1,5 @@
-// A Gaussian over weights, N(w, (U'U)^-1), as the second-order learners keep it: the mean, and the upper
-// triangular root U of the precision. New knowledge enters by orthogonal reflections or by a factor above the
-// identity, so no stream makes the precision indefinite.
+// A Gaussian over weights, N(w, S), as the second-order learners see it: the mean, a root of the covariance to look at
+// documents with, and what new knowledge does to both. No stream makes a precision indefinite.
 #pragma once
 
 #include "linalg/triangular.hpp"
@@ -13,14 +12,33 @@ namespace rankloop {
 // others stays right to about 1e-8.
 constexpr double most_certain = 1e8;
 
+// The sum of term(x_ij, j) of each row, in the order of j; eight rows at a time, since a sum alone waits for itself.
+template <typename Term>
+inline void row_sums(const double* x, std::size_t n, std::size_t d, const Term& term, double* out) {
+    constexpr std::size_t together = 8;
+    for (std::size_t first = 0; first < n; first += together) {
+        const std::size_t some = std::min(together, n - first);
+        const double* from[together];
+        double sums[together] = {};
+        for (std::size_t r = 0; r < together; ++r) from[r] = x + (first + std::min(r, some - 1)) * d;
+        for (std::size_t j = 0; j < d; ++j) {
+            for (std::size_t r = 0; r < together; ++r) sums[r] += term(from[r][j], j);
+        }
+        std::copy_n(sums, some, out + first);
+    }
+}
+
 class Gaussian {
 public:
-    Gaussian(double* root, double* w, std::size_t d) : u_(root), w_(w), d_(d), appender_(products_) {}
+    Gaussian(double* w, std::size_t d) : w_(w), d_(d) {}
+    virtual ~Gaussian() = default;
+    Gaussian(const Gaussian&) = delete;
+    Gaussian& operator=(const Gaussian&) = delete;
 
     std::size_t size() const { return d_; }
     Products<double>& products() { return products_; }
 
-    // The judged documents of a query (rows, n x d) less the first of them, and z = (rows) U^-1, whose products
+    // The judged documents of a query (rows, n x d) less the first of them, and z = (rows) T with S = T T', whose products
     // are those of the covariance: z_i . z_j = x_i S x_j.
     void whiten(const float* x, const std::uint32_t* documents, std::size_t n) {
         rows.resize(n * d_);
@@ -30,18 +48,14 @@ public:
             for (std::size_t j = 0; j < d_; ++j) rows[p * d_ + j] = static_cast<double>(row[j]) - origin[j];
         }
         z = rows;
-        solve_right(u_, d_, z.data(), n, products_);
+        times_root(z.data(), n);
     }
 
     // The largest |z_i|^2.
     double reach(std::size_t n) const {
-        double most = 0;
-        for (std::size_t p = 0; p < n; ++p) {
-            double sum = 0;
-            for (std::size_t j = 0; j < d_; ++j) sum += z[p * d_ + j] * z[p * d_ + j];
-            most = std::max(most, sum);
-        }
-        return most;
+        std::vector<double> lengths(n);
+        row_sums(z.data(), n, d_, [](double value, std::size_t) { return value * value; }, lengths.data());
+        return *std::max_element(lengths.begin(), lengths.end());
     }
 
     // Brings the query nearer to its first document.
@@ -51,11 +65,7 @@ public:
 
     // out = rows . w
     void score(std::size_t n, double* out) const {
-        for (std::size_t p = 0; p < n; ++p) {
-            double sum = 0;
-            for (std::size_t j = 0; j < d_; ++j) sum += rows[p * d_ + j] * w_[j];
-            out[p] = sum;
-        }
+        row_sums(rows.data(), n, d_, [this](double value, std::size_t j) { return value * w_[j]; }, out);
     }
 
     // w += S rows' a
@@ -67,34 +77,60 @@ public:
         move_by(move_.data());
     }
 
-    // w += U^-1 v, which is used up
+    // w += T v, which is used up
     void move_by(double* v) {
-        solve_upper(u_, d_, v);
+        root_times(v);
         for (std::size_t j = 0; j < d_; ++j) w_[j] += v[j];
     }
 
-    // U'U += A'A; A is used up
-    void append(double* a, std::size_t n) { appender_.append(u_, d_, a, n); }
+    // The precision grows by A'A (n x d); A is used up.
+    virtual void append(double* a, std::size_t n) = 0;
 
-    // U = C U: the precision becomes U'(C'C)U
-    void multiply(const double* c) { multiply_factors(c, u_, d_, scratch_, products_); }
+    // Whether a factor C'C above the identity can be taken in, where the precision is the identity, at less than append's cost.
+    virtual bool multiplies() const { return false; }
+    virtual void multiply(const double*) {}
 
-    // Whether the root can be used: a query that made it infinite is refused.
-    bool is_sound() const {
+    // Whether it can be used: a query that made it infinite is refused.
+    virtual bool is_sound() const = 0;
+
+    std::vector<double> rows, z;
+
+protected:
+    double* w_;
+    std::size_t d_;
+    Products<double> products_;
+
+    virtual void times_root(double* z, std::size_t n) = 0;  // rows of z become z T
+    virtual void root_times(double* v) = 0;                 // v becomes T v
+
+private:
+    std::vector<double> move_;
+};
+
+// All of the covariance, by the upper triangular root U of the precision: T = U^-1. New knowledge enters by orthogonal
+// reflections or by a factor above the identity.
+class FullGaussian final : public Gaussian {
+public:
+    FullGaussian(double* root, double* w, std::size_t d) : Gaussian(w, d), u_(root), appender_(products_) {}
+
+    void append(double* a, std::size_t n) override { appender_.append(u_, d_, a, n); }
+    bool multiplies() const override { return true; }
+    void multiply(const double* c) override { multiply_factors(c, u_, d_, scratch_, products_); }
+
+    bool is_sound() const override {
         for (std::size_t j = 0; j < d_; ++j) {
             if (!(u_[j * d_ + j] > 0)) return false;
         }
         return all_finite(u_, d_ * d_);
     }
 
-    std::vector<double> rows, z;
-
 private:
-    double *u_, *w_;
-    std::size_t d_;
-    Products<double> products_;
+    double* u_;
     RowAppender appender_;
-    std::vector<double> move_, scratch_;
+    std::vector<double> scratch_;
+
+    void times_root(double* rows, std::size_t n) override { solve_right(u_, d_, rows, n, products_); }
+    void root_times(double* v) override { solve_upper(u_, d_, v); }
 };
 
 }  // namespace rankloop

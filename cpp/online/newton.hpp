@@ -12,6 +12,29 @@
 
 namespace rankloop {
 
+// sum += x_i times row i, in the order of rows
+RANKLOOP_CLONES inline void add_rows_times(const double* rows, std::size_t n, std::size_t d, const double* x, double* sum) {
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < d; ++j) sum[j] += x[i] * rows[i * d + j];
+    }
+}
+
+// out_i = scale_i (row_i - middle)
+RANKLOOP_CLONES inline void scale_from(const double* rows, std::size_t n, std::size_t d, const double* scales, const double* middle, double* out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < d; ++j) out[i * d + j] = scales[i] * (rows[i * d + j] - middle[j]);
+    }
+}
+
+// M = I + c root_i root_j (P_ij - u_i - u_j + middle), on and above the diagonal
+RANKLOOP_CLONES inline void fill_inner(const double* P, const double* roots, const double* u, std::size_t n, double c, double middle, double* M) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double root = c * roots[i];
+        for (std::size_t j = i; j < n; ++j) M[i * n + j] = root * roots[j] * (P[i * n + j] - u[i] - u[j] + middle);
+        M[i * n + i] = 1 + std::max(M[i * n + i], 0.0);
+    }
+}
+
 class NewtonStep {
 public:
     NewtonStep(Targets targets, double gamma, double power, int steps, Gaussian& gaussian, Influence weight, Influence reach)
@@ -44,7 +67,7 @@ private:
     std::size_t n_ = 0;  // judged documents
     double c_ = 0;       // the weight of the query
     std::vector<std::uint32_t> documents_;
-    std::vector<double> target_, weights_, rho_, start_, s_, trial_, P_, M_, a_, Pa_, right_, inner_, step_, Pstep_, v_, H_, rows_;
+    std::vector<double> target_, weights_, rho_, roots_, start_, s_, trial_, P_, M_, a_, Pa_, right_, inner_, step_, Pstep_, v_, H_, rows_;
 
     // Judged documents, best targets kept in row order; the query's weight is (sum of gains)^power.
     void gather(const QueryRows& rows) {
@@ -115,12 +138,9 @@ private:
         std::vector<double>& u = inner_;
         times_P(rho_, u);
         const double middle = sum_of(rho_, u);
-        M_.resize(n_ * n_);
-        for (std::size_t i = 0; i < n_; ++i) {
-            const double root = c_ * std::sqrt(rho_[i]);
-            for (std::size_t j = i; j < n_; ++j) M_[i * n_ + j] = root * std::sqrt(rho_[j]) * (P_[i * n_ + j] - u[i] - u[j] + middle);
-            M_[i * n_ + i] = 1 + std::max(M_[i * n_ + i], 0.0);
-        }
+        M_.resize(n_ * n_), roots_.resize(n_);
+        for (std::size_t i = 0; i < n_; ++i) roots_[i] = std::sqrt(rho_[i]);
+        fill_inner(P_.data(), roots_.data(), u.data(), n_, c_, middle, M_.data());
     }
 
     void in_features() {
@@ -131,9 +151,12 @@ private:
             fill_H(d);
             if (!feature_step(d, now)) break;
         }
-        fill_H(d);
         g_.move_by(v_.data());
-        g_.multiply(H_.data());
+        if (g_.multiplies()) {
+            fill_H(d), g_.multiply(H_.data());
+        } else {
+            centred(g_.rows.data(), d), g_.append(rows_.data(), n_);
+        }
     }
 
     // H = C'C = I + c Z'(diag rho - rho rho') Z
@@ -187,21 +210,15 @@ private:
 
     // rows_ = sqrt(c rho_i) (row_i - sum_k rho_k row_k)
     void centred(const double* rows, std::size_t d) {
-        rows_.resize(n_ * d), Pstep_.assign(d, 0.0);
-        for (std::size_t p = 0; p < n_; ++p) {
-            for (std::size_t j = 0; j < d; ++j) Pstep_[j] += rho_[p] * rows[p * d + j];
-        }
-        for (std::size_t p = 0; p < n_; ++p) {
-            const double root = std::sqrt(c_ * rho_[p]);
-            for (std::size_t j = 0; j < d; ++j) rows_[p * d + j] = root * (rows[p * d + j] - Pstep_[j]);
-        }
+        rows_.resize(n_ * d), Pstep_.assign(d, 0.0), roots_.resize(n_);
+        add_rows_times(rows, n_, d, rho_.data(), Pstep_.data());
+        for (std::size_t p = 0; p < n_; ++p) roots_[p] = std::sqrt(c_ * rho_[p]);
+        scale_from(rows, n_, d, roots_.data(), Pstep_.data(), rows_.data());
     }
 
     void times_P(const std::vector<double>& x, std::vector<double>& out) const {
-        for (std::size_t i = 0; i < n_; ++i) out[i] = 0;
-        for (std::size_t j = 0; j < n_; ++j) {
-            for (std::size_t i = 0; i < n_; ++i) out[i] += x[j] * P_[j * n_ + i];
-        }
+        std::fill_n(out.begin(), n_, 0.0);
+        add_rows_times(P_.data(), n_, n_, x.data(), out.data());
     }
 
     static double sum_of(const std::vector<double>& x, const std::vector<double>& y) {

@@ -3,8 +3,11 @@
 // first, then row order, on both sides.
 #pragma once
 
+#include <optional>
+
 #include "online/levels.hpp"
 #include "online/loop.hpp"
+#include "online/pair_tiles.hpp"
 #include "online/pairs_gram.hpp"
 
 namespace rankloop {
@@ -57,8 +60,8 @@ struct OrderedQuery {
 
 // Pair after pair with explicit weights: O(d) a pair. For short lists, or many more documents than
 // features. Adds to steps, one number a document in levels order; w follows them.
-template <typename Rule>
-RANKLOOP_INLINE bool pairs_in_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) {
+template <typename Query, typename Rule>
+RANKLOOP_INLINE bool pairs_in_features(const Query& query, std::size_t d, const Rule& rule, float* w, double* steps) {
     bool any = false;
     query.each_pair([&](std::size_t p, std::size_t q) __attribute__((always_inline)) {
         constexpr std::size_t lanes = 16;
@@ -92,6 +95,7 @@ RANKLOOP_INLINE bool pairs_in_features(const OrderedQuery& query, std::size_t d,
 // How far to move along delta = x_i - x_j, given its margin w.delta, squared length and the pair's weight; for
 // one pair, and for four at once by their shortfalls `target - margin` and scales.
 struct PassiveAggressive {  // SOLAR-I, eq. 6: squared hinge with slack 1/(2C); a weight multiplies C
+    static constexpr bool takes_tiles = true;
     static constexpr float target = 1;
     float slack;
     bool violated(float margin, const float*) const { return margin < 1; }
@@ -101,6 +105,7 @@ struct PassiveAggressive {  // SOLAR-I, eq. 6: squared hinge with slack 1/(2C); 
 };
 
 struct Mistake {  // the perceptron's rule; a tie is a mistake
+    static constexpr bool takes_tiles = false;
     static constexpr float target = 0;
     bool violated(float margin, const float*) const { return margin <= 0; }
     float scale(float, float weight) const { return weight; }
@@ -110,16 +115,17 @@ struct Mistake {  // the perceptron's rule; a tie is a mistake
 
 // A clone is made of a function, not of a template: hence one of each by name.
 #define RANKLOOP_PAIRS(Rule)                                                                                                        \
-    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const float* gram, std::size_t stride, const Rule& rule, const float* weights, \
-                                         float* s, float* scratch, float* steps) {                                                    \
-        return pairs_in_gram(levels, gram, stride, rule, weights, s, scratch, steps);                                                \
-    }                                                                                                                              \
+    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const GramRows& rows, const Rule& rule) { return pairs_in_gram(levels, rows, rule); } \
     RANKLOOP_CLONES inline bool run_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) { \
         return pairs_in_features(query, d, rule, w, steps);                                                                        \
     }
 RANKLOOP_PAIRS(PassiveAggressive)
 RANKLOOP_PAIRS(Mistake)
 #undef RANKLOOP_PAIRS
+
+RANKLOOP_CLONES inline bool run_tile(const std::size_t* lower, std::size_t better, const GramRows& rows, const PassiveAggressive& rule) {
+    return tile_in_gram(lower, better, rows, rule);
+}
 
 // One query, in whichever space is cheaper.
 template <typename Rule>
@@ -141,7 +147,7 @@ public:
         const std::size_t d = rows.d;
         ordered.levels.gather(rows.y, rows.m);
         const std::size_t n = ordered.n = ordered.levels.judged();
-        query.stride = n >= 32 && n <= 4 * d ? column_stride(n) : 0;
+        query.stride = n >= 32 && n <= 4 * d && !in_tiles(n) ? column_stride(n) : 0;
         if (ordered.levels.count() < 2) return;
         ordered.gather_weights(rows);
         if (!query.stride) return ordered.gather_rows(x, d);
@@ -154,14 +160,20 @@ public:
         OrderedQuery& ordered = query.ordered;
         if (ordered.levels.count() < 2) return false;
         ordered.gather_scores(s);
+        if constexpr (Rule::takes_tiles) {
+            if (in_tiles(ordered.n)) return (tiles_ ? *tiles_ : tiles_.emplace()).run(ordered, state.d, rule_, state.w);
+        }
         return query.stride ? in_gram(rows.x, rows.m, query, state) : in_features(ordered, state);
     }
 
 private:
     Rule rule_;
+    std::optional<PairTiles<OrderedQuery, Rule>> tiles_;
     std::vector<double> steps_;
     std::vector<float> narrow_;
     Lines scores_, scratch_, moves_;
+
+    static bool in_tiles(std::size_t n) { return Rule::takes_tiles && n > long_list; }
 
     // Steps add up to 0 but for rounding; the first document, which the others were moved to, takes
     // what is left, so that a place far from 0 does no harm.
@@ -169,7 +181,7 @@ private:
         const auto& [levels, rows, scores, weights, n] = query.ordered;
         scores_.assign(query.stride, 0.0f), scratch_.resize(2 * query.stride), moves_.assign(query.stride, 0.0f);
         std::copy(scores.begin(), scores.end(), scores_.begin());
-        if (!run_gram(levels, query.gram.data(), query.stride, rule_, weights.data(), scores_.data(), scratch_.data(), moves_.data())) return false;
+        if (!run_gram(levels, {query.gram.data(), n, query.stride, weights.data(), scores_.data(), moves_.data(), scratch_.data(), scratch_.data() + query.stride}, rule_)) return false;
         steps_.assign(m, 0.0);
         double rest = 0;
         for (std::size_t p = 1; p < n; ++p) rest -= steps_[levels.documents[p]] = moves_[p];

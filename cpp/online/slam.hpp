@@ -12,6 +12,12 @@ namespace rankloop {
 
 enum class SlamWeights { ndcg, ap };
 
+// What the paper leaves open, or we do otherwise.
+struct SlamChoices {
+    bool only_loss = false;  // steps only where the measure is below 1, not on every mistake
+    bool averaged = false;   // documents of one grade share the mean of their weights
+};
+
 class SlamStep {
 public:
     // What does not depend on scores: grades, and what a place in each weighs before its discount.
@@ -21,8 +27,8 @@ public:
         Discounts discounts;
     };
 
-    SlamStep(SlamWeights weights, std::size_t cutoff, double margin, Rate rate)
-        : weights_(weights), cutoff_(cutoff), margin_(margin), rate_(rate) {}
+    SlamStep(SlamWeights weights, std::size_t cutoff, double margin, Rate rate, SlamChoices choices = {})
+        : weights_(weights), cutoff_(cutoff), margin_(margin), rate_(rate), choices_(choices) {}
 
     void prepare(const QueryRows& rows, Query& query) const {
         query.levels.gather(rows.y, rows.m, weights_ == SlamWeights::ap);
@@ -45,11 +51,16 @@ public:
     }
 
     bool operator()(const QueryRows& rows, Query& query, const float* s, LinearState& state) {
-        if (query.levels.count() < 2 || !has_mistake(query.levels, s)) return false;
+        const double* const steps = descent(rows, query, s, rows.weight * rate_.at(state.queries));
+        if (steps) add_rows(rows.x, rows.m, state.d, steps, state.w);
+        return steps != nullptr;
+    }
+
+    // How far to go along each document, -rate * subgradient; nullptr where there is no step to take.
+    const double* descent(const QueryRows& rows, Query& query, const float* s, double rate) {
+        if (query.levels.count() < 2 || !has_mistake(query.levels, s)) return nullptr;
         step_.assign(rows.m, 0.0);
-        if (!subgradient(rows, query, s, rows.weight * rate_.at(state.queries))) return false;
-        add_rows(rows.x, rows.m, state.d, step_.data(), state.w);
-        return true;
+        return subgradient(rows, query, s, rate) ? step_.data() : nullptr;
     }
 
 private:
@@ -59,6 +70,7 @@ private:
     std::size_t cutoff_;
     double margin_;
     Rate rate_;
+    SlamChoices choices_;
     std::vector<float> best_below_;         // highest score among lower grades, by level
     std::vector<std::uint32_t> its_owner_;  // whose it is: the lowest row where several have it
     std::vector<std::uint32_t> places_, sorted_;
@@ -92,17 +104,22 @@ private:
     // step_ = -rate * subgradient of sum_i weight_i v_i max(0, margin + best_below - s_i).
     bool subgradient(const QueryRows& rows, Query& query, const float* s, double rate) {
         const Levels& levels = query.levels;
-        bool any = false;
+        bool any = false, lost = !choices_.only_loss;
         for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
-            const std::size_t first = levels.starts[level], end = levels.starts[level + 1];
+            const std::size_t first = levels.starts[level], end = levels.starts[level + 1], inside = std::min(end, cutoff_);
             if (query.gains[level] == 0) continue;
-            if (weights_ == SlamWeights::ndcg) find_places(levels, s, first, end);
+            const bool by_place = weights_ == SlamWeights::ndcg && (!choices_.averaged || !lost);
+            if (by_place) find_places(levels, s, first, end);
+            const double mean = choices_.averaged ? (query.discounts.sum(inside) - query.discounts.sum(first)) / static_cast<double>(end - first) : 0;
             for (std::size_t k = first; k < end; ++k) {
                 const std::uint32_t i = levels.documents[k];
+                const std::size_t rank = by_place ? first + places_[k - first] : first;
+                lost |= rank < cutoff_ && s[i] <= best_below_[level];
                 if (!(margin_ + best_below_[level] - s[i] > 0)) continue;
                 double v = query.gains[level] * rows.weight_of(i);
-                if (weights_ == SlamWeights::ndcg) {
-                    const std::size_t rank = first + places_[k - first];
+                if (weights_ == SlamWeights::ndcg && choices_.averaged) {
+                    v *= mean;
+                } else if (weights_ == SlamWeights::ndcg) {
                     if (rank >= cutoff_) continue;
                     v *= query.discounts.sum(rank + 1) - query.discounts.sum(rank);
                 }
@@ -111,7 +128,7 @@ private:
                 any = true;
             }
         }
-        return any;
+        return any && lost;
     }
 
     // places_[k] = the place inside its grade of the k-th document of it: by score, highest first, then by row.

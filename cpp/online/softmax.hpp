@@ -12,13 +12,14 @@ namespace rankloop {
 
 enum class Targets { grades, gains };  // softmax of the grades (ListNet); 2^y - gamma (XE_NDCG)
 
-// Fills `target` with the distribution over judged documents; false where there is nothing to learn.
-inline bool target_distribution(Targets kind, double gamma, const QueryRows& rows, std::vector<double>& target) {
+// Fills `target` with the distribution over judged documents; false where there is nothing to learn. Where all
+// have one grade it is uniform, and learnt only where `one_grade` says so.
+inline bool target_distribution(Targets kind, double gamma, const QueryRows& rows, std::vector<double>& target, bool one_grade = false) {
     double top = -1, low = std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t i = 0; i < rows.m; ++i) {
         if (rows.y[i] >= 0) top = std::max(top, rows.y[i]), low = std::min(low, rows.y[i]);
     }
-    if (!(low < top)) return false;  // one grade, or none
+    if (!(low < top) && !(one_grade && low == top)) return false;
     target.assign(rows.m, 0.0);
     for (std::size_t i = 0; i < rows.m; ++i) {
         if (rows.y[i] < 0) continue;
@@ -45,10 +46,10 @@ inline void softmax(const QueryRows& rows, const float* s, std::vector<double>& 
 
 class SoftmaxStep {
 public:
-    SoftmaxStep(Targets targets, double gamma, Rate rate) : targets_(targets), gamma_(gamma), rate_(rate) {}
+    SoftmaxStep(Targets targets, double gamma, Rate rate, bool one_grade = false) : targets_(targets), gamma_(gamma), rate_(rate), one_grade_(one_grade) {}
 
     bool operator()(const QueryRows& rows, const float* s, LinearState& state) {
-        if (!target_distribution(targets_, gamma_, rows, target_)) return false;
+        if (!target_distribution(targets_, gamma_, rows, target_, one_grade_)) return false;
         softmax(rows, s, rho_);
         const double eta = rows.weight * rate_.at(state.queries);
         for (std::size_t i = 0; i < rows.m; ++i) rho_[i] = eta * (target_[i] - rho_[i]);
@@ -60,6 +61,7 @@ private:
     Targets targets_;
     double gamma_;
     Rate rate_;
+    bool one_grade_;
     std::vector<double> target_, rho_;
 };
 

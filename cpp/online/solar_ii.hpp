@@ -1,11 +1,13 @@
 // SOLAR-II on one query. Updating only where the loss is positive makes it recursive least squares with target 1,
 // so what the pairs of a query teach is a sum over those that were violated: the precision grows by X'A X / gamma,
 // with A the Laplacian of the graph of violated pairs, and h = L w by X'b / gamma. Which pairs are violated is found
-// pair after pair: with P = X S X' for short lists, with S itself (where it is the identity) for long ones.
+// pair after pair: with P = X S X' for short lists, with S itself (where it is the identity) for longer ones, and in an
+// order of their own for very long ones.
 #pragma once
 
 #include "online/gaussian.hpp"
 #include "online/pairs.hpp"
+#include "online/solar_tiles.hpp"
 
 namespace rankloop {
 
@@ -28,31 +30,6 @@ RANKLOOP_CLONES inline void move_scores(float* s, const float* v, float by, std:
     for (std::size_t r = first; r < n; ++r) s[r] += by * v[r];
 }
 
-// The violated pairs of a query, counted by their weights.
-class ViolatedPairs {
-public:
-    std::vector<double> laplacian, pull;  // A (n x n, its upper half) and b
-
-    void clear(std::size_t n) {
-        n_ = n, any = false;
-        laplacian.assign(n * n, 0.0), pull.assign(n, 0.0);
-    }
-    void add(std::size_t p, std::size_t q, double weight) {  // p < q
-        laplacian[p * n_ + p] += weight, laplacian[q * n_ + q] += weight, laplacian[p * n_ + q] -= weight;
-        pull[p] += weight, pull[q] -= weight;
-        any = true;
-    }
-    double largest_weight(std::size_t n) const {
-        double most = 0;
-        for (std::size_t i = 0; i < n; ++i) most = std::max(most, laplacian[i * n + i]);
-        return most;
-    }
-    bool any = false;
-
-private:
-    std::size_t n_ = 0;
-};
-
 class SolarIIStep {
 public:
     SolarIIStep(double gamma, Gaussian& gaussian, Influence reach) : gamma_(gamma), g_(gaussian), reach_(reach) {}
@@ -70,7 +47,8 @@ public:
         if (share < 1) g_.shrink(n_, std::sqrt(share));
         scores_.resize(n_), g_.score(n_, scores_.data());
         found_.clear(n_);
-        if (5 * n_ <= 8 * g_.size()) find_in_documents();
+        if (n_ > long_list) find_in_tiles();
+        else if (5 * n_ <= 8 * g_.size()) find_in_documents();
         else find_in_features();
         if (!found_.any) return false;
         learn_found();
@@ -89,6 +67,8 @@ private:
     std::vector<float> s_, y_, v_, w_, group_, moved_, shares_, directions_;
     Lines z_, P_, S_;
     Products<float> products_;
+    std::vector<std::size_t> lower_;  // of each document: the first of a lower grade
+    TiledPairs tiles_;
 
     double weight(std::size_t p, std::size_t q) const { return static_cast<double>(query_.weights[p]) * query_.weights[q]; }
 
@@ -118,6 +98,33 @@ private:
                 taken = 0;
             }
         });
+    }
+
+    // Coordinates in which the covariance is the identity: z, or where there are fewer documents than features the rows of
+    // R', R'R = Z Z'.
+    void find_in_tiles() {
+        const std::size_t d = g_.size();
+        std::size_t width = d;
+        if (n_ < d) {
+            const View<const double> z{g_.z.data(), d};
+            product_.assign(n_ * n_, 0.0);
+            g_.products().add(z, z.transposed(), n_, n_, d, {product_.data(), n_}, Shape::upper);
+            double most = 0;
+            for (std::size_t p = 0; p < n_; ++p) most = std::max(most, product_[p * n_ + p]);
+            cholesky(product_.data(), n_, g_.products(), 1e-12 * most, true);
+            width = n_, z_.assign(n_ * n_, 0.0f);
+            for (std::size_t j = 0; j < n_; ++j) {
+                for (std::size_t p = j; p < n_; ++p) z_[p * n_ + j] = static_cast<float>(product_[j * n_ + p]);
+            }
+        } else {
+            narrow_z();
+        }
+        const Levels& levels = query_.levels;
+        lower_.resize(n_);
+        for (std::size_t level = 0; level < levels.count(); ++level) {
+            for (std::size_t p = levels.starts[level]; p < levels.starts[level + 1]; ++p) lower_[p] = levels.starts[level + 1];
+        }
+        tiles_.find(z_.data(), n_, width, scores_.data(), lower_, query_.weights.data(), gamma_, g_.products(), found_);
     }
 
     // Long lists: S (d x d) where it began as the identity. One document against a few of lower grades at a time: their
@@ -187,24 +194,16 @@ private:
     // What the violated pairs teach, at once and in double.
     void learn_found() {
         const std::size_t d = g_.size();
-        for (double& a : found_.laplacian) a /= gamma_;
-        for (double& b : found_.pull) b /= gamma_;
-        if (n_ <= d) learn_rows(d);
+        found_.divide(gamma_);
+        if (n_ <= d || !g_.multiplies()) learn_rows(d);
         else learn_matrix(d);
     }
 
     // A = E E', so the precision grows by the rows of E'X. The mean moves by S X'a, (I + A P) a = b - A s; with
     // M = I + E'P E that is a = E M^-1 (t - E's), where E t = b.
     void learn_rows(std::size_t d) {
-        std::vector<double>& E = found_.laplacian;  // E' is upper triangular; the last pivots of a Laplacian are 0
-        cholesky(E.data(), n_, g_.products(), 1e-9 * found_.largest_weight(n_), true);
-        for (std::size_t i = 0; i < n_; ++i) std::fill_n(E.data() + i * n_, i, 0.0);
-        std::vector<double>& t = found_.pull;
-        for (std::size_t i = 0; i < n_; ++i) {
-            const double pivot = E[i * n_ + i];
-            t[i] = pivot > 0 ? t[i] / pivot : 0;
-            for (std::size_t j = i + 1; j < n_; ++j) t[j] -= t[i] * E[i * n_ + j];
-        }
+        found_.factor(g_.products());
+        const std::vector<double>&E = found_.laplacian, &t = found_.pull;
         const View<const double> up{E.data(), n_};
         product_.assign(n_ * d, 0.0);  // E'Z
         g_.products().add(up, {g_.z.data(), d}, n_, d, n_, {product_.data(), d});

@@ -1,11 +1,14 @@
 from collections.abc import Sequence
-from typing import Any, TypedDict, type_check_only
+from typing import Any, TypedDict, overload, type_check_only
 
 import numpy as np
 from numpy.typing import NDArray
 
 def startable_threads(most: int) -> int: ...
+@overload
 def first_not_finite(x: NDArray[np.float32], allow_nan: bool = False) -> int: ...
+@overload
+def first_not_finite(x: NDArray[np.float64]) -> int: ...
 def assign_positions(
     scores: NDArray[np.float64],
     gains: NDArray[np.float64],
@@ -208,6 +211,28 @@ def learn_slam(
     margin: float,
     rate: float,
     decay: float,
+    only_loss: bool,
+    averaged: bool,
+) -> int: ...
+def learn_betting_slam(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    ap: bool,
+    cutoff: int,
+    margin: float,
+    only_loss: bool,
+    averaged: bool,
+    steps: NDArray[np.float64],
+    purse: NDArray[np.float64],
 ) -> int: ...
 def learn_minimax(
     x: NDArray[np.float32],
@@ -255,6 +280,7 @@ def learn_softmax(
     gamma: float,
     rate: float,
     decay: float,
+    one_grade: bool,
 ) -> int: ...
 def learn_prank(
     x: NDArray[np.float32],
@@ -283,6 +309,7 @@ def learn_pairs_perceptron(
     scores: NDArray[np.float32] | None,
     sizes: NDArray[np.float64],
     clip: float,
+    by_row: bool,
 ) -> int: ...
 def learn_solar(
     x: NDArray[np.float32],
@@ -296,7 +323,7 @@ def learn_solar(
     scores: NDArray[np.float32] | None,
     slack: float,
 ) -> int: ...
-def learn_solar_full(
+def learn_solar_ii(
     x: NDArray[np.float32],
     y: NDArray[np.float64],
     offsets: NDArray[np.int64],
@@ -308,6 +335,8 @@ def learn_solar_full(
     scores: NDArray[np.float32] | None,
     gamma: float,
     root: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    directions: NDArray[np.float64],
     sizes: NDArray[np.float64],
     clip: float,
 ) -> int: ...
@@ -339,6 +368,8 @@ def learn_newton(
     power: float,
     steps: int,
     root: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    directions: NDArray[np.float64],
     sizes: NDArray[np.float64],
     clip: float,
 ) -> int: ...
@@ -354,6 +385,7 @@ def learn_committee(
     scores: NDArray[np.float32] | None,
     sizes: NDArray[np.float64],
     clip: float,
+    by_row: bool,
     current: NDArray[np.float64],
     members: NDArray[np.float64],
     lasted: NDArray[np.float64],
@@ -408,6 +440,9 @@ def mix_queries(
     uniform: bool,
 ) -> NDArray[np.float64]: ...
 def query_minmax(
+    x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
+) -> None: ...
+def query_centre(
     x: NDArray[np.float32], offsets: NDArray[np.int64], out: NDArray[np.float32], column: int
 ) -> None: ...
 def query_ranks(
@@ -520,3 +555,48 @@ def browsing_clicks(
     offsets: NDArray[np.int64],
     draws: NDArray[np.float64],
 ) -> NDArray[np.uint8]: ...
+def sample_plackett_luce(
+    scores: NDArray[np.float64], draws: NDArray[np.float64], k: int
+) -> NDArray[np.int64]: ...
+def reversal_shares(
+    scores: NDArray[np.float64], order: NDArray[np.int64], pairs: NDArray[np.int64]
+) -> NDArray[np.float64]: ...
+def read_page(clicks: NDArray[np.uint8], counts: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def unit_directions(draws: NDArray[np.float64], n: int, d: int) -> NDArray[np.float64]: ...
+def learn_pdgd(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    document_weights: NDArray[np.float64] | None,
+    query_weights: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    scores: NDArray[np.float32] | None,
+    sizes: NDArray[np.float64],
+    clip: float,
+    rate: float,
+    decay: float,
+    ranks: NDArray[np.int32] | None = None,
+    logged: NDArray[np.float64] | None = None,
+) -> int: ...
+def play_pdgd(
+    x: NDArray[np.float32],
+    offsets: NDArray[np.int64],
+    attraction: NDArray[np.float64],
+    after_skip: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    draws: NDArray[np.float64],
+    stops: bool,
+    w: NDArray[np.float64],
+    total: NDArray[np.float64] | None,
+    queries: int,
+    sizes: NDArray[np.float64],
+    clip: float,
+    rate: float,
+    decay: float,
+    shown: NDArray[np.int64],
+    clicks: NDArray[np.uint8],
+) -> int: ...
+def json_rows(text: bytes, n: int, width: int) -> NDArray[np.float32] | None: ...

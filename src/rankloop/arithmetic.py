@@ -87,7 +87,7 @@ def row_pairs(x: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
 def row_scores(x: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
     """Return x @ weights, each row's the same bits alone and in any block. O(n d)."""
     some = threads() if len(x) > _ENOUGH else 1  # asking for threads takes longer than a few rows
-    return _core.score_rows(np.ascontiguousarray(x), weights, some)
+    return _core.score_rows(x, weights, some)
 
 
 def _vector(x: NDArray[Any]) -> Floats:

@@ -3,17 +3,17 @@
 ::
 
     RankloopError
-    ├── DataError             a value, a file or a combination of arguments that cannot be right
-    │   ├── DataTypeError     a value of a type that is no number (also a TypeError)
-    │   ├── ParseError        a text file, with the line where it went wrong
-    │   └── MemoryLimitError  an array that would not fit
-    ├── MeasureError          a measure or convention that does not exist or does not apply
-    ├── ModelError            a model file that is missing, damaged, foreign or too new
-    ├── NotFittedError        a model that has learnt nothing was asked to rank (also
-    │                         scikit-learn's error of this name, where that is imported)
+    ├── DataError             a value, file or combination of arguments is wrong
+    │   ├── DataTypeError     a value has the wrong type (also a TypeError)
+    │   ├── ParseError        a file does not follow its format; it names the line
+    │   └── MemoryLimitError  an array would not fit into memory
+    ├── MeasureError          a measure or convention does not exist or does not apply
+    ├── ModelError            a model file is missing, damaged, of another program or too new
+    ├── NotFittedError        a model that has learnt nothing yet was used (also scikit-learn's
+    │                         error of this name, if scikit-learn is imported)
     └── MissingExtraError     an optional package is not installed (also an ImportError)
 
-Every message says what was found, what was expected and what to do about it.
+Every message says what was found, what was expected and what to do.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Any, Self
 
 
 class RankloopError(Exception):
-    """The root of all errors that are about the caller's input rather than a bug."""
+    """The base class of all errors that the caller's input causes."""
 
 
 class DataError(RankloopError, ValueError):
-    """Data that cannot be used as it is."""
+    """Data that cannot be used."""
 
 
 class DataTypeError(DataError, TypeError):
-    """A value whose type cannot be used, such as a dictionary among the features."""
+    """A value of the wrong type, such as a dictionary among the features."""
 
 
 class ParseError(DataError):
@@ -41,7 +41,7 @@ class ParseError(DataError):
     Attributes
     ----------
     path : the file, as the caller named it
-    line : its line, counted from 1 (None where lines have no meaning)
+    line : the line, counted from 1; None if the format has no lines
     """
 
     def __init__(self, path: str, line: int | None, message: str) -> None:
@@ -51,11 +51,11 @@ class ParseError(DataError):
 
 
 class MemoryLimitError(DataError, MemoryError):
-    """An array that would exceed the memory at hand; raised before it is allocated."""
+    """An array that would exceed the memory limit; raised before it is allocated."""
 
 
 class MeasureError(RankloopError, ValueError):
-    """A measure or convention that is unknown, malformed or not defined for the data."""
+    """A measure or convention that is unknown, malformed or undefined for the data."""
 
 
 class ModelError(RankloopError, ValueError):
@@ -63,23 +63,23 @@ class ModelError(RankloopError, ValueError):
 
 
 class NotFittedError(RankloopError, ValueError, AttributeError):
-    """A model was asked for what it has not learnt yet.
+    """A model was used before it has learnt anything.
 
-    Where scikit-learn has been imported, what is raised is its `NotFittedError` too, so code that
-    catches either one works; scikit-learn is never imported for this.
+    If scikit-learn has been imported, the error is also its `NotFittedError`, so code can catch
+    either of them. This never imports scikit-learn.
     """
 
     def __new__(cls, *args: Any) -> Self:
-        """Make an error of the class that everyone involved can catch."""
+        """Make an error that can also be caught as scikit-learn's, if that is imported."""
         known = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
-        made: Any = cls  # to the type checker this is Self, whichever class it is
+        made: Any = cls  # for the type checker, both classes are Self
         error: Self = super().__new__(made if known is None else _also(made, known), *args)
         return error
 
 
 @functools.cache
 def _also(ours: Any, theirs: Any) -> Any:
-    """Return a class that is caught by both names; it is shown, and pickled, as ours."""
+    """Return a class that both names catch; it is printed and pickled as ours."""
     if issubclass(ours, theirs):
         return ours
 
@@ -91,7 +91,7 @@ def _also(ours: Any, theirs: Any) -> Any:
 
 
 class MissingExtraError(RankloopError, ImportError):
-    """An optional package is needed; the message names what to install."""
+    """An optional package is not installed; the message says how to install it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -100,5 +100,9 @@ class MissingExtraError(RankloopError, ImportError):
         )
 
 
+class LeakWarning(UserWarning):
+    """A ranker is measured on queries that it was trained on, so the result is too good."""
+
+
 class BadRowsWarning(UserWarning):
-    """Rows were left out of a file because the caller asked to skip bad rows."""
+    """Bad rows of a file were skipped, as the caller requested."""

@@ -129,7 +129,7 @@ def greedy_value(self, scores, grades):
         (broken(Centroids, "fit", forgetful_fit), "remembers"),
         (broken(Centroids, "fit", first_rows_only), "row order|raised no error"),
         (broken(Centroids, "fit", hasty_fit), "a failed fit changed the model"),
-        (broken(Centroids, "partial_fit", starting_over), "partial_fit does not go on"),
+        (broken(Centroids, "partial_fit", starting_over), "partial_fit does not continue"),
         (broken(Centroids, "is_robust", True), "after a cell of"),
     ],
 )
@@ -139,5 +139,5 @@ def test_broken_subjects_fail(subject, says):
 
 
 def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="neither"):
+    with pytest.raises(TypeError, match="is not a measure, a loss"):
         checks.checks_for(object())

@@ -11,13 +11,13 @@ NDCG_3 = 1 / log2(3)  # ranked 0, 1
 
 
 def means(outcome):
-    return {(row["metric"], row["convention"]): row["mean"] for row in outcome.json}
+    return {(row["measure"], row["convention"]): row["mean"] for row in outcome.json}
 
 
 def test_scores_follow_the_rows_of_a_file_whose_queries_are_jumbled(ok, jumbled, scores):
     assert ok("evaluate", jumbled, "--scores", scores, "--json").json == [
         {
-            "metric": "nDCG@10",
+            "measure": "nDCG@10",
             "convention": "standard",
             "mean": pytest.approx((NDCG_7 + NDCG_3) / 2, rel=1e-12),
             "queries": 2,
@@ -151,9 +151,9 @@ def test_explain_leads_from_one_convention_to_each_other(ok, simulated, tmp_path
     write_scores(path, np.floor(data.X[:, 4].astype(float)))
     asked = ("evaluate", simulated, "--scores", path, "--explain", "-m", "nDCG@20", "-m", "P@5")
     rows = ok(*asked, "--json", "-c", "letor3").json
-    assert {row["metric"] for row in rows} == {"nDCG@20", "P@5"}
-    for metric in ("nDCG@20", "P@5"):
-        mine = [row for row in rows if row["metric"] == metric]
+    assert {row["measure"] for row in rows} == {"nDCG@20", "P@5"}
+    for measure in ("nDCG@20", "P@5"):
+        mine = [row for row in rows if row["measure"] == measure]
         assert mine[0]["convention"] == "letor3"
         assert {row["convention"] for row in mine} == rl.CONVENTIONS.keys()
         for row in mine:
@@ -161,11 +161,11 @@ def test_explain_leads_from_one_convention_to_each_other(ok, simulated, tmp_path
                 assert row["convention"] == "trec_eval"
                 assert "document id" in row["reason"]
                 continue
-            by_hand = rl.evaluate(data, np.floor(data.X[:, 4]), metric, row["convention"])
-            assert row["mean"] == by_hand[metric]
+            by_hand = rl.evaluate(data, np.floor(data.X[:, 4]), measure, row["convention"])
+            assert row["mean"] == by_hand[measure]
             steps = sum(step["change"] for step in row["steps"])
             assert mine[0]["mean"] + steps == pytest.approx(row["mean"], rel=1e-12)
-    letor4 = next(r for r in rows if (r["metric"], r["convention"]) == ("nDCG@20", "letor4"))
+    letor4 = next(r for r in rows if (r["measure"], r["convention"]) == ("nDCG@20", "letor4"))
     (step,) = letor4["steps"]
     assert step["setting"] == "short_lists"
     assert step["change"] < 0

@@ -55,7 +55,7 @@ def test_json_has_everything_the_library_finds(ok, jumbled):
 def test_features_are_listed_when_asked_for(ok, jumbled):
     row = ["column", "1", "0", "4", "2", "20%", "0"]
     assert row not in ok("inspect", jumbled).cells
-    assert row in ok("inspect", jumbled, "--features").cells
+    assert row in ok("inspect", jumbled, "--list").cells
 
 
 def test_says_what_looks_wrong(ok, tmp_path):

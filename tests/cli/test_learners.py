@@ -10,7 +10,8 @@ import pytest
 import rankloop as rl
 from rankloop.data.io.letor import letor_lines
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES, ONLINE_NAMES
+from rankloop.experiments.peers import PEERS
+from rankloop.learners.registry import learner_names, online_names
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def test_stream(files, run):
     learners = {name: rl.make_learner(name) for name in ("slam", "solar-i:C=0.1")}
     expected = rl.progressive(data, learners, "AP", ["standard", "letor3"], permutations=2, seed=3)
     assert found == [stream.to_dict() for stream in expected]
-    assert set(found[0]) == {"learner", "metric", "convention", "mean", "std", "permutations"}
+    assert set(found[0]) == {"learner", "measure", "convention", "mean", "std", "permutations"}
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     shown = run(*command)
     assert f"{expected[0].mean:.4f}" in shown.out
@@ -74,15 +75,17 @@ def test_score_writes_runs(files, run):
     run("train", folder / "data.txt", "-o", folder / "auto.rlm")
     done = run("score", folder / "auto.rlm", folder / "data.txt", "--run", "-o", folder / "a.run")
     assert done.code == 0, done.err
-    assert len(rl.read_run(folder / "a.run")) == 480
+    assert len(rl.data.read_run(folder / "a.run")) == 480
 
 
 def test_learners_lists_everything(run):
     found = json.loads(run("learners", "--json").out)
-    assert [row["learner"] for row in found] == list(NAMES)
+    assert [row["learner"] for row in found] == [*learner_names(), *PEERS]
     for row in found:
         assert row["summary"].endswith(".")
-        assert row["streams"] == (row["learner"] in ONLINE_NAMES)
+        if row["peer"]:
+            continue
+        assert row["streams"] == (row["learner"] in online_names())
         assert row["searched"].keys() <= row["parameters"].keys()
         assert ("random_state" if row["streams"] else "warm_start") in row["parameters"]
     assert "solar-ii" in run("learners").out
@@ -91,9 +94,34 @@ def test_learners_lists_everything(run):
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        ("slm", "unknown learner 'slm'; known: slam"),
+        ("slm", "unknown learner 'slm'; did you mean 'slam'?"),
         ("slam:pace=1", "slam has no parameter 'pace'"),
         ("slam:rate", "cannot read 'rate'"),
+    ],
+)
+def test_unknown_learners(files, run, learner, message):
+    folder, _ = files
+    for command in (
+        ["stream", folder / "data.txt"],
+        ["train", folder / "data.txt", "-o", folder / "x"],
+    ):
+        done = run(*command, "-l", learner)
+        assert done.code == 2
+        assert message in done.complaint
+    assert not (folder / "x").exists()
+
+
+def test_one_learner_is_shown_with_its_parameters(run):
+    done = run("learners", "solar-ii")
+    assert done.code == 0
+    assert "gamma" in [line[0] for line in done.cells]
+    assert max(map(len, run("learners").out.splitlines())) < 140
+    assert "did you mean 'solar-i'" in run("learners", "solar-2").complaint
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
         ("slam:rate=-1", "rate must be a number above 0"),
         ("slam:measure=P@3", "Slam learns nDCG"),
     ],
@@ -134,10 +162,10 @@ def test_train_holds_less_strongly(files, run):
     folder, data = files
     run("train", folder / "data.txt", "-l", "newton", "-o", folder / "old.rlm")
     command = ["train", folder / "data.txt", "--from", folder / "old.rlm", "-o", folder / "new.rlm"]
-    assert run(*command, "--hold", 0.5).code == 0
-    model = rl.NewtonXENDCG().fit(data).loosen(0.5).partial_fit(data)
+    assert run(*command, "--keep", 0.5).code == 0
+    model = rl.NewtonXENDCG().fit(data).discount_past(0.5).partial_fit(data)
     assert np.array_equal(rl.load(folder / "new.rlm").weights_, model.weights_)
-    assert "hold must be above 0" in run(*command, "--hold", 2).err
+    assert "keep must be above 0" in run(*command, "--keep", 2).err
 
 
 def test_bounds_are_drawn(files, run):

@@ -37,9 +37,9 @@ few = data.select(slice(0, 100))
 def told(name, values):
     print(name, hashlib.sha256(np.ascontiguousarray(values)).hexdigest())
 
-for learner in (rl.SolarI(), rl.PairwisePerceptron(), rl.NewtonXENDCG()):
+for learner in (rl.SolarI(), rl.learners.PairwisePerceptron(), rl.NewtonXENDCG()):
     told(type(learner).__name__, learner.fit(few).predict(data))
-for learner in (rl.RankSVM(), rl.RankBoost(rounds=3), rl.LambdaMART(trees=3)):
+for learner in (rl.RankSVM(), rl.learners.RankBoost(rounds=3), rl.LambdaMART(trees=3)):
     told(type(learner).__name__, learner.fit(data).predict(data))
 told("measures", [result.values for result in rl.evaluate(data, X[:, 1], ["nDCG@10", "AP"])])
 learner.save(sys.argv[1])

@@ -186,9 +186,10 @@ def counted_passes(monkeypatch):
     passes = []
     real = _core.first_not_finite
 
-    def first_not_finite(X, allow_nan):
-        passes.append(X.size)
-        return real(X, allow_nan)
+    def first_not_finite(X, *allow_nan):
+        if X.ndim == 2:  # grades are looked at too
+            passes.append(X.size)
+        return real(X, *allow_nan)
 
     monkeypatch.setattr(_core, "first_not_finite", first_not_finite)
     return passes
@@ -224,7 +225,7 @@ def test_readers_know_that_nothing_is_missing(monkeypatch, tmp_path):
     checked = rl.QueryDataset.from_arrays([[1.0]], [1], qid=[1])
     passes = counted_passes(monkeypatch)
     assert not rl.read_letor(path).has_missing
-    assert not next(rl.iter_letor(path)).has_missing
+    assert not next(rl.data.iter_letor(path)).has_missing
     assert not checked.has_missing
     assert passes == []
     assert rl.read_letor(path, null=np.nan).has_missing

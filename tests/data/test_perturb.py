@@ -34,9 +34,9 @@ def test_negatives_come_from_other_queries(sizes, share, seed):
     data = made_up(sizes)
     if sum(size > 0 for size in sizes) < 2:
         with pytest.raises(DataError, match="at least two must have documents"):
-            rl.add_negatives(data, share, np.random.default_rng(seed))
+            rl.data.add_negatives(data, share, np.random.default_rng(seed))
         return
-    more = rl.add_negatives(data, share, np.random.default_rng(seed))
+    more = rl.data.add_negatives(data, share, np.random.default_rng(seed))
     assert more.sizes.tolist() == [m + int(share * m + 0.5) for m in sizes]
     assert np.array_equal(more.query_ids, data.query_ids)
     assert np.array_equal(more.query_weights, data.query_weights)
@@ -56,7 +56,7 @@ def test_every_other_document_is_as_likely():
     found = np.zeros(7)
     rng = np.random.default_rng(0)
     for _ in range(400):
-        drawn = rl.add_negatives(data, 5, rng).query(0).X[2:, 1].astype(int)
+        drawn = rl.data.add_negatives(data, 5, rng).query(0).X[2:, 1].astype(int)
         found += np.bincount(drawn, minlength=7)
     assert not found[:2].any()
     share = found[2:] / found.sum()
@@ -66,7 +66,7 @@ def test_every_other_document_is_as_likely():
 def test_new_grades_have_their_probabilities():
     n = 40_000
     data = rl.QueryDataset.from_arrays(np.zeros((n, 1)), np.full(n, 7), group=[n])
-    y = rl.perturb_grades(data, 0.4, np.random.default_rng(0)).y
+    y = rl.data.perturb_grades(data, 0.4, np.random.default_rng(0)).y
     for grade, chance in [(7, 0.6), *((g, 0.4 * p) for g, p in enumerate(GRADE_PROBABILITIES))]:
         error = np.sqrt(chance * (1 - chance) / n)
         assert abs((y == grade).mean() - chance) < 4 * error
@@ -74,24 +74,24 @@ def test_new_grades_have_their_probabilities():
 
 def test_only_grades_of_judged_documents_change():
     data = made_up([50, 50])
-    noisy = rl.perturb_grades(data, 1.0, np.random.default_rng(0))
+    noisy = rl.data.perturb_grades(data, 1.0, np.random.default_rng(0))
     assert noisy.X is data.X
     assert noisy.doc_ids is data.doc_ids
     assert np.array_equal(noisy.y < 0, data.y < 0)
     assert (noisy.y != data.y).any()
-    assert np.array_equal(rl.perturb_grades(data, 0.0, np.random.default_rng(0)).y, data.y)
+    assert np.array_equal(rl.data.perturb_grades(data, 0.0, np.random.default_rng(0)).y, data.y)
 
 
 def test_errors():
     data, rng = made_up([2, 2]), np.random.default_rng(0)
     for share in (-0.1, float("nan"), float("inf")):
         with pytest.raises(DataError, match="share must be a number of at least 0"):
-            rl.add_negatives(data, share, rng)
+            rl.data.add_negatives(data, share, rng)
     with pytest.raises(DataError, match="share must be from 0 to 1"):
-        rl.perturb_grades(data, 1.5, rng)
+        rl.data.perturb_grades(data, 1.5, rng)
     for chances in ((0.5, 0.4), (1.5, -0.5), ((1.0,),)):
         with pytest.raises(DataError, match="sum to 1"):
-            rl.perturb_grades(data, 0.5, rng, chances)
-    for function in (rl.add_negatives, rl.perturb_grades):
+            rl.data.perturb_grades(data, 0.5, rng, chances)
+    for function in (rl.data.add_negatives, rl.data.perturb_grades):
         with pytest.raises(DataError, match="rng must be"):
             function(data, 0.5, 0)

@@ -19,7 +19,7 @@ from rankloop.data.scaling import (
     scaler_from_dict,
     scaler_from_name,
 )
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, NotFittedError
 
 NAMES = list(SCALERS)
 FITTED = ["standard", "log"]
@@ -103,7 +103,7 @@ def test_nan_stays_and_nothing_else_becomes_nan(name, data):
 def test_json_keeps_every_bit(name, data):
     scaler = scaler_from_name(name).fit(data)
     again = scaler_from_dict(json.loads(json.dumps(scaler.to_dict(), allow_nan=False)))
-    assert again == scaler
+    assert again.to_dict() == scaler.to_dict()
     np.testing.assert_array_equal(again.transform(data).X, scaler.transform(data).X)
 
 
@@ -229,16 +229,16 @@ def test_no_documents():
 @pytest.mark.parametrize("name", FITTED)
 def test_not_fitted_and_wrong_width(name):
     data = QueryDataset.from_arrays([[1.0, 2.0]], [0], group=[1])
-    with pytest.raises(DataError, match=f"'{name}' is not fitted"):
+    with pytest.raises(NotFittedError, match="is not fitted: call fit"):
         scaler_from_name(name).transform(data)
-    with pytest.raises(DataError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         scaler_from_name(name).to_dict()
-    with pytest.raises(DataError, match="fitted on 2 features, but found 3"):
+    with pytest.raises(DataError, match=r"X has 3 features, but \w+ is expecting 2"):
         scaler_from_name(name).fit(data).transform_rows([[1, 2, 3]])
 
 
 def test_query_minmax_needs_sound_offsets():
-    with pytest.raises(DataError, match=r"\[0, 2\] where all rows are one query"):
+    with pytest.raises(DataError, match=r"\[0, 2\] if all rows are one query"):
         QueryMinMax().transform_rows([[1.0], [2.0]])
     for bad in ([0, 1], [1, 2], [0, 3, 2], [], [[0, 2]], [0.0, 2.0]):
         with pytest.raises(DataError, match="rise from 0 to 2"):
@@ -267,13 +267,7 @@ def test_a_manifest_of_another_scaler():
         RobustLog.from_dict(NoScaling().to_dict())
 
 
-def test_equality_sees_what_was_learnt():
-    one = QueryDataset.from_arrays([[1.0], [2.0]], [0, 1], group=[2])
-    two = QueryDataset.from_arrays([[1.0], [4.0]], [0, 1], group=[2])
-    assert Standard().fit(one) == Standard().fit(one)
-    assert Standard().fit(one) != Standard().fit(two)
-    assert Standard().fit(one) != Standard()
-    assert Standard() != RobustLog()
+def test_it_prints_as_it_is_made():
     assert repr(Standard()) == "Standard()"
 
 

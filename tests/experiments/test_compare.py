@@ -92,7 +92,7 @@ class TestFolds:
         split = find_splits(data, 5)[0][0]
         train, _, test = split.scaled("standard").parts()
         assert np.allclose(train.X.mean(axis=0), 0, atol=1e-4)
-        expected = rl.Standard().fit(split.parts()[0]).transform(split.parts()[2])
+        expected = rl.data.Standard().fit(split.parts()[0]).transform(split.parts()[2])
         assert np.array_equal(test.X, expected.X)
 
     @pytest.mark.parametrize("folds", [2, 0, "five", 41])
@@ -105,14 +105,14 @@ class TestContenders:
     def test_given_parameters_leave_the_grid(self, tiny):
         found = make_contenders(["tiny", "tiny:shrink=1", "solar-ii"], nDCG @ 5, seed=9)
         assert [len(c.settings) for c in found] == [3, 1, 7]
-        assert found[0].learner.metric == "nDCG@5"
+        assert found[0].learner.valid_measure == "nDCG@5"
         assert found[0].learner.random_state == 9
         assert found[2].learner.random_state is None
 
     def test_what_is_written_stays(self, tiny):
-        text = "tiny:metric=AP,random_state=4"
+        text = "tiny:valid_measure=AP,random_state=4"
         learner = make_contenders([text], nDCG @ 5, seed=9)[0].learner
-        assert (learner.metric, learner.random_state) == ("AP", 4)
+        assert (learner.valid_measure, learner.random_state) == ("AP", 4)
 
     def test_rankers_by_name(self):
         given = {"a": rl.Slam(), "b": rl.Slam(rate=3.0)}
@@ -145,7 +145,7 @@ def test_it_is_the_protocol(data):
         data, ["solar-i"], ["nDCG@5", "AP"], ["letor3", "standard"], folds=4, seed=7
     )
     row = found.rows[3]
-    assert (row.metric, row.convention) == ("AP", "standard")
+    assert (row.measure, row.convention) == ("AP", "standard")
     settings = [{"C": 10.0**k} for k in range(-7, 1)]
     expected = [
         by_hand("solar-i", settings, split.parts(), 7, i)
@@ -294,7 +294,7 @@ class TestStandings:
     def test_significance_is_that_of_compare(self, tiny, data):
         found = compare_learners(data, LEARNERS, folds=3, baseline="solar-i", seed=5)
         values = {row.learner: row.values for row in found.rows}
-        for expected in rl.compare(values, "solar-i", seed=5).differences:
+        for expected in rl.compare_runs(values, "solar-i", seed=5).differences:
             row = next(r for r in found.rows if r.learner == expected.system)
             assert row.against == expected
         assert found.rows[1].against is None
@@ -304,7 +304,7 @@ class TestStandings:
 
     def test_json(self, tiny, data):
         rows = json.loads(json.dumps(compare_learners(data, LEARNERS, folds=3).to_dicts()))
-        asked = {"learner", "metric", "convention", "mean", "std", "folds", "seconds"}
+        asked = {"learner", "measure", "convention", "mean", "std", "folds", "seconds"}
         assert all(asked <= row.keys() for row in rows)
         assert [row["learner"] for row in rows] == LEARNERS
         assert rows[0]["folds"] == 3

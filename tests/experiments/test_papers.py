@@ -24,7 +24,7 @@ from rankloop.experiments.papers.declaration import (
     Setting,
     Verdict,
 )
-from rankloop.experiments.papers.report import markdown, write
+from rankloop.experiments.papers.report import markdown, write, write_index
 from rankloop.experiments.papers.runner import run
 
 QUICK = Setting(quick=True)
@@ -49,36 +49,85 @@ def number(value=0.5):
 @pytest.mark.parametrize(
     ("expected", "ours", "verdict"),
     [
-        (Published(0.5, 0.01), 0.505, "OK"),
-        (Published(0.5, 0.01), 0.6, "OK"),
-        (Published(0.5, 0.01, better_is_fine=False), 0.6, "FAR"),
-        (Published(0.5, 0.01), 0.48, "NEAR"),
-        (Published(0.5, 0.01), 0.4, "FAR"),
-        (Claim(), 0.1, "OK"),
-        (Claim(), 0.0, "FAR"),
-        (Claim(0.2), -0.1, "NEAR"),
-        (Claim(0.2), -0.3, "FAR"),
-        (Claim(0.2), float("nan"), "FAR"),
-        (Published(0.5, 0.01), float("nan"), "FAR"),
+        (Published(0.5, 0.01), Measured(0.505), "OK"),
+        (Published(0.5, 0.01), Measured(0.6), "ABOVE"),
+        (Published(0.5, 0.01), Measured(0.48), "NEAR"),
+        (Published(0.5, 0.01), Measured(0.4), "FAR"),
+        (Published(0.5, 0.01, lower_is_better=True), Measured(0.4), "ABOVE"),
+        (Published(0.5, 0.01, lower_is_better=True), Measured(0.52), "NEAR"),
+        (Published(0.5, 0.01, lower_is_better=True), Measured(0.6), "FAR"),
+        (Published(0.5, 0.01), Measured(float("nan")), "FAR"),
+        (Claim(above=0), Measured(0.1), "OK"),
+        (Claim(above=0), Measured(0.0), "FAR"),
+        (Claim(above=0.5), Measured(0.4), "FAR"),
+        (Claim(below=0.5), Measured(0.4), "OK"),
+        (Claim(below=0.5), Measured(0.6), "FAR"),
+        (Claim(above=0, slack=0.2), Measured(-0.1), "NEAR"),
+        (Claim(above=0, slack=0.2), Measured(-0.3), "FAR"),
+        (Claim(above=0, slack=0.2), Measured(float("nan")), "FAR"),
+        (Claim(above=0), Measured.over([0.1, 0.0, 0.2]), "NEAR"),  # t of 2 trials: 4.3 errors
+        (Claim(above=0), Measured.over([0.1, 0.08, 0.12]), "OK"),
+        (Claim(above=0), Measured.over([-0.1, 0.0, -0.2]), "NEAR"),
+        (Claim(above=0), Measured.over([-0.1, -0.08, -0.12]), "FAR"),
+        (Claim(below=0), Measured.over([0.1, 0.08, 0.12]), "FAR"),
     ],
 )
 def test_verdicts(expected, ours, verdict):
     assert expected.judge(ours) == verdict
 
 
+@pytest.mark.parametrize("sides", [{}, {"above": 0, "below": 1}])
+def test_a_claim_has_one_side(sides):
+    with pytest.raises(DataError, match="above something, or below something"):
+        Claim(**sides)
+
+
+def test_differences_are_taken_trial_by_trial():
+    first, second = Measured.over([1.0, 2.0, 3.0]), Measured.over([0.5, 1.5, 2.5])
+    assert first.minus(second) == Measured(0.5, 0.0, 0.0, (0.5, 0.5, 0.5))
+    assert first.minus(Measured(1.0)) == Measured(1.0)  # nothing to pair with
+    assert first.error == pytest.approx(1 / np.sqrt(3))
+
+
 def test_an_outcome_counts_its_verdicts():
-    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()})
+    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim(above=0)})
     outcome = run(experiment(part), Setting())
     assert [j.verdict for j in outcome.judged] == [Verdict.OK, Verdict.FAR]
     tree = json.loads(json.dumps(outcome.to_dict()))
-    assert tree["verdicts"] == {"OK": 1, "NEAR": 0, "FAR": 1, "not run": 0}
+    assert tree["verdicts"] == {
+        "OK": 1, "NEAR": 0, "ABOVE": 0, "FAR": 1, "not judged": 0, "not run": 0,
+    }  # fmt: skip
     assert tree["values"][0]["difference"] == 0
 
 
-def test_a_quick_run_judges_claims_only():
-    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()})
+def test_a_quick_run_judges_nothing():
+    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim(above=0)})
     outcome = run(experiment(part), QUICK)
-    assert [j.verdict for j in outcome.judged] == [Verdict.NOT_RUN, Verdict.FAR]
+    assert [j.verdict for j in outcome.judged] == [Verdict.NOT_JUDGED] * 2
+    assert "not judged, a quick run is not judged" in markdown(outcome, [])
+
+
+def test_fewer_trials_are_told(tmp_path):
+    seen = []
+
+    def measure(source, setting):
+        seen.append(setting.trials(50))
+        return number()(source, setting)
+
+    it = experiment(Part("p", measure, {"a": Claim(above=0)}))
+    for setting in (Setting(), Setting(most_trials=10), QUICK):
+        run(it, setting, keep=tmp_path)
+    assert seen == [50, 10, 2]
+    page = markdown(run(it, Setting(most_trials=10), keep=tmp_path), [])
+    assert "--trials 10" in page
+    assert "at most 10 trials" in page
+    assert "at most" not in markdown(run(it, Setting(), keep=tmp_path), [])
+
+
+def test_claims_show_what_was_measured():
+    part = Part("p", number(), {"a": Claim(above=0.4)})
+    page = markdown(run(experiment(part), Setting()), [])
+    assert "| p | made by the experiment | a | 0.5000 |  | > 0.4 | OK |" in page
 
 
 def test_data_that_is_not_there_is_not_run(monkeypatch, tmp_path):
@@ -91,10 +140,10 @@ def test_data_that_is_not_there_is_not_run(monkeypatch, tmp_path):
 
 def test_a_stand_in_is_never_judged_by_published_numbers(monkeypatch, tmp_path):
     monkeypatch.setenv("RANKLOOP_DATA", str(tmp_path))
-    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim()}, data="MSLR", stand_in=70)
-    outcome = run(experiment(part), QUICK)
-    assert [j.verdict for j in outcome.judged] == [Verdict.NOT_RUN, Verdict.FAR]
-    assert outcome.sources == {"p": "MSLR (simulated, 60 queries)"}
+    part = {"a": Published(0.5, 0.01), "b": Claim(above=0)}
+    outcome = run(experiment(Part("p", number(), part, data="MSLR", stand_in=70)), Setting())
+    assert [j.verdict for j in outcome.judged] == [Verdict.NOT_JUDGED, Verdict.FAR]
+    assert outcome.sources == {"p": "MSLR (simulated, 70 queries)"}
 
 
 def test_finished_parts_are_not_run_again(tmp_path):
@@ -104,7 +153,7 @@ def test_finished_parts_are_not_run_again(tmp_path):
         runs.append(setting.seed)
         return number()(source, setting)
 
-    it = experiment(Part("p", measure, {"a": Claim()}))
+    it = experiment(Part("p", measure, {"a": Claim(above=0)}))
     first = run(it, Setting(), keep=tmp_path)
     again = run(it, Setting(), keep=tmp_path)
     run(it, Setting(seed=1), keep=tmp_path)
@@ -114,7 +163,7 @@ def test_finished_parts_are_not_run_again(tmp_path):
 
 
 def test_a_report_is_a_page_numbers_and_pictures(tmp_path):
-    part = Part("p, q", number(), {"a": Published(0.5, 0.01), "b": Claim()})
+    part = Part("p, q", number(), {"a": Published(0.5, 0.01), "b": Claim(above=0)})
     page, numbers, picture = write(run(experiment(part), Setting()), tmp_path)
     text = page.read_text()
     assert picture.name == "it-p-q.png"  # a space would end the link
@@ -123,6 +172,21 @@ def test_a_report_is_a_page_numbers_and_pictures(tmp_path):
     assert picture.name in text
     assert json.loads(numbers.read_text())["id"] == "it"
     assert picture.stat().st_size > 1000
+
+
+def test_the_index_leads_to_all_pages_of_a_folder(tmp_path):
+    part = Part("p", number(), {"a": Published(0.5, 0.01), "b": Claim(above=0)})
+    one, two, never = (
+        dataclasses.replace(experiment(part), id=name) for name in ("one", "two", "never")
+    )
+    write(run(one, Setting()), tmp_path)
+    write(run(two, Setting(most_trials=5)), tmp_path)
+    lines = write_index(tmp_path, [two, never, one]).read_text().splitlines()
+    assert lines[-3:] == [
+        "| [two](two.md) | Something. (at most 5 trials) | 1 | 0 | 0 | 1 | 0 | 0 |",
+        "| [one](one.md) | Something. | 1 | 0 | 0 | 1 | 0 | 0 |",
+        "| all | | 2 | 0 | 0 | 2 | 0 | 0 |",
+    ]
 
 
 def test_the_reason_is_told_where_numbers_are_far(tmp_path):

@@ -16,7 +16,7 @@ CONVENTIONS = ["standard", "letor3"]
 @pytest.fixture(scope="module")
 def data():
     made = mslr_like(60, np.random.default_rng(3), n_features=8, mean_length=12).data
-    return rl.RobustLog().fit(made).transform(made)
+    return rl.data.RobustLog().fit(made).transform(made)
 
 
 def learners():
@@ -27,7 +27,7 @@ def by_hand(learner, stream, measure, convention):
     """Rank with what is known, measure, learn; one query after the other."""
     values = []
     for query in stream:
-        scores = learner.predict(query) if learner.is_learnt else np.zeros(len(query))
+        scores = learner.predict(query) if learner.is_fitted else np.zeros(len(query))
         alone = rl.QueryDataset.from_arrays(query.X, query.y, group=[len(query)])
         values.append(rl.evaluate(alone, scores, measure, convention).results[0].values[0])
         learner.learn(query.X, query.y)

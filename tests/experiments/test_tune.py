@@ -19,7 +19,7 @@ from ..tiny import Tiny
 @pytest.fixture(scope="module")
 def data():
     made = mslr_like(40, np.random.default_rng(3), n_features=6, mean_length=10).data
-    return rl.RobustLog().fit(made).transform(made)
+    return rl.data.RobustLog().fit(made).transform(made)
 
 
 def by_hand(learner, data, measure, convention, folds, seed):
@@ -43,8 +43,8 @@ def test_values_are_means_over_folds(data):
 
 
 def test_given_parameters_stay(tiny, data):
-    found = tune(data, "tiny:rounds=2,metric=AP", trials=4, folds=3)
-    assert found.learner.startswith("tiny:rounds=2,metric=AP,shrink=")
+    found = tune(data, "tiny:rounds=2,valid_measure=AP", trials=4, folds=3)
+    assert found.learner.startswith("tiny:rounds=2,valid_measure=AP,shrink=")
     assert {trial.setting["shrink"] for trial in found.trials} <= {0.0, 0.5, 1.0}
 
 

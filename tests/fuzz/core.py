@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import inspect
+import json
 import mmap
 import re
 from functools import cache
@@ -138,12 +139,23 @@ class World:
             return int(rng.integers(0, most))
         if kind == "object":
             return source(rng)
+        if kind == "bytes":
+            return candidates(rng, int(rng.integers(4)), int(rng.integers(4)))
         if "tuple[" in kind:
             count = int(rng.integers(0, 4))
             return [(int(rng.integers(10)), int(rng.integers(12)), 1.0, 0.5) for _ in range(count)]
         if "str" in kind:
             return [str(i) for i in range(self.n)]
         raise NotImplementedError(f"the fuzzer does not know arguments of type {kind!r} yet")
+
+
+def candidates(rng, n, d):
+    """JSON arrays of features, one after the other, as a client sends them, or damaged."""
+    rows = (json.dumps(rng.normal(size=d).round(3).tolist()) for _ in range(n))
+    text = bytearray(" ".join(rows), "utf-8")
+    for _ in range(rng.integers(0, 4) if text else 0):
+        text[rng.integers(len(text))] = rng.integers(256)
+    return bytes(text[: rng.integers(len(text) + 1)] if rng.random() < 0.2 else text)
 
 
 def source(rng):

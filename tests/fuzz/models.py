@@ -19,7 +19,7 @@ import numpy as np
 import rankloop as rl
 from rankloop.exceptions import ModelError, RankloopError
 from rankloop.learners.online.base import OnlineRanker
-from rankloop.learners.registry import NAMES, make_learner
+from rankloop.learners.registry import learner_names, make_learner
 
 from .harness import main
 from .mutations import mutated
@@ -47,7 +47,7 @@ VARIANTS = [
 ]
 FOREST = {"boosting": "rf", "bagging_fraction": 0.5, "bagging_freq": 1}
 SETTINGS = {"blend": {"seeds": 1}, "lambdamart:trees=3,leaves=5": {"params": FOREST}}
-LEARNERS = [*NAMES, *VARIANTS]
+LEARNERS = [*learner_names(), *VARIANTS]
 
 
 def data(seed=0, n_features=FEATURES):
@@ -117,8 +117,8 @@ def use(learner, rng):
         with contextlib.suppress(RankloopError):
             learner.learn(queries.query(0).X, queries.query(0).y)
         with contextlib.suppress(RankloopError):
-            learner.progress(queries)
-            learner.loosen(0.5)
+            learner.predict_then_learn(queries)
+            learner.discount_past(0.5)
     learner.predict(queries)
 
 

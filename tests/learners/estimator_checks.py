@@ -10,8 +10,9 @@ import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from rankloop import QueryDataset
+from rankloop.data.transformer import Transformer
 from rankloop.learners.predtron.estimators import PredtronClassifier, PredtronOrdinal
-from rankloop.learners.registry import NAMES, learner_class
+from rankloop.learners.registry import learner_class, learner_names
 
 from .small import FEWER
 
@@ -24,8 +25,13 @@ AS_COPIES = "check_sample_weight_equivalence_on_dense_data"
 EXPECTED = [
     (
         [SUBSETS],
-        ["mapped", "mix", "auto", "blend", "keeprank"],
+        ["mapped", "mix", "auto", "blend", "keeprank", "online-keeprank"],
         "a score is relative to the other documents of the query",
+    ),
+    (
+        [AS_COPIES],
+        ["dbgd", "mgd"],
+        "rankers are compared by nDCG, which knows no weights of documents",
     ),
     (
         [WEIGHTED, AS_COPIES],
@@ -39,12 +45,20 @@ EXPECTED = [
     ),
     (
         [AS_COPIES],
-        ["slam", "minimax", "perceptron", "kernel-slam", "kernel-minimax"],
+        ["slam", "rate-free-slam", "minimax", "perceptron", "kernel-slam", "kernel-minimax"],
         "a weight makes a step larger, where a copy takes a place in the ranking",
     ),
     (
         [AS_COPIES],
-        ["pairwise", "committee", "prank", "solar-i", "kernel-solar-i", "keeprank"],
+        [
+            "pairwise",
+            "committee",
+            "prank",
+            "solar-i",
+            "kernel-solar-i",
+            "keeprank",
+            "online-keeprank",
+        ],
         "it learns by one document or pair after the other, and copies come at another time",
     ),
     (
@@ -54,8 +68,8 @@ EXPECTED = [
     ),
     (
         [AS_COPIES],
-        ["scaled", "lifted"],
-        "scales and landmarks of features are of all documents, copies among them",
+        ["scaled", "lifted", "described"],
+        "scales, medians and landmarks of features are of all documents, copies among them",
     ),
     (
         [AS_COPIES],
@@ -79,7 +93,7 @@ def reason_to_fail(name, check):
 
 
 def one_query(cls):
-    """Return a learner's class whose rows without query ids form one query.
+    """Return a class of learners or transformers whose rows without query ids form one query.
 
     The checks know nothing of queries. This is the only place where they are told.
     """
@@ -97,16 +111,30 @@ def one_query(cls):
 
         return call
 
-    methods = {
-        name: told(getattr(cls, name)) for name in ("fit", "partial_fit") if hasattr(cls, name)
-    }
+    def told_if_needed(method, name):
+        @functools.wraps(method)
+        def call(self, X, **options):
+            whole = getattr(self, "needs_queries", not getattr(self, "scores_rows_alone", True))
+            unknown = options.get("qid") is None and options.get("group") is None
+            if whole and unknown and not isinstance(X, QueryDataset):
+                n = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+                options |= {"group": [n]} if name == "predict" else {"qid": np.zeros(n, int)}
+            return method(self, X, **options)
+
+        return call
+
+    learning = [] if issubclass(cls, Transformer) else ["fit", "partial_fit", "score"]
+    methods = {name: told(getattr(cls, name)) for name in learning if hasattr(cls, name)}
+    for name in ("predict", "transform"):
+        if hasattr(cls, name):
+            methods[name] = told_if_needed(getattr(cls, name), name)
     adapted = type(f"{cls.__name__}OfOneQuery", (cls,), {**methods, "__module__": __name__})
     globals()[adapted.__name__] = adapted  # pickle looks for it here
     return adapted
 
 
 ESTIMATORS = {
-    **{name: one_query(learner_class(name)) for name in NAMES},
+    **{name: one_query(learner_class(name)) for name in learner_names()},
     "predtron-classifier": PredtronClassifier,
     "predtron-ordinal": PredtronOrdinal,
 }

@@ -11,13 +11,24 @@ import json
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.learners.registry import ONLINE_NAMES, make_learner
+from rankloop.learners.registry import make_learner, online_names
 
 OTHERS = (
     "slam:measure=AP,average=true",
     "slam:rate=0.3,decay=0.7",
+    "slam:measure=nDCG@3,steps_on=loss",
+    "slam:within_grade=mean",
+    "rate-free-slam:measure=AP,average=true",
+    "online-listnet:one_grade=True",
+    "pairwise:pair_order=rows",
+    "committee:pair_order=rows",
+    "mapped:maps=['centre']",
+    "online-keeprank:targets=graded,budget=40",
     "solar-ii:covariance=diagonal",
     "solar-ii:gamma=10",
+    "solar-ii:covariance=low-rank,directions=5",
+    "newton:covariance=low-rank,directions=5",
+    "newton:covariance=diagonal",
     "committee:average=true",
     "predtron:geometry=rnorm",
     "predtron:rule=loss-driven,f=1/i",
@@ -53,9 +64,9 @@ def digests() -> dict[str, str]:
     """Return the digest of each learner, its scores included."""
     plain, weighted = stream(), stream(weighted=True)
     found = {}
-    for name in (*ONLINE_NAMES, *OTHERS):
+    for name in (*online_names(), *OTHERS):
         learner = make_learner(name)
-        scores = learner.progress(plain)
+        scores = learner.predict_then_learn(plain)
         takes_weights = "predtron" not in name
         learner.partial_fit(weighted if takes_weights else plain)
         found[name] = f"{learner.digest()} {hash_of(scores)} {hash_of(learner.predict(plain))}"

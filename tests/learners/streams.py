@@ -6,7 +6,7 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.learners.online.linear import LinearRanker
-from rankloop.learners.registry import ONLINE_NAMES, learner_class
+from rankloop.learners.registry import learner_class, online_names
 
 GRADES = {
     "five": [0, 0, 0, 1, 2, 3, 4],
@@ -24,7 +24,7 @@ SHAPES = {
     "wide": ([12], 40, 8),  # more features than documents
 }
 
-LINEAR = [name for name in ONLINE_NAMES if issubclass(learner_class(name), LinearRanker)]
+LINEAR = [name for name in online_names() if issubclass(learner_class(name), LinearRanker)]
 KERNEL = ["kernel-slam", "kernel-minimax", "kernel-solar-i", "kernel-predtron"]
 
 

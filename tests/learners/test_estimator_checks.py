@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankloop.learners.registry import NAMES, make_learner
+from rankloop.learners.registry import learner_names, make_learner
 
 from .estimator_checks import ESTIMATORS, EXPECTED, every_check
 
@@ -29,4 +29,6 @@ def test_the_list_of_expected_failures_is_short_and_about_checks_that_run():
 
 def test_scores_that_look_at_the_whole_query_are_all_of_these():
     (relative,) = [names for checks, names, _ in EXPECTED if "subset_invariance" in checks[0]]
-    assert {name for name in NAMES if not make_learner(name).scores_rows_alone} == set(relative)
+    assert {name for name in learner_names() if not make_learner(name).scores_rows_alone} == set(
+        relative
+    )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rankloop
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, MeasureError, NotFittedError
-from rankloop.learners.registry import ONLINE_NAMES, make_learner
+from rankloop.learners.registry import make_learner, online_names
 
 from .streams import KERNEL, LINEAR, stream
 
@@ -23,7 +23,7 @@ FULL = [
     for removal in ("forgetron", "random", "least-loss", "projection", "merging")
 ]
 EVERY = [
-    *ONLINE_NAMES,
+    *online_names(),
     *AVERAGED,
     *FULL,
     "solar-ii:covariance=diagonal",
@@ -35,8 +35,8 @@ EVERY = [
 
 def same(one, other):
     """Whether two learners, or parts of what they know, are the same, bit for bit."""
-    if hasattr(one, "learnt"):
-        one, other = one.learnt(), other.learnt()
+    if hasattr(one, "state"):
+        one, other = one.state(), other.state()
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for name, value in one.items():
@@ -51,6 +51,8 @@ def same(one, other):
 @pytest.mark.parametrize("shape", ["short", "forty"])
 @pytest.mark.parametrize("name", EVERY)
 def test_learn_is_partial_fit_is_fit(name, shape):
+    if name == "online-described":
+        pytest.skip("it learns what is usual from the first data given: a query, or all of them")
     data = stream(shape, seed=1)
     looped = make_learner(name)
     for query in data:
@@ -80,7 +82,7 @@ def test_progressive_scores_are_those_before_learning(name):
     data = stream("short", seed=2)
     learner = make_learner(name).partial_fit(stream("short", seed=3))
     other = copy.deepcopy(learner)
-    scores = learner.progress(data)
+    scores = learner.predict_then_learn(data)
     before = []
     for query in data:
         before.append(other.predict(query))
@@ -109,13 +111,13 @@ def test_arguments_are_left_alone(name):
     data = stream("short", seed=5)
     X, y = data.X.copy(), data.y.copy()
     learner = make_learner(name).fit(data)
-    learner.progress(data)
+    learner.predict_then_learn(data)
     learner.predict(data)
     assert np.array_equal(X, data.X)
     assert np.array_equal(y, data.y)
 
 
-@pytest.mark.parametrize("name", ONLINE_NAMES)
+@pytest.mark.parametrize("name", online_names())
 @settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 def test_permuting_documents_permutes_scores(name, seed):
@@ -123,8 +125,8 @@ def test_permuting_documents_permutes_scores(name, seed):
     learner = make_learner(name).partial_fit(stream("short", seed=seed % 5))
     X = rng.normal(size=(6, 7)).astype(np.float32)
     order = rng.permutation(6)
-    scores = learner.predict(X)
-    assert np.allclose(learner.predict(X[order]), scores[order], rtol=1e-5, atol=1e-6)
+    scores = learner.predict(X, group=[6])
+    assert np.allclose(learner.predict(X[order], group=[6]), scores[order], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,9 @@ def test_minimax_rankings_do_not_depend_on_the_rate(rate, seed):
     """Rates are powers of 2, which scale without rounding: even the scores are multiples."""
     data = stream("short", seed=seed, whole=seed % 2 == 0)
     one, other = make_learner("minimax"), make_learner("minimax").set_params(rate=rate)
-    assert np.array_equal(one.progress(data) * np.float32(rate), other.progress(data))
+    assert np.array_equal(
+        one.predict_then_learn(data) * np.float32(rate), other.predict_then_learn(data)
+    )
     assert np.array_equal(one.weights_ * rate, other.weights_)
     assert one.updates_ == other.updates_
 
@@ -252,7 +256,11 @@ BAD = [
     ("committee:size=0", DataError, "size must be a whole number of at least 1; found 0"),
     ("solar-i:C=0", DataError, "C must be a number above 0; found 0"),
     ("solar-ii:gamma=0", DataError, "gamma must be a number above 0; found 0"),
-    ("solar-ii:covariance=none", DataError, "covariance must be full or diagonal; found None"),
+    (
+        "solar-ii:covariance=none",
+        DataError,
+        "covariance must be one of full, low-rank, diagonal; found None",
+    ),
     ("mix:weighting=best", DataError, "weighting must be exponential or uniform; found 'best'"),
     ("slam:passes=0", DataError, "passes must be a whole number of at least 1; found 0"),
 ]
@@ -281,7 +289,7 @@ def test_parameters_of_another_type_are_data_errors(text):
         make_learner(text).fit(stream())
 
 
-@pytest.mark.parametrize("name", ONLINE_NAMES)
+@pytest.mark.parametrize("name", online_names())
 def test_bad_input(name):
     data = stream("short", seed=1)
     learner = make_learner(name)
@@ -298,11 +306,11 @@ def test_bad_input(name):
         learner.learn([[0.0] * 7, [np.nan] * 7], [0, 1])
     with pytest.raises(DataError, match="grade of row 1 is nan"):
         learner.learn(data.X[:2], [0, np.nan])
-    with pytest.raises(DataError, match="brings its own grades"):
+    with pytest.raises(DataError, match="contains its own grades"):
         learner.fit(data, data.y)
-    with pytest.raises(DataError, match="but the target y is None: give one grade a row"):
+    with pytest.raises(DataError, match="but the target y is None: give one grade per row"):
         learner.fit(data.X)
-    assert learner.queries_ == len(data), "a refused query counts"
+    assert learner.n_queries_seen_ == len(data), "a refused query counts"
 
 
 def test_top_level_names():

@@ -16,7 +16,7 @@ from rankloop.exceptions import ModelError, NotFittedError
 from rankloop.learners import archive
 from rankloop.learners.forms import Anything
 from rankloop.learners.kernel.kernels import RBF
-from rankloop.learners.registry import NAMES, ONLINE_NAMES, make_learner
+from rankloop.learners.registry import learner_names, make_learner, online_names
 from rankloop.learners.saving import from_tree, load, to_tree
 from rankloop.metrics.measures import nDCG
 
@@ -24,7 +24,7 @@ from .streams import stream
 from .test_properties import EVERY as ONLINE
 from .test_properties import same
 
-BATCH = [name for name in NAMES if name not in ONLINE_NAMES]
+BATCH = [name for name in learner_names() if name not in online_names()]
 EVERY = [*ONLINE, *BATCH, "ranknet:hidden=3"]
 LEARNS_NOTHING = ("constant",)
 
@@ -49,7 +49,7 @@ def test_saving_a_batch_learner_changes_nothing(name, tmp_path):
     for one in (again, learner):
         one.set_params(warm_start=True).fit(second)
     same(again, learner)
-    assert again.rank(second.query(3)).id == learner.rank(second.query(3)).id
+    assert again.rank(second.query(3), id="r") == learner.rank(second.query(3), id="r")
 
 
 @pytest.mark.parametrize("name", ONLINE)
@@ -60,9 +60,9 @@ def test_saving_changes_nothing_and_learning_goes_on(name, tmp_path):
     again = load(tmp_path / "a")
     same(again, learner)
     assert np.array_equal(again.predict(second), learner.predict(second))
-    assert np.array_equal(again.progress(second), learner.progress(second))
+    assert np.array_equal(again.predict_then_learn(second), learner.predict_then_learn(second))
     same(again, learner)
-    assert again.rank(second.query(3)).id == learner.rank(second.query(3)).id
+    assert again.rank(second.query(3), id="r") == learner.rank(second.query(3), id="r")
 
 
 @pytest.mark.parametrize("name", BATCH)
@@ -76,7 +76,7 @@ def test_saving_changes_nothing_in_batch(name, tmp_path):
     assert again.explain() == learner.explain()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", learner_names())
 def test_a_learner_that_knows_nothing(name, tmp_path):
     make_learner(name).save(tmp_path / "a")
     again = load(tmp_path / "a")
@@ -135,9 +135,9 @@ def test_parameters_that_are_arrays_or_kernels_can_be_read_again(tmp_path):
 def test_every_part_that_is_learnt_has_a_form(name):
     learner = make_learner(name).fit(stream("short", seed=1))
     forms = learner._forms(learner.n_features_in_)
-    assert forms.keys() == learner.learnt().keys()
+    assert forms.keys() == learner.state().keys()
     assert not any(isinstance(form, Anything) for form in forms.values())
-    learner._check_state(from_tree(to_tree(learner)).learnt())
+    learner._check_state(from_tree(to_tree(learner)).state())
 
 
 # Large arrays, most of them zeros: deflated they would look like an attempt to exhaust memory

@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankloop
-from rankloop import QueryKFold
+from rankloop.data import QueryKFold
 from rankloop.data.simulate import separable
-from rankloop.learners.registry import NAMES, ONLINE_NAMES, make_learner
+from rankloop.learners.registry import learner_names, make_learner, online_names
 
 from ..tiny import Tiny
 from .small import small
@@ -32,31 +32,34 @@ def agreement(estimator, X, y):
     return float(np.corrcoef(estimator.predict(X), y)[0, 1])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", learner_names())
 def test_clones(name, data):
-    changes = {"passes": 2, "random_state": 1} if name in ONLINE_NAMES else {"metric": "AP"}
+    changes = (
+        {"passes": 2, "random_state": 1} if name in online_names() else {"valid_measure": "AP"}
+    )
     learner = small(name).set_params(**changes).fit(data)
     twin = clone(learner)
     assert repr(twin.get_params()) == repr(learner.get_params())
-    assert not twin.is_learnt
+    assert not twin.is_fitted
     assert np.array_equal(twin.fit(data).predict(data), learner.predict(data))
 
 
 def test_clones_inside_clones():
     learner = rankloop.Mapped(rankloop.Slam(rate=0.5), ["raw"])
     twin = clone(learner)
-    assert twin.learner is not learner.learner
-    assert twin.learner.rate == 0.5
+    assert twin.ranker is not learner.ranker
+    assert twin.ranker.rate == 0.5
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", learner_names())
 def test_pipelines(name, data):
     pipeline = make_pipeline(StandardScaler(), small(name))
     pipeline.fit(data.X, data.y, **{f"{pipeline.steps[-1][0]}__qid": data.qid})
     scaled = StandardScaler().fit_transform(data.X)
     by_hand = small(name).fit(scaled, data.y, qid=data.qid)
-    assert by_hand.queries_ == len(data)
-    assert np.array_equal(pipeline.predict(data.X), by_hand.predict(scaled))
+    assert by_hand.n_queries_seen_ == len(data)
+    scores = pipeline.predict(data.X, qid=data.qid)
+    assert np.array_equal(scores, by_hand.predict(scaled, qid=data.qid))
 
 
 class Spy(rankloop.Slam):
@@ -74,7 +77,7 @@ def test_searches(data):
     search = GridSearchCV(Spy(), {"rate": [0.01, 1.0]}, cv=QueryKFold(3), scoring=agreement)
     search.fit(data.X, data.y, groups=data.qid, qid=data.qid)
     assert Spy.told == [20] * 6 + [30]
-    assert search.best_estimator_.queries_ == 30
+    assert search.best_estimator_.n_queries_seen_ == 30
     assert search.best_score_ > 0.5
 
 
@@ -235,3 +238,18 @@ class WeightSpy(Tiny):
     def fit(self, X, y=None, *, qid=None, group=None, sample_weight=None):
         self.told.append(sample_weight)
         return super().fit(X, y, qid=qid, group=group, sample_weight=sample_weight)
+
+
+def test_folds_that_split_queries_are_warned_of():
+    from sklearn.model_selection import KFold
+
+    data = separable(30, np.random.default_rng(0)).data
+    measure = rankloop.scorer("nDCG@10")
+    train, test = next(KFold(3, shuffle=True, random_state=0).split(data.X))
+    ranker = rankloop.Slam().fit(data.X[train], data.y[train], qid=data.qid[train])
+    with pytest.warns(rankloop.exceptions.LeakWarning, match="have rows both in the training"):
+        measure(ranker, data.X[test], data.y[test], qid=data.qid[test])
+    assert measure(ranker, data.X[train], data.y[train], qid=data.qid[train]) > 0  # no warning
+    train, test = next(QueryKFold(3).split(data.X, data.y, data.qid))
+    ranker = rankloop.Slam().fit(data.X[train], data.y[train], qid=data.qid[train])
+    assert measure(ranker, data.X[test], data.y[test], qid=data.qid[test]) > 0

@@ -206,10 +206,10 @@ def test_errors(rng):
         whole.diagonal()
     with pytest.raises(DataError, match=f"expected {n} numbers in scores; found shape"):
         whole.at(np.zeros(n + 1))
-    with pytest.raises(DataError, match="scores must be finite; that of row 0 is nan"):
+    with pytest.raises(DataError, match="scores must be finite; the value of row 0 is nan"):
         whole.at(np.full(n, np.nan))
     for loss in (PairwiseHinge(), SlamLoss()):
-        with pytest.raises(DataError, match="is not compiled for whole data sets; these are"):
+        with pytest.raises(DataError, match="has no compiled version for whole data sets; use"):
             WholeLoss(loss, data)
     with pytest.raises(ValueError, match="offsets do not fit the rows"):
         _core.WholeLoss(0, 0.0, data.y, data.offsets[:-1], None, None)

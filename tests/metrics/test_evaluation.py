@@ -34,7 +34,7 @@ def test_results_come_in_the_order_asked_for(data):
     found = evaluate(data, SCORES, asked)
     assert [str(m) for m in found.measures] == ["P@1", "nDCG@10", "AP", "nDCG@1", "AP(rel=2)"]
     assert [r.measure for r in found] == list(found.measures)
-    assert [d["metric"] for d in found.to_dicts()] == [str(m) for m in found.measures]
+    assert [d["measure"] for d in found.to_dicts()] == [str(m) for m in found.measures]
     assert found["map"] == found[measures.AP] == found.result("AP").mean
 
 
@@ -63,7 +63,7 @@ def test_nothing_left_is_nan_and_null_in_json():
     found = evaluate(with_grades([0, 0]), [1.0, 2.0], ["nDCG@5", "P@1"])
     assert np.isnan(found["nDCG@5"])
     assert found.to_dicts()[0] == {
-        "metric": "nDCG@5",
+        "measure": "nDCG@5",
         "convention": "standard",
         "mean": None,
         "queries": 0,
@@ -127,8 +127,8 @@ def test_scores_of_any_kind(data, scores):
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([1.0, 2.0], r"expected 6 scores, one a document; found shape \(2,\)"),
-        (np.zeros((6, 1)), r"expected 6 scores, one a document; found shape \(6, 1\)"),
+        ([1.0, 2.0], r"expected 6 scores, one per document; found shape \(2,\)"),
+        (np.zeros((6, 1)), r"expected 6 scores, one per document; found shape \(6, 1\)"),
         ([1, 2, np.nan, 1, 2, np.nan], "the score of row 2 is NaN"),
         (["a"] * 6, "scores must be numbers"),
     ],
@@ -160,17 +160,19 @@ def test_measures_that_do_not_apply(data, measure, convention, message):
 
 def test_a_grade_without_a_finite_gain():
     data = with_grades([1, 2000])
-    with pytest.raises(MeasureError, match=r"the grade 2000 has no usable gain .* linear gain"):
+    with pytest.raises(
+        MeasureError, match=r"the gain of grade 2000 is negative or too large .* linear gain"
+    ):
         evaluate(data, [1.0, 2.0], "nDCG@5")
     assert evaluate(data, [1.0, 2.0], ["AP", "P@1"])["AP"] == 1  # which need no gain
     assert evaluate(data, [1.0, 2.0], "nDCG", "sklearn")["nDCG"] == 1
     negative = CONVENTIONS["standard"].differing("x", gain=lambda grades: grades - 1.0)
-    with pytest.raises(MeasureError, match=r"no usable gain .* under convention 'x'"):
+    with pytest.raises(MeasureError, match=r"negative or too large under convention 'x'"):
         evaluate(with_grades([0, 1]), [1.0, 2.0], "nDCG", negative)
 
 
 def test_grades_whose_gains_are_finite_but_not_their_sum():
-    with pytest.raises(MeasureError, match=r"grade 1023\.9 has no usable gain"):
+    with pytest.raises(MeasureError, match=r"grade 1023\.9 is negative or too large"):
         evaluate(with_grades([1023.9, 1023.9]), [1.0, 2.0], "nDCG")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rankloop.data.dataset import QueryDataset
 from rankloop.metrics.conventions import CONVENTIONS, Convention
 from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.explain import explain
+from rankloop.metrics.explain import explain_measure
 
 MEASURES = ["nDCG@10", "nDCG", "DCG@3", "AP", "AP@5", "P@5", "R@3", "RR", "PairAcc"]
 
@@ -33,7 +33,7 @@ def some_data(rng, n_queries=20):
 def test_steps_add_up_to_the_difference(seed, measure, base):
     data, scores = some_data(np.random.default_rng(seed))
     assume(base != "sklearn" or measure not in ("AP@5", "RR"))  # no starting point: see below
-    first, *others = explain(data, scores, measure, base)
+    first, *others = explain_measure(data, scores, measure, base)
     for other in others:
         if not other.reason:
             total = sum(step.change for step in other.steps)
@@ -43,7 +43,7 @@ def test_steps_add_up_to_the_difference(seed, measure, base):
 @pytest.mark.parametrize("base", CONVENTIONS)
 def test_the_base_comes_first_and_every_other_once(base, rng):
     data, scores = some_data(rng)
-    found = explain(data, scores, "nDCG@10", base)
+    found = explain_measure(data, scores, "nDCG@10", base)
     assert found[0].convention == base
     assert found[0].steps == ()
     assert [e.convention for e in found[1:]] == [name for name in CONVENTIONS if name != base]
@@ -51,16 +51,16 @@ def test_the_base_comes_first_and_every_other_once(base, rng):
 
 def test_means_and_counts_are_those_of_evaluate(rng):
     data, scores = some_data(rng)
-    for explanation in explain(data, scores, "nDCG@5"):
+    for explanation in explain_measure(data, scores, "nDCG@5"):
         result = evaluate(data, scores, "nDCG@5", explanation.convention).results[0]
         assert explanation.mean == result.mean
         assert (explanation.queries, explanation.left_out) == (result.queries, result.left_out)
-    assert explain(data, scores, "nDCG@5")[0].left_out > 0
+    assert explain_measure(data, scores, "nDCG@5")[0].left_out > 0
 
 
 def test_steps_name_the_settings_that_differ_in_words(rng):
     data, scores = some_data(rng)
-    steps = {e.convention: e.steps for e in explain(data, scores, "nDCG@10")}
+    steps = {e.convention: e.steps for e in explain_measure(data, scores, "nDCG@10")}
     for name, found in steps.items():
         settings_changed = CONVENTIONS["standard"].differences(CONVENTIONS[name])
         assert tuple(step.setting for step in found) == settings_changed
@@ -74,7 +74,7 @@ def test_steps_name_the_settings_that_differ_in_words(rng):
 def test_each_step_is_the_change_of_one_setting():
     # Two queries: one perfect, one without a relevant document, which counts 0 or not at all.
     data = QueryDataset.from_arrays(np.zeros((4, 1)), [1, 0, 0, 0], group=[2, 2])
-    found = {e.convention: e for e in explain(data, [2.0, 1.0, 2.0, 1.0], "nDCG@2")}
+    found = {e.convention: e for e in explain_measure(data, [2.0, 1.0, 2.0, 1.0], "nDCG@2")}
     assert [step.change for step in found["letor3"].steps] == [0, -1 / 2]
     assert (found["letor3"].mean, found["standard"].mean, found["lightgbm"].mean) == (0.5, 1, 1)
 
@@ -82,7 +82,7 @@ def test_each_step_is_the_change_of_one_setting():
 @pytest.mark.parametrize("measure", ["RR", "ERR", "RBP", "Success@5", "AP@5"])
 def test_a_measure_undefined_under_a_convention_has_a_reason(measure, rng):
     data, scores = some_data(rng)
-    found = {e.convention: e for e in explain(data, scores, measure)}
+    found = {e.convention: e for e in explain_measure(data, scores, measure)}
     assert np.isnan(found["sklearn"].mean)
     assert "not defined with averaged ties" in found["sklearn"].reason
     assert found["sklearn"].steps == ()
@@ -92,14 +92,14 @@ def test_a_measure_undefined_under_a_convention_has_a_reason(measure, rng):
 
 def test_without_document_ids_trec_eval_says_so(rng):
     data = QueryDataset.from_arrays(np.zeros((2, 1)), [1, 0], group=[2])
-    found = {e.convention: e for e in explain(data, [1.0, 2.0], "AP")}
+    found = {e.convention: e for e in explain_measure(data, [1.0, 2.0], "AP")}
     assert np.isnan(found["trec_eval"].mean)
     assert "the data has none" in found["trec_eval"].reason
 
 
 def test_a_measure_undefined_under_the_base_has_a_reason_too(rng):
     data, scores = some_data(rng)
-    first = explain(data, scores, "RR", "sklearn")[0]
+    first = explain_measure(data, scores, "RR", "sklearn")[0]
     assert np.isnan(first.mean)
     assert "averaged ties" in first.reason
 
@@ -107,7 +107,7 @@ def test_a_measure_undefined_under_the_base_has_a_reason_too(rng):
 def test_a_convention_of_ones_own_as_base(rng):
     data, scores = some_data(rng)
     own = Convention("own", empty=0.5)
-    found = explain(data, scores, "nDCG@5", own)
+    found = explain_measure(data, scores, "nDCG@5", own)
     assert found[0].convention == "own"
     assert [e.convention for e in found[1:]] == list(CONVENTIONS)
     for e in found:
@@ -116,12 +116,12 @@ def test_a_convention_of_ones_own_as_base(rng):
 
 def test_to_dict_is_json(rng):
     data, scores = some_data(rng)
-    text = json.dumps([e.to_dict() for e in explain(data, scores, "RR")], allow_nan=False)
+    text = json.dumps([e.to_dict() for e in explain_measure(data, scores, "RR")], allow_nan=False)
     assert {"setting", "meaning", "change"} == set(json.loads(text)[1]["steps"][0])
 
 
 def test_to_dict_is_json_where_the_base_leaves_every_query_out():
     data = QueryDataset.from_arrays(np.zeros((2, 1)), [0, 0], group=[2], doc_ids=["a", "b"])
-    found = explain(data, [1.0, 2.0], "nDCG@5")
+    found = explain_measure(data, [1.0, 2.0], "nDCG@5")
     assert np.isnan(found[0].mean)
     json.dumps([e.to_dict() for e in found], allow_nan=False)

@@ -13,7 +13,7 @@ from scipy import stats
 
 from rankloop.exceptions import DataError
 from rankloop.metrics import significance
-from rankloop.metrics.comparison import compare
+from rankloop.metrics.comparison import compare_runs
 from rankloop.metrics.significance import (
     TESTS,
     bootstrap,
@@ -181,7 +181,9 @@ def test_p_values_are_uniform_when_nothing_differs(test):
 
 @pytest.mark.parametrize("test", TESTS)
 def test_finds_what_differs(test):
-    row = compare(dict(zip("ab", pair(100, shift=0.15), strict=True)), "b", test).differences[0]
+    row = compare_runs(dict(zip("ab", pair(100, shift=0.15), strict=True)), "b", test).differences[
+        0
+    ]
     assert row.significant
     assert row.p_value < 0.001
     assert 0.05 < row.ci_low < row.difference < row.ci_high < 0.25
@@ -206,8 +208,8 @@ values = st.integers(2, 25).flatmap(
 def test_order_of_queries_does_not_matter(test, ab, seed):
     a, b = np.array(ab) / 10
     order = rng(seed).permutation(len(a))
-    one = compare({"a": a, "b": b}, "b", test, n_resamples=50, ci_resamples=50)
-    two = compare({"a": a[order], "b": b[order]}, "b", test, n_resamples=50, ci_resamples=50)
+    one = compare_runs({"a": a, "b": b}, "b", test, n_resamples=50, ci_resamples=50)
+    two = compare_runs({"a": a[order], "b": b[order]}, "b", test, n_resamples=50, ci_resamples=50)
     for x, y in zip(one.to_dicts()[0].items(), two.to_dicts()[0].items(), strict=True):
         assert x == pytest.approx(y, abs=1e-9)
 
@@ -218,8 +220,8 @@ def test_order_of_queries_does_not_matter(test, ab, seed):
 def test_swapping_systems_flips_the_sign(test, ab):
     a, b = np.array(ab) / 10
     kept = {"n_resamples": 50, "ci_resamples": 50}
-    x = compare({"a": a, "b": b}, "b", test, **kept).differences[0]
-    y = compare({"a": a, "b": b}, "a", test, **kept).differences[0]
+    x = compare_runs({"a": a, "b": b}, "b", test, **kept).differences[0]
+    y = compare_runs({"a": a, "b": b}, "a", test, **kept).differences[0]
     assert (x.wins, x.ties, x.losses) == (y.losses, y.ties, y.wins)
     assert x.difference == -y.difference
     assert x.effect_size == pytest.approx(-y.effect_size)
@@ -230,7 +232,7 @@ def test_swapping_systems_flips_the_sign(test, ab):
 
 def test_nan_drops_a_query_from_its_pair_only():
     nan = math.nan
-    found = compare({"a": [1, 2, 3, nan], "b": [0, 0, 0, nan], "c": [1, nan, 1, nan]})
+    found = compare_runs({"a": [1, 2, 3, nan], "b": [0, 0, 0, nan], "c": [1, nan, 1, nan]})
     assert [(r.system, r.baseline, r.queries) for r in found.differences] == [
         ("b", "a", 3),
         ("c", "a", 2),
@@ -240,7 +242,7 @@ def test_nan_drops_a_query_from_its_pair_only():
 
 
 def test_comparison_rows():
-    found = compare(
+    found = compare_runs(
         {"bm25": [0.2, 0.4, 0.3, 0.1], "slam": [0.5, 0.6, 0.2, 0.1], "solar": [0.2, 0.4, 0.3, 0.1]},
         baseline="bm25",
     )
@@ -257,25 +259,25 @@ def test_comparison_rows():
 def test_holm_is_over_the_family():
     base = rng(1).random(40)
     systems = {f"s{i}": base + rng(i).normal(0.05 * i, 0.2, 40) for i in range(4)}
-    found = compare({"base": base, **systems}, "base", "paired_t").differences
+    found = compare_runs({"base": base, **systems}, "base", "paired_t").differences
     assert [r.p_adjusted for r in found] == pytest.approx(naive_holm([r.p_value for r in found]))
     assert [r.significant for r in found] == [r.p_adjusted <= 0.05 for r in found]
-    assert len(compare({"base": base, **systems}).differences) == 5 * 4 / 2
+    assert len(compare_runs({"base": base, **systems}).differences) == 5 * 4 / 2
 
 
 def test_a_row_does_not_depend_on_the_other_systems():
     (a, b), (c, _) = pair(50), pair(50, 9)
-    alone = compare({"b": b, "a": a}, "b", seed=3).differences[0]
-    among = compare({"b": b, "c": c, "a": a}, "b", seed=3).differences[1]
+    alone = compare_runs({"b": b, "a": a}, "b", seed=3).differences[0]
+    among = compare_runs({"b": b, "c": c, "a": a}, "b", seed=3).differences[1]
     assert (alone.p_value, alone.ci_low) == (among.p_value, among.ci_low)
-    assert alone.ci_low != compare({"b": b, "a": a}, "b", seed=4).differences[0].ci_low
+    assert alone.ci_low != compare_runs({"b": b, "a": a}, "b", seed=4).differences[0].ci_low
 
 
 def test_a_generator_serves_as_seed():
     systems = dict(zip("ab", pair(50), strict=True))
-    assert compare(systems, seed=rng(3)) == compare(systems, seed=rng(3))
+    assert compare_runs(systems, seed=rng(3)) == compare_runs(systems, seed=rng(3))
     generator = rng(3)
-    assert compare(systems, seed=generator) != compare(systems, seed=generator)
+    assert compare_runs(systems, seed=generator) != compare_runs(systems, seed=generator)
 
 
 # degenerate inputs (a warning would be an error)
@@ -285,7 +287,7 @@ def test_a_generator_serves_as_seed():
 @pytest.mark.parametrize("test", TESTS)
 def test_identical_systems(test, n):
     a = rng().random(n)
-    row = compare({"a": a, "b": a}, test=test).differences[0]
+    row = compare_runs({"a": a, "b": a}, test=test).differences[0]
     assert (row.p_value, row.p_adjusted, row.effect_size, row.difference) == (1, 1, 0, 0)
     assert (row.ci_low, row.ci_high, row.ties, row.significant) == (0, 0, n, False)
 
@@ -293,7 +295,7 @@ def test_identical_systems(test, n):
 @pytest.mark.parametrize("test", TESTS)
 def test_constant_difference(test):
     b = rng().random(40)
-    found = compare({"b": b, "a": b + 0.1}, test=test)
+    found = compare_runs({"b": b, "a": b + 0.1}, test=test)
     row = found.differences[0]
     assert row.p_value < 0.001
     assert row.effect_size == math.inf
@@ -306,7 +308,7 @@ def test_rounding_is_no_difference():
 
 
 def test_to_dicts_is_plain_json():
-    found = compare({"zero": [0.0, 0.0, 0.0], "a": [1.0, 0.5, np.float32(0.25)]})
+    found = compare_runs({"zero": [0.0, 0.0, 0.0], "a": [1.0, 0.5, np.float32(0.25)]})
     row = json.loads(json.dumps(found.to_dicts(), allow_nan=False))[0]
     assert row["relative"] is None
     assert row["significant"] is False
@@ -321,8 +323,8 @@ def test_to_dicts_is_plain_json():
     [
         ({"a": [1, 2]}, {}, "at least 2 systems; found 1"),
         ({"a": [1, 2], "b": [1, 2, 3]}, {}, "'a': 2, 'b': 3"),
-        ({"a": [1], "b": [2]}, {}, "'b' and 'a' share 1 queries"),
-        ({"a": [1, math.nan, 2], "b": [1, 2, math.nan]}, {}, "share 1 queries"),
+        ({"a": [1], "b": [2]}, {}, "'b' and 'a' both have a value for 1 queries"),
+        ({"a": [1, math.nan, 2], "b": [1, 2, math.nan]}, {}, "both have a value for 1 queries"),
         ({"a": [1, 2], "b": [1, 2]}, {"baseline": "c"}, "unknown baseline 'c'.*a, b"),
         ({"a": [1, 2], "b": [1, 2]}, {"test": "z"}, "'z'; known tests: randomisation, bootstrap"),
         ({"a": [1, 2], "b": [1, 2]}, {"level": 5}, "between 0 and 1"),
@@ -335,7 +337,7 @@ def test_to_dicts_is_plain_json():
 )
 def test_errors_say_what_was_found(systems, options, message):
     with pytest.raises(DataError, match=message):
-        compare(systems, **options)
+        compare_runs(systems, **options)
 
 
 def test_pair_errors():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.learners.registry import ONLINE_NAMES, make_learner
+from rankloop.learners.registry import make_learner, online_names
 from rankloop.theory.adversary import Adversary, play
 from rankloop.theory.margin import best_margin, margin, max_norm
 
@@ -12,7 +12,7 @@ LEAST = {"AP": 1 / 2, "nDCG": 1 - 1 / np.log2(3), "nDCG@1": 1.0, "nDCG@10": 1 - 
 
 
 @pytest.mark.parametrize("measure", LEAST)
-@pytest.mark.parametrize("name", ONLINE_NAMES)
+@pytest.mark.parametrize("name", online_names())
 def test_every_learner_loses_every_round(name, measure):
     for m in (2, 5):
         game = play(make_learner(name), 0.5, 30, m, measure=measure)
@@ -22,7 +22,7 @@ def test_every_learner_loses_every_round(name, measure):
         assert game.loss >= game.lower_bound - 1e-9
 
 
-@pytest.mark.parametrize("name", ONLINE_NAMES)
+@pytest.mark.parametrize("name", online_names())
 def test_the_data_is_separable_by_the_margin(name):
     for m in (2, 4):
         game = play(make_learner(name), 0.3, 100, m, radius=2.0)
@@ -50,7 +50,7 @@ def test_more_than_the_papers_rounds_fit():
 def test_the_learner_is_left_alone_and_goes_on_from_what_it_knows():
     learner = make_learner("minimax")
     assert play(learner, 0.5, 16, 3).loss > 0
-    assert not learner.is_learnt
+    assert not learner.is_fitted
     first = play(learner, 0.5, 16, 3).data
     learner.partial_fit(first)
     again = play(learner, 0.5, 16, 3)

@@ -138,7 +138,7 @@ def test_slam_at_any_rate_on_separable_data(measure, rate, seed):
     data = simulated(seed)
     u = separating_weights(data_seen_by(measure, data))
     learner = Slam(measure, rate=rate)
-    losses = measure_losses(data, learner.progress(data), measure)
+    losses = measure_losses(data, learner.predict_then_learn(data), measure)
     bound = slam_any_rate_bound(data, u, measure, rate=rate)
     assert 0 < losses.sum() <= bound.value
     best = best_margin(data_seen_by(measure, data)).margin
@@ -153,7 +153,7 @@ def test_slam_at_any_rate_on_noisy_data(measure, rate):
         data = noisy(seed)
         run = algorithm_2(data, measure, rate, only_where_lost=False)
         learner = Slam(measure, rate=rate)
-        losses = measure_losses(data, learner.progress(data), measure)
+        losses = measure_losses(data, learner.predict_then_learn(data), measure)
         assert losses == pytest.approx(run.losses, abs=1e-9)
         for w in comparisons(data, measure, seed):
             f = run.comparison(w)
@@ -178,7 +178,7 @@ def test_slam_at_any_rate_is_reached():
 def test_minimax_bound(measure, seed):
     for data in (simulated(seed), noisy(seed)):
         learner = MinimaxPerceptron()
-        loss = measure_losses(data, learner.progress(data), measure).sum()
+        loss = measure_losses(data, learner.predict_then_learn(data), measure).sum()
         best = best_margin(data)
         vectors = list(comparisons(data, measure, seed))
         if best.separable:

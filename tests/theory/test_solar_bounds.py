@@ -100,7 +100,7 @@ def test_theorem_2_as_printed_is_false():
     X = np.r_[np.zeros((200, 1)), np.ones((10, 1))]
     data = QueryDataset.from_arrays(X, np.r_[np.zeros(200), np.ones(10)], group=[210])
     C, u = 10.0, [1.0]
-    loss = measure_losses(data, SolarI(C=C).progress(data), "nDCG").sum()
+    loss = measure_losses(data, SolarI(C=C).predict_then_learn(data), "nDCG").sum()
     printed = pair_constant(data.y) * solar_i_bound(data, u, C).value
     assert printed == pytest.approx(0.23, abs=0.005)
     assert loss == pytest.approx(0.71, abs=0.01)
@@ -134,8 +134,8 @@ def test_small_steps_need_no_more_than_kappa():
 def test_theorems_2_and_4_repaired(measure):
     for data in datasets():
         one, two = SolarI(C=0.1), SolarII(gamma=2.0)
-        first = measure_losses(data, one.progress(data), measure).sum()
-        second = measure_losses(data, two.progress(data), measure).sum()
+        first = measure_losses(data, one.predict_then_learn(data), measure).sum()
+        second = measure_losses(data, two.predict_then_learn(data), measure).sum()
         for u in comparisons(data):
             assert 0 < first <= solar_i_measure_bound(data, u, 0.1, measure).value
             assert 0 < second <= solar_ii_measure_bound(data, u, 2.0, measure).value
@@ -147,7 +147,7 @@ def test_the_learners_are_those_of_the_theorems():
             (SolarI(C=0.1), twins.solar(data, "nDCG", C=0.1)),
             (SolarII(gamma=2.0), twins.solar(data, "nDCG", gamma=2.0)),
         ):
-            losses = measure_losses(data, learner.progress(data), "nDCG")
+            losses = measure_losses(data, learner.predict_then_learn(data), "nDCG")
             assert losses == pytest.approx(twin.measured, abs=1e-6)
 
 

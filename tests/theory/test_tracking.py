@@ -37,7 +37,7 @@ def test_the_loss_stays_under_the_bound_all_along(text, measure, make):
     assert tracked.separable == (make is simulated)
     assert (tracked.loss <= tracked.bound + 1e-9).all()
     assert (np.diff(tracked.bound) >= 0).all()
-    scores = make_learner(text).progress(data)
+    scores = make_learner(text).predict_then_learn(data)
     assert tracked.losses == pytest.approx(measure_losses(data, scores, measure))
 
 

@@ -1,6 +1,6 @@
-"""What every measure, loss and learner must satisfy, as checks that ship with the package.
+"""Checks that every measure, loss and learner must pass; they ship with the package.
 
-Run them on your own: ``check(MyLoss())``, or one by one in a test::
+Run them on your own losses and learners with ``check(MyLoss())``, or one by one in a test::
 
     @pytest.mark.parametrize(("subject", "check"), rankloop.checks.all_checks())
     def test_contract(subject, check):
@@ -8,7 +8,7 @@ Run them on your own: ``check(MyLoss())``, or one by one in a test::
 
 A check is a function of one argument whose name starts with ``check_``; it raises an
 AssertionError that says what was expected. Measures, losses and learners of the package are found
-by themselves, so a new one is checked without being listed anywhere.
+automatically, so a new one is checked without being listed anywhere.
 """
 
 from rankloop.checks.contracts import Learner, Loss, OnlineLearner

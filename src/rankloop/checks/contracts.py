@@ -1,4 +1,4 @@
-"""The contracts: what a loss and a learner are, seen from outside."""
+"""The interfaces that a loss and a learner must have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Loss(Protocol):
-    """A loss of one query; grades below 0 are unjudged and take no part.
+    """A loss of one query; documents with grades below 0 are unjudged and are ignored.
 
     smooth : whether the gradient is the derivative everywhere
     convex : whether the loss is convex in the scores
@@ -21,31 +21,34 @@ class Loss(Protocol):
     convex: bool
 
     def value(self, scores: NDArray[np.float64], grades: NDArray[np.float64]) -> float:
-        """Return the loss, at least 0."""
+        """Return the loss, which is at least 0."""
 
     def gradient(
         self, scores: NDArray[np.float64], grades: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return its gradient, or a subgradient, one number a document."""
+        """Return its gradient, or a subgradient, with one number per document."""
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """A ranker that learns: higher scores are better; rows come in any query order."""
+    """A ranker that learns: higher scores are better, and rows may come in any order."""
 
     def fit(self, X: Any, y: ArrayLike, *, qid: ArrayLike) -> Any:
-        """Learn from nothing, forgetting what was learnt before; return self."""
+        """Fit from scratch, and forget what was learnt before; return self."""
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Score rows, each by itself: no query ids are needed."""
+        """Score each row separately.
+
+        A learner that looks at whole queries sets `scores_rows_alone = False`, and takes `qid=`.
+        """
 
 
 @runtime_checkable
 class OnlineLearner(Learner, Protocol):
-    """A learner that goes on learning."""
+    """A learner that can continue to learn."""
 
     def partial_fit(self, X: Any, y: ArrayLike, *, qid: ArrayLike) -> Any:
-        """Learn from queries in the order given, going on from what is known; return self."""
+        """Learn from queries in the given order, starting from the current state; return self."""
 
     def learn(self, X: Any, y: ArrayLike) -> Any:
         """Learn from one query; return self."""

@@ -1,4 +1,4 @@
-"""Finding what there is to check, and the checks for it."""
+"""Find what can be checked, and the checks that apply to it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def discover() -> Iterator[Any]:
-    """Give every measure, loss and learner of the package, made with its defaults."""
+    """Yield every measure, loss and learner of the package, with default parameters."""
     for name, family in FAMILIES.items():
         yield Measure(name, 10 if family.takes_cutoff else None)
-    for package in ("rankloop.losses", "rankloop.learners"):
+    for package in ("rankloop.losses", "rankloop.learners", "rankloop.clicks.learners"):
         for kind in _classes(package):
             yield kind()
 
@@ -39,7 +39,7 @@ def checks_for(subject: Any) -> list[Check]:
         modules.append(losses)
     else:
         raise TypeError(
-            f"{subject!r} is neither a measure nor a loss (value, gradient, smooth, convex) nor a "
+            f"{subject!r} is not a measure, a loss (value, gradient, smooth, convex) or a "
             "learner (fit, predict)"
         )
     found = [
@@ -54,7 +54,7 @@ def checks_for(subject: Any) -> list[Check]:
 
 
 def check(subject: Any) -> None:
-    """Run every check that applies; the first that fails raises AssertionError.
+    """Run every check that applies; the first one that fails raises AssertionError.
 
     >>> from rankloop.metrics.measures import nDCG
     >>> check(nDCG @ 10)
@@ -69,7 +69,7 @@ def all_checks() -> list[tuple[Any, Check]]:
 
 
 def _classes(package: str) -> Iterator[type]:
-    """Give the public classes defined in a package that are losses or learners."""
+    """Yield the public classes defined in a package that are losses or learners."""
     if find_spec(package) is None:
         return
     root = import_module(package)

@@ -1,4 +1,4 @@
-"""Streams that break learners: outliers, changes of scale, columns that say the same twice."""
+"""Streams that can break learners: outliers, changes of scale, collinear columns."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ KINDS = (
     "no document judged",
     "grades up to 30",
 )
-"""What a query may look like, beside plain ones."""
+"""The kinds of difficult queries."""
 
 
 def hostile_queries(
     n_queries: int, rng: np.random.Generator, share: float = 0.5
 ) -> Iterator[Query]:
-    """Give queries of 8 features, of which a share is of one of :data:`KINDS`."""
+    """Yield queries with 8 features; a share of them is of one of the :data:`KINDS`."""
     weights = rng.normal(size=8)
     for _ in range(n_queries):
         X, y = plain_query(rng, weights)
@@ -46,7 +46,7 @@ def hostile_queries(
 
 
 def plain_query(rng: np.random.Generator, weights: NDArray[np.float64]) -> Query:
-    """Make a query that the weights rank perfectly, grades 0 to 2."""
+    """Make a query with grades 0 to 2 that the weights rank perfectly."""
     X = rng.random((int(rng.integers(2, 16)), len(weights)), np.float32)
     places = np.argsort(np.argsort(X @ weights))
     return X, np.floor(3 * places / len(X))
@@ -89,7 +89,7 @@ def spoilt(
 
 
 def outlier(data: QueryDataset, query: int, value: float) -> QueryDataset:
-    """Return one query of a data set, with a value in its fourth document's second feature."""
+    """Return one query of a data set, with this value as the second feature of document 4."""
     one = data.select(slice(query, query + 1))
     X = one.X.copy()
     X[3, 1] = value

@@ -1,4 +1,4 @@
-"""What every loss of one query must satisfy."""
+"""Checks that every loss of one query must pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cases(seed: int = 0) -> Iterator[Case]:
-    """Give scores and grades of queries of many shapes: long, short, tied, of one grade."""
+    """Yield scores and grades of many kinds of queries: long, short, tied, with one grade."""
     rng = np.random.default_rng(seed)
     for m in (1, 2, 3, 7, 20):
         yield rng.normal(size=m), rng.integers(0, 5, m).astype(np.float64)
@@ -28,7 +28,7 @@ def cases(seed: int = 0) -> Iterator[Case]:
 
 
 def check_value_is_finite_and_not_negative(loss: Loss) -> None:
-    """The loss is a number, at least 0."""
+    """The loss is a finite number of at least 0."""
     for scores, grades in cases():
         value = loss.value(scores, grades)
         assert np.isfinite(value), f"the loss of {scores} is {value}"
@@ -36,7 +36,7 @@ def check_value_is_finite_and_not_negative(loss: Loss) -> None:
 
 
 def check_extreme_scores(loss: Loss) -> None:
-    """Scores of a thousand either way overflow nothing."""
+    """Scores of plus or minus a thousand do not overflow."""
     for scores, grades in cases():
         with np.errstate(over="raise", invalid="raise"):
             assert np.isfinite(loss.value(1000 * scores, grades)), "the loss overflows"
@@ -44,7 +44,7 @@ def check_extreme_scores(loss: Loss) -> None:
 
 
 def check_gradient_matches_value(loss: Loss) -> None:
-    """A smooth loss has the gradient of its finite differences."""
+    """The gradient of a smooth loss agrees with finite differences."""
     if not loss.smooth:
         return
     step = 1e-6
@@ -72,14 +72,16 @@ def check_gradient_supports_convex_loss(loss: Loss) -> None:
 
 
 def check_permuting_documents(loss: Loss) -> None:
-    """Permuting documents permutes the gradient and leaves the value (without ties)."""
+    """Permuting documents permutes the gradient and keeps the value (without ties)."""
     rng = np.random.default_rng(2)
     for scores, grades in cases():
         if len(set(scores)) < len(scores):
             continue
         order = rng.permutation(len(scores))
         value = loss.value(scores[order], grades[order])
-        assert np.isclose(value, loss.value(scores, grades)), "the order of documents counts"
+        assert np.isclose(value, loss.value(scores, grades)), (
+            "the loss depends on the order of documents"
+        )
         gradient = loss.gradient(scores[order], grades[order])
         assert np.allclose(gradient, loss.gradient(scores, grades)[order]), "gradient not permuted"
 
@@ -95,7 +97,7 @@ def check_inputs_are_left_alone(loss: Loss) -> None:
 
 
 def check_unjudged_documents_take_no_part(loss: Loss) -> None:
-    """Documents with a grade below 0 change nothing and have gradient 0."""
+    """Documents with a grade below 0 have no effect, and their gradient is 0."""
     for scores, grades in cases():
         with_more = np.r_[scores, 5.0], np.r_[grades, -1.0]
         assert np.isclose(loss.value(*with_more), loss.value(scores, grades)), "unjudged counts"

@@ -1,4 +1,4 @@
-"""What every measure must satisfy."""
+"""Checks that every measure must pass."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def judged_queries(seed: int = 0) -> tuple[QueryDataset, NDArray[np.float64]]:
 
 def check_prints_as_it_parses(measure: Measure) -> None:
     """`parse(str(measure))` is the measure."""
-    assert parse(str(measure)) == measure, f"{measure} does not read back"
+    assert parse(str(measure)) == measure, f"{measure} is not read back as the same measure"
 
 
 def check_is_not_negative(measure: Measure) -> None:
-    """Values are at least 0, and at most 1 where the measure is a share."""
+    """Values are at least 0, and at most 1 if the measure is a share."""
     data, scores = judged_queries()
     values = evaluate(data, scores, measure).results[0].values
     values = values[~np.isnan(values)]
@@ -44,7 +44,7 @@ def check_is_not_negative(measure: Measure) -> None:
 
 
 def check_best_ranking_is_best(measure: Measure) -> None:
-    """Ranking by grade is at least as good as any other order, and best where it is a ratio."""
+    """Ranking by grade is at least as good as ranking by other scores."""
     data, scores = judged_queries()
     best = evaluate(data, data.y, measure).results[0].values
     other = evaluate(data, scores, measure).results[0].values
@@ -52,7 +52,7 @@ def check_best_ranking_is_best(measure: Measure) -> None:
 
 
 def check_ignores_scale_of_scores(measure: Measure) -> None:
-    """Only the order of scores counts."""
+    """Only the order of the scores matters."""
     data, scores = judged_queries()
     values = evaluate(data, scores, measure).results[0].values
     moved = evaluate(data, 3.0 * scores - 1000.0, measure).results[0].values
@@ -60,16 +60,18 @@ def check_ignores_scale_of_scores(measure: Measure) -> None:
 
 
 def check_ignores_order_of_rows(measure: Measure) -> None:
-    """Without ties, the order of rows does not count, nor that of queries."""
+    """Without ties, neither the order of rows nor the order of queries matters."""
     data, scores = judged_queries()
     values = evaluate(data, scores, measure).results[0].values
     shuffled = data.shuffled(np.random.default_rng(1))
     again = evaluate(shuffled, shuffled.from_row_order(scores), measure).results[0].values
-    assert np.allclose(values, again, rtol=1e-12, equal_nan=True), "the order of rows counts"
+    assert np.allclose(values, again, rtol=1e-12, equal_nan=True), (
+        "the measure depends on the order of rows"
+    )
 
 
 def check_queries_do_not_mix(measure: Measure) -> None:
-    """A query has the same value alone as among others."""
+    """A query has the same value alone as together with other queries."""
     data, scores = judged_queries()
     values = evaluate(data, scores, measure).results[0].values
     for q in (0, 7, len(data) - 1):

@@ -2,26 +2,73 @@
 
 from __future__ import annotations
 
+import codecs
+import functools
 import os
 import sys
 import warnings
+from collections.abc import Callable
+from typing import Any
+
+_PLAIN = {"±": "+/-", "─": "-", "│": "|", "…": "...", "→": "->", "≤": "<=", "≥": ">="}
 
 
 def main() -> None:
-    """Run the command line; the caller's mistakes end in one line and exit code 1."""
+    """Run the command line.
+
+    Exit codes: 0, all went well; 1, data or a model that cannot be used; 2, a command that cannot
+    be understood; 130, interrupted.
+    """
     from rankloop.cli.app import app
-    from rankloop.exceptions import RankloopError
 
     warnings.showwarning = _show_warning
-    try:
-        app(prog_name="rankloop")
-    except RankloopError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    codecs.register_error("rankloop", _in_plain_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="rankloop")
+    guarded(app)(prog_name="rankloop")
+
+
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command end cleanly, whatever happens: one line on standard error, and a code."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        from rankloop.exceptions import RankloopError
+
+        try:
+            result = command(*args, **options)
+            sys.stdout.flush()
+        except RankloopError as error:
+            from rankloop.cli.options import in_words_of_options
+
+            _fail(in_words_of_options(str(error)), 1)
+        except BrokenPipeError:  # the reader of our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except KeyboardInterrupt:
+            _fail("interrupted", 130)
+        except MemoryError:
+            _fail("there is not enough memory; take less data, or a machine with more", 1)
+        else:
+            return result
+
+    return run
+
+
+def _fail(message: str, code: int) -> None:
+    line = " ".join(message.split("\n"))
+    print(line if code == 130 else f"error: {line}", file=sys.stderr)
+    sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"warning: {message}", file=sys.stderr)
+
+
+def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
+    """Write what a locale's encoding lacks in letters that it has."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    part = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(letter, "?") for letter in part), error.end

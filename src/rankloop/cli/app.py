@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 from rankloop.cli import (
+    clicks,
     compare,
     compare_runs,
     convert,
     evaluate,
     explain,
+    guarded,
+    init,
     inspect,
+    journal,
     learners,
+    models,
     reproduce,
     score,
+    serve,
     simulate,
     stream,
     train,
@@ -24,7 +31,6 @@ from rankloop.cli import (
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -50,16 +56,25 @@ def rankloop(
     """Learning to rank that never stops learning."""
 
 
-app.command("inspect")(inspect.inspect)
-app.command("stream")(stream.stream)
-app.command("compare")(compare.compare)
-app.command("tune")(tune.tune)
-app.command("train")(train.train)
-app.command("score")(score.score)
-app.command("explain")(explain.explain)
-app.command("learners")(learners.learners)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare-runs")(compare_runs.compare_runs)
-app.command("convert")(convert.convert)
-app.command("simulate")(simulate.simulate)
-app.command("reproduce")(reproduce.reproduce)
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "init": init.init,
+    "inspect": inspect.inspect,
+    "train": train.train,
+    "score": score.score,
+    "compare": compare.compare,
+    "tune": tune.tune,
+    "stream": stream.stream,
+    "explain": explain.explain,
+    "learners": learners.learners,
+    "evaluate": evaluate.evaluate,
+    "compare-runs": compare_runs.compare_runs,
+    "convert": convert.convert,
+    "simulate": simulate.simulate,
+    "reproduce": reproduce.reproduce,
+    "serve": serve.serve,
+}
+for _name, _command in COMMANDS.items():
+    app.command(_name)(guarded(_command))
+app.add_typer(clicks.app, name="clicks")
+app.add_typer(journal.journal, name="journal")
+app.add_typer(models.models, name="models")

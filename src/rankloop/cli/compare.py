@@ -8,18 +8,24 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import cells_progress, print_json, print_table, typed_command
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.output import cells_progress, typed_command
+from rankloop.cli.tables import Shown
 
 
+@reads_data
+@shows
 def compare(
-    data: o.Data,
-    learner: o.Learners,
+    source: Source,
+    shown: Shown,
+    learner: o.Contenders,
     folds: Annotated[
         str | None,
         typer.Option(
             "--folds",
             help="letor, or a number of folds by query; LETOR's where there are any, else 5.",
             metavar="F",
+            callback=o.checked(o.check_folds),
         ),
     ] = None,
     splits: Annotated[
@@ -33,7 +39,7 @@ def compare(
     trials: Annotated[
         int, typer.Option("--trials", help="With --splits: so many times.", min=1)
     ] = 10,
-    metric: o.Metrics = ["nDCG@10"],
+    measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     baseline: Annotated[
         str | None,
@@ -52,30 +58,33 @@ def compare(
         typer.Option("--resume", help="Folder to keep finished parts in, and to go on from."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Write a page, .md or .html, to hand around.")
+        Path | None,
+        typer.Option(
+            "--report",
+            help="Write a page, .md or .html, to hand around.",
+            callback=o.checked(o.check_report),
+        ),
     ] = None,
     plot: o.Plot = None,
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    json: o.Json = False,
 ) -> None:
     """Compare learners: parameters chosen on validation data, quality measured on test data."""
     from rankloop.experiments.compare import compare_learners
     from rankloop.experiments.fold_source import Trials
-    from rankloop.experiments.report import check_report_path, write_report
+    from rankloop.experiments.report import write_report
     from rankloop.experiments.report_tables import tables
     from rankloop.plotting.compare import plot_standings
-    from rankloop.plotting.save import check_figure_path, save_figure
+    from rankloop.plotting.save import save_figure
 
-    if report is not None:
-        check_report_path(report)
-    if plot is not None:
-        check_figure_path(plot)
+    if baseline is not None and baseline not in learner:
+        named = ", ".join(learner)
+        raise typer.BadParameter(f"the baseline {baseline!r} is not among the learners: {named}")
+    if splits is not None and folds is not None:
+        raise typer.BadParameter("give either --folds or --splits, not both")
     with cells_progress() as show:
         standings = compare_learners(
-            data,
+            source.places,
             learner,
-            metric,
+            measures,
             convention,
             folds=folds,
             trials=None if splits is None else Trials.read(splits, trials),
@@ -86,17 +95,15 @@ def compare(
             jobs=jobs,
             resume=resume,
             on_progress=show,
-            format=format,
-            skip_bad_rows=skip_bad_rows,
+            **source.options,
         )
     if report is not None:
         write_report(standings, report, typed_command())
     if plot is not None:
         save_figure(plot_standings(standings), plot)
-    if json:
-        print_json(standings.to_dicts())
+    if shown.records(standings.to_dicts()):
         return
     for table in tables(standings):
-        print_table(table.columns, table.rows, table.title)
+        shown.table(table.columns, table.rows, table.title)
         if table.note:
-            typer.echo(f"{table.note}\n")
+            shown.note(f"{table.note}\n")

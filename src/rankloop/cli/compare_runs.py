@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:
     from rankloop.metrics.comparison import Comparison
 
 
+@reads_data
+@shows
 def compare_runs(
-    data: o.Data,
+    source: Source,
+    shown: Shown,
     scores: Annotated[
         list[str], typer.Option("--scores", help="Score file, as FILE or NAME=FILE; repeat.")
     ] = [],
@@ -25,27 +29,30 @@ def compare_runs(
     model: Annotated[
         list[str], typer.Option("--model", help="Model file, as FILE or NAME=FILE; repeat.")
     ] = [],
-    metric: o.Metrics = ["nDCG@10"],
-    convention: Annotated[str, typer.Option("--convention", "-c")] = "standard",
+    measures: o.Measures = ["nDCG@10"],
+    convention: o.Convention = "standard",
     baseline: Annotated[
         str | None, typer.Option("--baseline", help="Compare all with this one; else every pair.")
     ] = None,
     test: Annotated[
-        str, typer.Option("--test", help="randomisation, paired_t, wilcoxon or bootstrap.")
+        str,
+        typer.Option(
+            "--test",
+            help="randomisation, paired_t, wilcoxon or bootstrap.",
+            callback=o.checked(o.check_test),
+        ),
     ] = "randomisation",
     level: Annotated[float, typer.Option("--level", help="Significance level.")] = 0.05,
     seed: o.Seed = 0,
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    json: o.Json = False,
 ) -> None:
     """Compare rankings query by query: difference, effect, significance (Holm-corrected)."""
     from rankloop.cli.systems import read_system
-    from rankloop.data.io.formats import read
-    from rankloop.metrics.comparison import compare
+    from rankloop.metrics.comparison import compare_runs as compare_values
     from rankloop.metrics.evaluation import evaluate
 
-    judged = read(*data, format=format, **o.letor_options(skip_bad_rows=skip_bad_rows))
+    if not 0 < level < 1:
+        raise typer.BadParameter(f"level must lie between 0 and 1; found {level}")
+    judged = source.read()
     systems = {}
     for kind, items in (("scores", scores), ("run", run), ("model", model)):
         for item in items:
@@ -53,27 +60,30 @@ def compare_runs(
             if name in systems:
                 raise typer.BadParameter(f"two rankings are called {name!r}; write NAME=FILE")
             systems[name] = read_system(judged, path, kind)
+    if baseline is not None and baseline not in systems:
+        known = ", ".join(systems)
+        raise typer.BadParameter(f"unknown baseline {baseline!r}; known: {known}")
     found = {}
-    for measure in metric:
+    for measure in measures:
         values = {
             name: s.values_for(judged, evaluate(s.data, s.scores, measure, convention).results[0])
             for name, s in systems.items()
         }
-        found[measure] = compare(values, baseline=baseline, test=test, level=level, seed=seed)
-    if json:
-        print_json(
-            [
-                {"metric": measure, "convention": convention, "test": test, **row}
-                for measure, comparison in found.items()
-                for row in comparison.to_dicts()
-            ]
+        found[measure] = compare_values(
+            values, baseline=baseline, test=test, level=level, seed=seed
         )
+    records = [
+        {"measure": measure, "convention": convention, "test": test, **row}
+        for measure, comparison in found.items()
+        for row in comparison.to_dicts()
+    ]
+    if shown.records(records):
         return
     for measure, comparison in found.items():
-        _print(comparison, f"{measure} ({convention}), {test} test", level)
+        _print(comparison, f"{measure} ({convention}), {test} test", level, shown)
 
 
-def _print(comparison: Comparison, title: str, level: float) -> None:
+def _print(comparison: Comparison, title: str, level: float, shown: Shown) -> None:
     interval = f"{100 * (1 - level):g}% interval"
     columns = ["system", "mean", "against", "mean", "difference", interval, "effect"]
     rows = [
@@ -91,7 +101,7 @@ def _print(comparison: Comparison, title: str, level: float) -> None:
         ]
         for d in comparison.differences
     ]
-    print_table([*columns, "won/tied/lost", "p", "p (Holm)"], rows, title)
+    shown.table([*columns, "won/tied/lost", "p", "p (Holm)"], rows, title)
 
 
 def _named(item: str) -> tuple[str, Path]:

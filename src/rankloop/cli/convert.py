@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, progress_bar
+from rankloop.cli.bundles import Source, reads_data
+from rankloop.cli.output import progress_bar
+from rankloop.cli.tables import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,46 +17,59 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
 
 
+@reads_data
 def convert(
-    source: Annotated[Path, typer.Argument(help="File to read; - for standard input.")],
-    target: Annotated[Path, typer.Argument(help="File to write; - for standard output.")],
-    format: o.Format = None,
+    source: Source,
     to: Annotated[
-        str | None, typer.Option("--to", help="letor, parquet, arrow or qrels; else by suffix.")
+        str | None,
+        typer.Option(
+            "--to",
+            help="letor, parquet, arrow, csv, tsv or qrels; else by suffix.",
+            callback=o.checked(o.check_format),
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="File to write, where it is not the last of DATA."),
     ] = None,
     gather: Annotated[
         bool,
         typer.Option("--gather", help="Bring the rows of each query together (reads all at once)."),
     ] = False,
     sparse: Annotated[bool, typer.Option("--sparse", help="Text: leave zeros out.")] = False,
-    layout: Annotated[str, typer.Option("--layout", help="Tables: wide or list.")] = "wide",
-    skip_bad_rows: o.SkipBadRows = False,
-    n_features: o.NFeatures = None,
-    null: o.Null = 0.0,
+    layout: Annotated[
+        str | None, typer.Option("--layout", help="Tables: wide, the default, or list.")
+    ] = None,
     json: o.Json = False,
 ) -> None:
-    """Convert between LETOR text, Parquet, Arrow and qrels, in bounded memory."""
+    """Convert data to another format, in bounded memory: DATA... TARGET, or DATA... -o TARGET."""
     from rankloop.data.io import formats
+    from rankloop.data.io.locations import data_files, format_for
     from rankloop.data.words import count
 
-    options = o.letor_options(skip_bad_rows, n_features, null)
-    known = to or formats.format_for(target)
-    writing = {"letor": {"sparse": sparse}, "qrels": {}}.get(known, {"layout": layout})
+    *places, target = source.places if output is None else [*source.places, output]
+    if not places:
+        raise typer.BadParameter("Missing argument: name what to read and what to write")
+    known = to or format_for(target)
+    if sparse and known != "letor":
+        raise typer.BadParameter(f"--sparse is for LETOR text, not for {known}")
+    if layout is not None and known not in ("parquet", "arrow"):
+        raise typer.BadParameter(f"--layout is for Parquet and Arrow, not for {known}")
+    writing = {"letor": {"sparse": sparse}, "qrels": {}}.get(known, {"layout": layout or "wide"})
     counted = {"queries": 0, "documents": 0, "features": 0}
-    with progress_bar(f"{source} -> {target}") as progress:
-        if gather:
-            batches: Iterable[QueryDataset] = [
-                formats.read(source, format=format, **options).select(slice(None))
-            ]
+    files = [file for place in places for file in data_files(place)]
+    with progress_bar(f"{places[0]} -> {target}") as progress:
+        if gather or len(files) > 1:
+            batches: Iterable[QueryDataset] = [source.read(*files).select(slice(None))]
         else:
-            batches = formats.read_batches(source, format=format, progress=progress, **options)
+            batches = source.batches(files[0], progress=progress)
         formats.write_batches(_counting(batches, counted), target, format=known, **writing)
     if json:
-        print_json({"source": str(source), "target": str(target), "format": known, **counted})
+        print_json({"source": ",".join(places), "target": target, "format": known, **counted})
     else:
         words = {"queries": "query", "documents": "document", "features": "feature"}
         shown = ", ".join(count(n, words[what], what) for what, n in counted.items())
-        typer.echo(f"{target}: {shown}", err=str(target) == "-")
+        typer.echo(f"{target}: {shown}", err=target == "-")
 
 
 def _counting(batches: Iterable[QueryDataset], counted: dict[str, int]) -> Iterator[QueryDataset]:

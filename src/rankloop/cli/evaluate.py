@@ -8,62 +8,66 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.metrics.evaluation import Result
 
 
+@reads_data
+@shows
 def evaluate(
-    data: o.Data,
+    source: Source,
+    shown: Shown,
     scores: Annotated[
         Path | None,
         typer.Option("--scores", help="Text file: one score a line, in the data's row order."),
     ] = None,
     run: Annotated[Path | None, typer.Option("--run", help="TREC run file.")] = None,
     model: Annotated[Path | None, typer.Option("--model", help="Model file.")] = None,
-    metric: o.Metrics = ["nDCG@10"],
+    measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     per_query: Annotated[bool, typer.Option("--per-query", help="Show every query.")] = False,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show each measure under every convention, with reasons."),
     ] = False,
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    json: o.Json = False,
 ) -> None:
     """Measure a ranking against judged data."""
     from rankloop.cli.systems import read_system
-    from rankloop.data.io.formats import read
     from rankloop.metrics.evaluation import evaluate as measure
 
     given = {"scores": scores, "run": run, "model": model}
     systems = [(path, kind) for kind, path in given.items() if path is not None]
     if len(systems) != 1:
         raise typer.BadParameter("give one ranking: --scores FILE, --run FILE or --model FILE")
-    judged = read(*data, format=format, **o.letor_options(skip_bad_rows=skip_bad_rows))
+    if explain and (per_query or len(convention) > 1):
+        what = "--per-query" if per_query else "more than one --convention"
+        raise typer.BadParameter(f"--explain shows all conventions: leave {what} out")
+    judged = source.read()
     system = read_system(judged, *systems[0])
     if explain:
-        _explain(system.data, system.scores, metric, convention[0], json)
+        _explain(system.data, system.scores, measures, convention[0], shown)
         return
     results = [
         result
         for name in convention
-        for result in measure(system.data, system.scores, metric, name)
+        for result in measure(system.data, system.scores, measures, name)
     ]
-    if json:
-        print_json([_as_dict(result, system.data, per_query) for result in results])
+    if shown.json:
+        shown.records([_as_dict(result, system.data, per_query) for result in results])
         return
     if per_query:
         columns = ["query", *(f"{r.measure} ({r.convention})" for r in results)]
         values = zip(system.data.query_ids, *(r.values for r in results), strict=True)
-        print_table(columns, ([str(row[0]), *map(float, row[1:])] for row in values))
+        shown.table(columns, ([str(row[0]), *map(float, row[1:])] for row in values))
     rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
-    print_table(["measure", "convention", "mean", "queries", "left out"], rows)
+    if not (per_query and shown.csv):
+        shown.table(["measure", "convention", "mean", "queries", "left out"], rows)
     for note in system.notes:
-        typer.echo(note)
+        shown.note(note)
 
 
 def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, Any]:
@@ -76,14 +80,12 @@ def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, A
     return row
 
 
-def _explain(data: QueryDataset, scores: Any, metrics: list[str], base: str, json: bool) -> None:
-    from rankloop.metrics.explain import explain
+def _explain(data: QueryDataset, scores: Any, metrics: list[str], base: str, shown: Shown) -> None:
+    from rankloop.metrics.explain import explain_measure
 
-    found = {name: explain(data, scores, name, base) for name in metrics}
-    if json:
-        print_json(
-            [{"metric": m, **row.to_dict()} for m, explained in found.items() for row in explained]
-        )
+    found = {name: explain_measure(data, scores, name, base) for name in metrics}
+    records = [{"measure": m, **row.to_dict()} for m, rows in found.items() for row in rows]
+    if shown.records(records):
         return
     for name, explained in found.items():
         rows = []
@@ -99,4 +101,4 @@ def _explain(data: QueryDataset, scores: Any, metrics: list[str], base: str, jso
                 ]
             )
         title = f"{name}: {base} first; each step adds to its mean"
-        print_table(["convention", "mean", "queries", "left out", "why"], rows, title)
+        shown.table(["convention", "mean", "queries", "left out", "why"], rows, title)

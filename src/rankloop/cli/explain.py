@@ -1,4 +1,4 @@
-"""`rankloop explain`: what a model looks at."""
+"""`rankloop explain`: what a model looks at, and why a document stands where it stands."""
 
 from __future__ import annotations
 
@@ -8,35 +8,65 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.tables import Shown, print_json
 
 
+@reads_data
+@shows
 def explain(
     model: Annotated[Path, typer.Argument(help="Model file.")],
+    source: Source,
+    shown: Shown,
     top: Annotated[
         int | None, typer.Option("--top", help="Only this many, most important first.", min=1)
     ] = None,
-    json: o.Json = False,
+    one_query: Annotated[
+        str | None,
+        typer.Option("--of", help="Rank the documents of this query, and say why.", metavar="ID"),
+    ] = None,
+    plot: o.Plot = None,
 ) -> None:
-    """Show the parts of a model, most important first."""
-    from rankloop.exceptions import DataError
+    """Show the parts of a model; with DATA, what each feature adds to scores.
+
+    Without DATA, weights, trees or weak rankers. With DATA, any learner: how much each feature
+    moves scores inside a query, on average, or with --of document by document.
+    """
+    from rankloop.experiments.explaining import explain_ranking, importance, parts_of
     from rankloop.learners.saving import load
+    from rankloop.learners.training import read_like
 
     ranker = load(model)
-    if not hasattr(ranker, "explain"):
-        raise DataError(
-            f"{model}: a {type(ranker).__name__} has no parts that could be shown; linear and "
-            "boosted learners have"
-        )
-    parts = ranker.explain()[:top]
-    if json:
+    if not source.data and source.config is None:
+        for option, given in (("--of", one_query), ("--plot", plot)):
+            if given is not None:
+                raise typer.BadParameter(f"{option} needs DATA to look at")
+        _show(parts_of(ranker)[:top], shown)
+        return
+    queries = source.read(labelled=False, **read_like(ranker))
+    if one_query is not None:
+        found = explain_ranking(ranker, queries, one_query, top or 5)
+    else:
+        found = importance(ranker, queries)[:top]
+    if plot is not None:
+        from rankloop.plotting.explain import plot_explained
+        from rankloop.plotting.save import save_figure
+
+        save_figure(plot_explained(found), plot)
+    _show(found, shown)
+
+
+def _show(parts: list[dict[str, object]], shown: Shown) -> None:
+    if shown.json:
         print_json(parts)
         return
     columns = list(dict.fromkeys(key for part in parts for key in part))
-    print_table(columns, ([_shown(part.get(key)) for key in columns] for part in parts))
+    shown.table(columns, ([_shown(part.get(key)) for key in columns] for part in parts))
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
     return f"{value:+.4g}" if isinstance(value, float) else str("" if value is None else value)

@@ -7,39 +7,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.tables import Shown, print_json
 
 if TYPE_CHECKING:
     from rankloop.data.summary import Summary
 
 
+@reads_data
+@shows
 def inspect(
-    data: o.Data,
-    features: Annotated[bool, typer.Option("--features", help="List every feature.")] = False,
+    source: Source,
+    shown: Shown,
+    list_features: Annotated[bool, typer.Option("--list", help="List every feature.")] = False,
     plot: o.Plot = None,
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    null: o.Null = 0.0,
-    json: o.Json = False,
 ) -> None:
     """Show a data set at a glance: sizes, grades, features, and what looks wrong."""
-    from rankloop.data.io.formats import read
     from rankloop.data.summary import summarise
 
-    options = o.letor_options(skip_bad_rows=skip_bad_rows, null=null)
-    summary = summarise(read(*data, format=format, **options))
+    summary = summarise(source.read(labelled=False))
     if plot is not None:
         from rankloop.plotting.save import save_figure
         from rankloop.plotting.summary import plot_summary
 
         save_figure(plot_summary(summary), plot)
-    if json:
+    if shown.json:
         print_json(summary.to_dict())
     else:
-        _print(summary, features)
+        _print(summary, list_features, shown)
 
 
-def _print(s: Summary, features: bool) -> None:
+def _print(s: Summary, list_features: bool, shown: Shown) -> None:
     from rankloop.data.memory import show_size
 
     lengths = ", ".join(f"{n:g}" for n in s.list_lengths)
@@ -56,14 +54,14 @@ def _print(s: Summary, features: bool) -> None:
         ("duplicate features", len(s.duplicate_features)),
         ("duplicate documents", s.duplicate_documents),
     ]
-    print_table(
+    shown.table(
         ["", ""],
         [(name, value if isinstance(value, str) else f"{value:,}") for name, value in rows],
     )
     total = max(sum(s.grades.counts), 1)
     shares = ((label, count, f"{100 * count / total:.1f}%") for label, count in s.grades.rows())
-    print_table(["grade", "documents", "share"], shares)
-    if features:
+    shown.table(["grade", "documents", "share"], shares)
+    if list_features:
         columns = ["feature", "min", "max", "mean", "zeros", "missing"]
         found = (
             (
@@ -76,6 +74,6 @@ def _print(s: Summary, features: bool) -> None:
             )
             for f in s.feature_summaries
         )
-        print_table(columns, found)
+        shown.table(columns, found)
     for note in s.notes:
-        typer.echo(f"- {note}")
+        shown.note(f"- {note}")

@@ -4,53 +4,73 @@ from __future__ import annotations
 
 import inspect
 import re
+from typing import Annotated, Any
 
-from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table
+import typer
+
+from rankloop.cli.bundles import shows
+from rankloop.cli.options import did_you_mean
+from rankloop.cli.tables import Shown
 
 
-def learners(json: o.Json = False) -> None:
-    """List the learners: parameters, which of them are searched, cost and reference."""
-    from rankloop.learners.registry import NAMES, ONLINE_NAMES, learner_class
+@shows
+def learners(
+    shown: Shown,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show one learner with its parameters.")
+    ] = None,
+) -> None:
+    """List the learners, or show one: parameters, which of them are searched, cost, reference."""
+    from rankloop.experiments.peers import PEERS
+    from rankloop.learners.registry import learner_names
 
-    rows = []
-    for name in NAMES:
-        cls = learner_class(name)
-        text = inspect.getdoc(cls) or ""
-        rows.append(
-            {
-                "learner": name,
-                "summary": text.splitlines()[0],
-                "parameters": {key: repr(value) for key, value in cls.parameters().items()},
-                "streams": name in ONLINE_NAMES,
-                "searched": {key: search.grid() for key, search in cls.search_space.items()},
-                "cost": _section(text, r"Cost[^:]*: (.*?)(?:\n\n|\Z)"),
-                "reference": _section(text, r"References\n-+\n(.*?)(?:\n\n|\Z)"),
-            }
+    known = [*learner_names(), *PEERS]
+    if name is not None and name not in known:
+        raise typer.BadParameter(
+            f"unknown learner {name!r}{did_you_mean(name, known)}; see `rankloop learners`"
         )
-    if json:
-        print_json(rows)
-        return
-    table = (
-        [
-            row["learner"],
-            row["summary"],
-            ", ".join(f"{k}={v}" for k, v in row["parameters"].items()),  # type: ignore[attr-defined]
-            "yes" if row["streams"] else "no",
-            _searched(row["searched"]),  # type: ignore[arg-type]
-            row["cost"],
-            row["reference"],
-        ]
-        for row in rows
-    )
-    print_table(
-        ["learner", "what it is", "parameters", "streams", "searched", "cost", "reference"], table
-    )
+    if shown.json:
+        shown.records([_described(one) for one in ([name] if name else known)])
+    elif name is None:
+        rows = ([one["learner"], _short(one), one["summary"]] for one in map(_described, known))
+        shown.table(["learner", "learns", "what it is"], rows)
+        shown.note("`rankloop learners NAME` shows parameters, cost and reference.")
+    else:
+        _show(_described(name), shown)
 
 
-def _searched(grids: dict[str, list[object]]) -> str:
-    shown = (f"{key}: {', '.join(map(_value, values))}" for key, values in grids.items())
-    return "; ".join(shown)
+def _described(name: str) -> dict[str, Any]:
+    from rankloop.experiments.peers import PEERS
+    from rankloop.learners.registry import learner_class, online_names
+
+    cls: Any = PEERS[name] if name in PEERS else learner_class(name)
+    text = inspect.getdoc(cls) or ""
+    return {
+        "learner": name,
+        "summary": text.splitlines()[0],
+        "parameters": {key: repr(value) for key, value in cls.parameters().items()},
+        "streams": name in online_names(),
+        "peer": name in PEERS,
+        "searched": {key: search.grid() for key, search in cls.search_space.items()},
+        "cost": _section(text, r"Cost[^:]*: (.*?)(?:\n\n|\Z)"),
+        "reference": _section(text, r"References\n-+\n(.*?)(?:\n\n|\Z)"),
+        "about": text,
+    }
+
+
+def _short(one: dict[str, Any]) -> str:
+    if one["peer"]:
+        return "in compare"
+    return "online" if one["streams"] else "in batch"
+
+
+def _show(one: dict[str, Any], shown: Shown) -> None:
+    rows = [
+        [key, value, ", ".join(map(_value, one["searched"].get(key, [])))]
+        for key, value in one["parameters"].items()
+    ]
+    shown.note(f"{one['about']}\n")
+    shown.table(["parameter", "default", "searched"], rows, one["learner"])
 
 
 def _value(value: object) -> str:

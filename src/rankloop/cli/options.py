@@ -1,47 +1,195 @@
-"""Options that commands share."""
+"""Options that commands share, checked before anything is read."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rankloop.data.dataset import QueryDataset
+from rankloop.exceptions import RankloopError
 
-Data = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="DATA...",
-        help="Files or folders: LETOR text (.gz, .xz, .zst), Parquet, Arrow, or TREC qrels.",
-        show_default=False,
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format", help="letor, parquet, arrow or qrels; found out if not given.", metavar="F"
-    ),
-]
-SkipBadRows = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Leave bad rows out, and say how many.")
-]
-NFeatures = Annotated[
-    int | None,
-    typer.Option("--n-features", help="Number of features; as many as found if not given."),
-]
-Null = Annotated[
-    float, typer.Option("--null", help="Value for NULL; 'nan' keeps it missing.", metavar="X")
-]
-Metrics = Annotated[
+
+def checked(check: Callable[[str], object]) -> Callable[[Any], Any]:
+    """Return a callback that turns what is wrong with a value into an error of usage."""
+
+    def callback(value: Any) -> Any:
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                try:
+                    check(str(one))
+                except RankloopError as error:
+                    raise typer.BadParameter(in_words_of_options(str(error))) from None
+        return value
+
+    return callback
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """Return a question where a word looks like one that is known."""
+    close = get_close_matches(word, known, 1, 0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_learner(text: str) -> None:
+    """Raise unless this is a learner of ours, perhaps with parameters."""
+    from rankloop.experiments.peers import PEERS
+    from rankloop.learners.registry import learner_names, read_learner
+
+    name = text.partition(":")[0].strip()
+    if name in PEERS:
+        raise typer.BadParameter(f"{name} is not one of ours: it takes part in `compare` only")
+    if name not in learner_names():
+        hint = did_you_mean(name, list(learner_names()))
+        raise typer.BadParameter(f"unknown learner {name!r}{hint}; see `rankloop learners`")
+    read_learner(text)
+
+
+def check_contender(text: str) -> None:
+    """Raise unless this is a learner of ours or of another library."""
+    from rankloop.experiments.peers import PEERS, read_peer
+
+    if text.partition(":")[0].strip() in PEERS:
+        read_peer(text)
+    else:
+        check_learner(text)
+
+
+def check_metric(text: str) -> None:
+    """Raise unless this is a measure."""
+    from rankloop.metrics.measures import FAMILIES, parse
+
+    try:
+        parse(text)
+    except RankloopError as error:
+        hint = did_you_mean(text.partition("@")[0].partition("(")[0], list(FAMILIES))
+        raise typer.BadParameter(f"{error}{hint}") from None
+
+
+def check_convention(name: str) -> None:
+    """Raise unless this is a convention."""
+    from rankloop.metrics.conventions import CONVENTIONS, as_convention
+
+    try:
+        as_convention(name)
+    except RankloopError as error:
+        raise typer.BadParameter(f"{error}{did_you_mean(name, list(CONVENTIONS))}") from None
+
+
+def check_scale(name: str) -> None:
+    """Raise unless this is a scaler."""
+    from rankloop.data.scaling import scaler_from_name
+
+    scaler_from_name(name)
+
+
+def check_format(name: str) -> None:
+    """Raise unless this is a format."""
+    from rankloop.data.io.locations import FORMATS
+
+    if name not in FORMATS:
+        hint = did_you_mean(name, list(FORMATS))
+        raise typer.BadParameter(f"unknown format {name!r}; known: {', '.join(FORMATS)}{hint}")
+
+
+def check_plot(path: str) -> None:
+    """Raise unless a figure can be written under this name."""
+    from rankloop.plotting.save import check_figure_path
+
+    check_figure_path(path)
+    check_folder(path)
+
+
+def check_folds(text: str) -> None:
+    """Raise unless this says how to make folds."""
+    if text != "letor" and not (text.isdecimal() and int(text) >= 3):
+        raise typer.BadParameter(
+            f"folds must be letor or a whole number of at least 3; found {text!r}"
+        )
+
+
+def check_report(path: str) -> None:
+    """Raise unless a report can be written under this name."""
+    from rankloop.experiments.report import check_report_path
+
+    check_report_path(path)
+
+
+def check_test(name: str) -> None:
+    """Raise unless this is a test of significance."""
+    from rankloop.metrics.significance import TESTS
+
+    if name not in TESTS:
+        hint = did_you_mean(name, list(TESTS))
+        raise typer.BadParameter(f"unknown test {name!r}; known tests: {', '.join(TESTS)}{hint}")
+
+
+def check_folder(path: str) -> None:
+    """Raise where a file is to be written into a folder that is not there."""
+    if path != "-" and not Path(path).absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {Path(path).parent}; make it first")
+
+
+_ARGUMENTS = re.compile(
+    r"\b(query|label|doc_id|features|drop|format|n_features|skip_bad_rows|null|category|position)="
+    r"(\[[^]]*\])?"
+)
+
+
+def in_words_of_options(message: str) -> str:
+    """Name options where an error names arguments of Python.
+
+    >>> in_words_of_options("pass doc_id= to choose one, or features=[...]")
+    'pass --doc-id to choose one, or --features'
+    """
+    message = message.replace("doc_weight=", "--weight").replace("layout='list'", "--layout list")
+    return _ARGUMENTS.sub(lambda found: f"--{found[1].replace('_', '-')}", message)
+
+
+Measures = Annotated[
     list[str],
-    typer.Option("--metric", "-m", help="Measure, as nDCG@10 or AP(rel=2); repeat for more."),
+    typer.Option(
+        "--measure",
+        "-m",
+        help="Measure, as nDCG@10 or AP(rel=2); repeat for more.",
+        callback=checked(check_metric),
+    ),
 ]
 Conventions = Annotated[
     list[str],
-    typer.Option("--convention", "-c", help="standard, letor4, trec_eval, ...; repeat for more."),
+    typer.Option(
+        "--convention",
+        "-c",
+        help="standard, letor4, trec_eval, ...; repeat for more.",
+        callback=checked(check_convention),
+    ),
 ]
+Measure = Annotated[
+    str,
+    typer.Option(
+        "--measure", "-m", help="Measure, as nDCG@10 or AP(rel=2).", callback=checked(check_metric)
+    ),
+]
+Convention = Annotated[
+    str,
+    typer.Option(
+        "--convention",
+        "-c",
+        help="standard, letor4, trec_eval, ...",
+        callback=checked(check_convention),
+    ),
+]
+
+
+def _names(incomplete: str) -> list[str]:
+    from rankloop.learners.registry import learner_names
+
+    return [name for name in learner_names() if name.startswith(incomplete)]
+
+
 Learners = Annotated[
     list[str],
     typer.Option(
@@ -49,32 +197,46 @@ Learners = Annotated[
         "-l",
         help="Learner, as slam or solar-ii:gamma=1000; repeat for more. See `rankloop learners`.",
         show_default=False,
+        callback=checked(check_learner),
+        autocompletion=_names,
+    ),
+]
+Contenders = Annotated[
+    list[str],
+    typer.Option(
+        "--learner",
+        "-l",
+        help="Learner, as slam or solar-ii:gamma=1000, or lightgbm, xgboost, catboost; repeat.",
+        show_default=False,
+        callback=checked(check_contender),
+        autocompletion=_names,
+    ),
+]
+Learner = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        "-l",
+        help="Learner, as slam or solar-ii:gamma=1000. See `rankloop learners`.",
+        show_default=False,
+        callback=checked(check_learner),
+        autocompletion=_names,
     ),
 ]
 Scale = Annotated[
     str | None,
-    typer.Option("--scale", help="Scale features: query-minmax, standard or log.", metavar="S"),
+    typer.Option(
+        "--scale",
+        help="Scale features: query-minmax, standard or log.",
+        metavar="S",
+        callback=checked(check_scale),
+    ),
 ]
 Plot = Annotated[
-    Path | None, typer.Option("--plot", help="Draw it into this .png, .svg or .pdf file.")
+    Path | None,
+    typer.Option(
+        "--plot", help="Draw it into this .png, .svg or .pdf file.", callback=checked(check_plot)
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness.", min=0)]
-
-
-def letor_options(
-    skip_bad_rows: bool = False, n_features: int | None = None, null: float = 0.0
-) -> dict[str, Any]:
-    """Gather the options of the LETOR reader."""
-    return {"skip_bad_rows": skip_bad_rows, "n_features": n_features, "null": null}
-
-
-def read_scaled(
-    paths: list[Path], format: str | None, scale: str | None, **options: Any
-) -> QueryDataset:
-    """Read what DATA names, scaled on itself where asked for."""
-    from rankloop.data.io.formats import read
-    from rankloop.data.scaling import scaler_from_name
-
-    data = read(*paths, format=format, **letor_options(**options))
-    return data if scale is None else scaler_from_name(scale).fit(data).transform(data)

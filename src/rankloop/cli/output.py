@@ -1,60 +1,21 @@
-"""What commands print: tables for people, JSON for machines, progress on a terminal."""
+"""What commands show: results as tables or JSON, and how far they are, on a terminal."""
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rankloop.cli.tables import print_json as print_json
+from rankloop.cli.tables import print_table as print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from rankloop.experiments.compare import Progress as CellProgress
     from rankloop.experiments.tune import Trial
-    from rankloop.learners.batch.base import Round
-
-
-def print_json(value: Any) -> None:
-    """Print one JSON document."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
-) -> None:
-    """Print a table; columns that hold numbers are set to the right."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    cells = [[cell(value) for value in row] for row in rows]
-    headed = any(columns)
-    table = Table(
-        *columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=headed
-    )
-    for i, column in enumerate(table.columns):
-        shown = [row[i].strip("*+-%~ ").replace(",", "") for row in cells if row[i]]
-        if shown and all(text.replace(".", "", 1).replace("e-", "", 1).isdigit() for text in shown):
-            column.justify = "right"
-        if i == 0:
-            column.overflow = "fold"
-    for row in cells:
-        table.add_row(*row)
-    console = Console()
-    if not console.is_terminal:  # a pipe has no width: cut nothing
-        console = Console(width=1000)
-    console.print(table)
-
-
-def cell(value: object) -> str:
-    """Show one value as people read it."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    from rankloop.learners.rounds import Round
 
 
 @contextmanager
@@ -141,7 +102,7 @@ def trials_progress(total: int) -> Iterator[Callable[[Trial, Trial | None], None
 
 
 @contextmanager
-def rounds_progress(metric: str) -> Iterator[Callable[[Round], None]]:
+def rounds_progress(measure: str) -> Iterator[Callable[[Round], None]]:
     """Show the last round of training in one line, on a terminal."""
     from rich.console import Console
     from rich.live import Live
@@ -149,7 +110,7 @@ def rounds_progress(metric: str) -> Iterator[Callable[[Round], None]]:
     with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
 
         def show(done: Round) -> None:
-            valid = "" if done.valid is None else f"  {metric} {done.valid:.4f}"
+            valid = "" if done.valid is None else f"  {measure} {done.valid:.4f}"
             text = f"round {done.number}  objective {done.objective:.6g}{valid}"
             live.update(text + ("  best" if done.best and valid else ""))
             if live.console.is_terminal:

@@ -8,10 +8,14 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table, progress_bar
+from rankloop.cli.bundles import shows
+from rankloop.cli.output import progress_bar
+from rankloop.cli.tables import Shown
 
 
+@shows
 def reproduce(
+    shown: Shown,
     experiments: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ID]...", help="Which experiments, or `all`; see --list."),
@@ -28,25 +32,30 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A look in seconds: few queries.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Write JSON, Markdown and pictures here; resume from here."),
+        typer.Option(
+            "--output", "-o", help="Write JSON, Markdown and pictures here; resume from here."
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", min=2, help="At most so many trials; the page will say so."),
     ] = None,
     seed: o.Seed = 0,
-    json: o.Json = False,
 ) -> None:
     """Run experiments of the papers, and compare with what they published."""
-    from rankloop.exceptions import DataError
     from rankloop.experiments.papers import EXPERIMENTS
     from rankloop.experiments.papers.declaration import Setting
     from rankloop.experiments.papers.runner import run
 
     if list_all or not experiments:
-        _list(json)
+        _list(shown)
         return
     names = list(EXPERIMENTS) if experiments == ["all"] else experiments
     for name in names:
         if name not in EXPERIMENTS:
-            raise DataError(f"unknown experiment {name!r}; known: {', '.join(EXPERIMENTS)}")
-    setting, keep = Setting(quick, seed), None if out is None else out / "parts"
+            hint = o.did_you_mean(name, list(EXPERIMENTS))
+            raise typer.BadParameter(f"unknown experiment {name!r}{hint}; see --list")
+    setting, keep = Setting(quick, seed, trials), None if out is None else out / "parts"
     outcomes = []
     whole = sum(EXPERIMENTS[name].seconds for name in names)
     before = 0.0
@@ -69,29 +78,29 @@ def reproduce(
     if out is not None:
         from rankloop.experiments.papers.report import write_index
 
-        write_index(outcomes, out)
-    if json:
-        print_json([outcome.to_dict() for outcome in outcomes])
+        write_index(out, EXPERIMENTS.values())
+    if shown.json:
+        shown.records([outcome.to_dict() for outcome in outcomes])
         return
     for outcome in outcomes:
         counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
         rows = [
-            [j.part, j.name, j.ours, j.spread or None, j.published, str(j.verdict), j.data]
+            [j.part, j.name, j.ours, j.spread or None, j.expected, str(j.verdict), j.data]
             for j in outcome.judged
             if j.ours is not None
         ]
         missing = dict.fromkeys((j.part, j.why) for j in outcome.judged if j.ours is None)
         rows += [[part, "", None, None, None, "not run", why] for part, why in missing]
-        print_table(
-            ["part", "value", "ours", "spread", "published", "verdict", "data"],
+        shown.table(
+            ["part", "value", "ours", "±", "published", "verdict", "data"],
             rows,
             f"{outcome.experiment.id}: {outcome.experiment.source}. {counts}",
         )
         if outcome.reason and not quick:
-            typer.echo(f"Why some are far: {outcome.reason}\n")
+            shown.note(f"Why some are far: {outcome.reason}\n")
 
 
-def _list(json: bool) -> None:
+def _list(shown: Shown) -> None:
     from rankloop.experiments.papers import EXPERIMENTS
 
     rows = [
@@ -105,8 +114,6 @@ def _list(json: bool) -> None:
         }
         for e in EXPERIMENTS.values()
     ]
-    if json:
-        print_json(rows)
-    else:
+    if not shown.records(rows):
         columns = ["id", "source", "shows", "values", "seconds"]
-        print_table(columns, ([row[column] for column in columns] for row in rows))
+        shown.table(columns, ([row[column] for column in columns] for row in rows))

@@ -8,33 +8,43 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json
+from rankloop.cli.bundles import Source, reads_data
+from rankloop.cli.tables import json_text
 
 
+@reads_data
 def score(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    data: o.Data,
+    source: Source,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; - for standard output.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; - for standard output.",
+            callback=o.checked(o.check_folder),
+        ),
     ] = Path("-"),
     run: Annotated[bool, typer.Option("--run", help="Write a TREC run instead.")] = False,
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    json: o.Json = False,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON instead.")] = False,
 ) -> None:
-    """Score data with a model: one score a line, in row order."""
-    from rankloop.data.io.formats import read
+    """Score data with a model: one score a line, in row order. No grades are needed."""
+    from rankloop.data.io.files import open_output
     from rankloop.data.io.scores import write_scores
     from rankloop.data.io.trec import write_run
     from rankloop.data.io.trec_join import run_from_scores
     from rankloop.learners.saving import load
+    from rankloop.learners.training import read_like
 
+    if run and json:
+        raise typer.BadParameter("give either --run or --json, not both")
     ranker = load(model)
-    options = o.letor_options(skip_bad_rows, ranker.n_features_in_)
-    queries = read(*data, format=format, **options)
+    queries = source.read(labelled=False, **read_like(ranker))
     scores = ranker.predict(queries)
     if json:
-        print_json([float(value) for value in queries.in_row_order(scores)])
+        values = [float(value) for value in queries.in_row_order(scores)]
+        with open_output(output) as out:
+            out.write(json_text(values).encode())
     elif run:
         write_run(run_from_scores(queries, scores), output)
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json
+from rankloop.cli.tables import print_json
 
 
 def simulate(
@@ -18,7 +18,13 @@ def simulate(
         typer.Argument(help="mslr-like, separable, predtron or predtron-sparse."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; its suffix names the format.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; its suffix names the format.",
+            callback=o.checked(o.check_folder),
+        ),
     ],
     queries: Annotated[
         int, typer.Option("--queries", "-q", help="Number of queries.", min=1)
@@ -33,18 +39,19 @@ def simulate(
     """Simulate a data set, the same for the same seed."""
     import numpy as np
 
-    from rankloop.data.io.formats import format_for, write_batches
+    from rankloop.data.io.formats import write_batches
+    from rankloop.data.io.locations import format_for
     from rankloop.data.simulate import SIMULATORS
 
     if kind not in SIMULATORS:
-        raise typer.BadParameter(f"unknown simulator {kind!r}; known: {', '.join(SIMULATORS)}")
+        known = ", ".join(SIMULATORS)
+        hint = o.did_you_mean(kind, list(SIMULATORS))
+        raise typer.BadParameter(f"unknown simulator {kind!r}; known: {known}{hint}")
     parameters = _parameters(param)
-    known = list(signature(SIMULATORS[kind]).parameters)[2:]
-    unknown = [name for name in parameters if name not in known]
+    has = list(signature(SIMULATORS[kind]).parameters)[2:]
+    unknown = [name for name in parameters if name not in has]
     if unknown:
-        raise typer.BadParameter(
-            f"{kind} has no parameter {unknown[0]!r}; it has {', '.join(known)}"
-        )
+        raise typer.BadParameter(f"{kind} has no parameter {unknown[0]!r}; it has {', '.join(has)}")
     simulated = SIMULATORS[kind](queries, np.random.default_rng(seed), **parameters)
     write_batches([simulated.data], output)
     facts = {

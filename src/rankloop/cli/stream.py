@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import leaderboard, print_json, print_table
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.output import leaderboard
+from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
     from rankloop.learners.online.base import OnlineRanker
 
 
+@reads_data
+@shows
 def stream(
-    data: o.Data,
+    source: Source,
+    shown: Shown,
     learner: o.Learners,
-    metric: o.Metrics = ["nDCG@10"],
+    measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     permutations: Annotated[
         int, typer.Option("--permutations", help="Random orders of the queries.", min=1)
@@ -37,24 +42,51 @@ def stream(
             help="Draw the loss of slam, minimax, solar-i and solar-ii beside its bound.",
         ),
     ] = None,
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    json: o.Json = False,
+    clicks: Annotated[
+        list[str],
+        typer.Option(
+            "--clicks",
+            help="Learn from the clicks of a simulated user: perfect, navigational, informational "
+            "or almost-random; repeat.",
+            metavar="USER",
+        ),
+    ] = [],
+    impressions: Annotated[
+        int, typer.Option("--impressions", help="Lists shown to each user.", min=1)
+    ] = 10_000,
 ) -> None:
-    """Run learners over a stream, measuring each query before learning from it."""
+    """Run learners over a stream, measuring each query before learning from it.
+
+    With --clicks, learners choose what is shown and learn from what is clicked. True grades measure
+    what was shown, and a fifth of the queries, held out, what was learnt.
+    """
+    from rankloop.data.scaling import scaler_from_name
+    from rankloop.experiments.fold_source import numbers_only
     from rankloop.experiments.progressive import progressive
     from rankloop.learners.registry import make_online_learner
 
     learners = {text: make_online_learner(text) for text in learner}
-    if data == [Path("-")]:
-        _live(learners, metric, convention, seed, skip_bad_rows, json)
+    if source.places == ["-"]:
+        for option, given in (("--scale", scale), ("--plot", plot), ("--bounds", bounds)):
+            if given is not None:
+                raise typer.BadParameter(f"{option} needs all data at once, not standard input")
+        if clicks:
+            raise typer.BadParameter("--clicks needs all data at once, not standard input")
+        if permutations > 1:
+            raise typer.BadParameter("--permutations needs all data at once, not standard input")
+        _live(learners, measures, convention, seed, source, shown)
         return
-    queries = o.read_scaled(data, format, scale, skip_bad_rows=skip_bad_rows)
-    with leaderboard(list(learners), permutations, f"{metric[0]} ({convention[0]})") as show:
+    (queries,) = numbers_only(source.read())
+    if scale is not None:
+        queries = scaler_from_name(scale).fit(queries).transform(queries)
+    if clicks:
+        _clicks(learners, queries, clicks, impressions, permutations, measures[0], seed, shown)
+        return
+    with leaderboard(list(learners), permutations, f"{measures[0]} ({convention[0]})") as show:
         streams = progressive(
             queries,
             learners,
-            metric,
+            measures,
             convention,
             permutations=permutations,
             seed=seed,
@@ -67,10 +99,38 @@ def stream(
         save_figure(plot_streams(streams, window), plot)
     if bounds is not None:
         _draw_bounds(learners, queries, bounds, seed)
-    if json:
-        print_json([found.to_dict() for found in streams])
-    else:
-        _print(streams)
+    if not shown.records([found.to_dict() for found in streams]):
+        _print(streams, shown)
+
+
+def _clicks(
+    learners: dict[str, OnlineRanker],
+    queries: QueryDataset,
+    users: list[str],
+    impressions: int,
+    runs: int,
+    measures: str,
+    seed: int,
+    shown: Shown,
+) -> None:
+    """Let simulated users click, and show what they saw and what was learnt."""
+    from rankloop.clicks.users import user_for
+    from rankloop.experiments.click_streams import click_streams, held_out_parts
+
+    found = click_streams(
+        held_out_parts(queries, runs, seed),
+        learners,
+        {name: user_for(queries.y, name) for name in users},
+        impressions=impressions,
+        runs=runs,
+        measure=measures,
+        seed=seed,
+    )
+    rows = [stream.to_dict() for stream in found]
+    if shown.records(rows):
+        return
+    columns = ["learner", "user", "final", "final_std", "online", "online_std"]
+    shown.table(columns, [[row[name] for name in columns] for row in rows])
 
 
 def _draw_bounds(
@@ -94,38 +154,40 @@ def _live(
     metrics: list[str],
     conventions: list[str],
     seed: int,
-    skip_bad_rows: bool,
-    json: bool,
+    source: Source,
+    shown: Shown,
 ) -> None:
     """Learn from standard input as it comes; an interruption ends it, and the means are shown."""
     import numpy as np
 
-    from rankloop.data.io.letor import iter_letor
+    from rankloop.exceptions import DataError
     from rankloop.experiments.live import LiveStream
     from rankloop.metrics.measures import parse_all
 
     live = LiveStream(learners, parse_all(metrics), conventions, np.random.default_rng(seed))
     try:
-        for batch in iter_letor("-", skip_bad_rows=skip_bad_rows):
+        for batch in source.batches("-"):
             live.observe(batch)
-            shown = "  ".join(f"{row['learner']} {row['mean']:.4f}" for row in live.to_dicts())
-            typer.echo(f"{live.queries:,} queries  {shown}", err=True)
+            means = "  ".join(f"{row['learner']} {row['mean']:.4f}" for row in live.to_dicts())
+            typer.echo(f"{live.queries:,} queries  {means}", err=True)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
-    if json:
-        print_json(live.to_dicts())
-    else:
-        rows = [[r["learner"], r["metric"], r["convention"], r["mean"]] for r in live.to_dicts()]
-        print_table(["learner", "measure", "convention", "mean"], rows)
+    if not live.queries:
+        raise DataError("standard input held no queries; there is nothing to measure")
+    if not shown.records(live.to_dicts()):
+        rows = [[r["learner"], r["measure"], r["convention"], r["mean"]] for r in live.to_dicts()]
+        shown.table(["learner", "measure", "convention", "mean"], rows)
 
 
-def _print(streams: list[Stream]) -> None:
+def _print(streams: list[Stream], shown: Shown) -> None:
     columns = list(dict.fromkeys(f"{s.measure} ({s.convention})" for s in streams))
     found = {(s.learner, f"{s.measure} ({s.convention})"): s for s in streams}
     names = dict.fromkeys(s.learner for s in streams)
     best = sorted(names, key=lambda name: -found[name, columns[0]].mean)
-    rows = [
-        [name, *(f"{found[name, c].mean:.4f} ± {found[name, c].std:.4f}" for c in columns)]
-        for name in best
-    ]
-    print_table(["learner", *columns], rows)
+    rows = [[name, *(_spread(found[name, c]) for c in columns)] for name in best]
+    shown.table(["learner", *columns], rows)
+
+
+def _spread(found: Stream) -> str:
+    """Return the mean, with its deviation where there is more than one permutation."""
+    return f"{found.mean:.4f}" + (f" ± {found.std:.4f}" if len(found.values) > 1 else "")

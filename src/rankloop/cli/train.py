@@ -8,78 +8,98 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table, rounds_progress
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.output import rounds_progress
+from rankloop.cli.tables import Shown, print_json
 
 
+@reads_data
+@shows
 def train(
-    data: o.Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
+    source: Source,
+    shown: Shown,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Model file to write.", callback=o.checked(o.check_folder)
+        ),
+    ],
     learner: Annotated[
-        str, typer.Option("--learner", "-l", help="As auto or solar-ii:gamma=1000.")
-    ] = "auto",
+        str | None,
+        typer.Option(
+            "--learner",
+            "-l",
+            help="As auto, the default, or solar-ii:gamma=1000.",
+            callback=o.checked(o.check_learner),
+        ),
+    ] = None,
     scale: o.Scale = None,
     resume: Annotated[
         Path | None, typer.Option("--from", help="Go on learning from this model instead.")
     ] = None,
-    hold: Annotated[
-        float,
-        typer.Option("--hold", help="With --from: how strongly to hold to it, above 0 to 1."),
-    ] = 1.0,
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            "--keep", help="With --from: how much of what it learnt to keep, above 0 to 1."
+        ),
+    ] = None,
     valid: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--valid", help="Measure the model on this data; batch learners stop early by it."
         ),
     ] = None,
-    metric: o.Metrics = ["nDCG@10"],
+    measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    n_features: o.NFeatures = None,
-    json: o.Json = False,
 ) -> None:
     """Train a learner and write it to one file."""
-    from rankloop.data.io.formats import read
     from rankloop.data.words import count
     from rankloop.learners.registry import read_learner
     from rankloop.learners.saving import load
-    from rankloop.learners.training import continued, new_learner, trained
+    from rankloop.learners.training import described, new_learner, read_like
     from rankloop.metrics.evaluation import evaluate
 
-    options = o.letor_options(skip_bad_rows, n_features)
+    if resume is not None and (learner is not None or scale is not None):
+        given = "-l" if learner is not None else "--scale"
+        raise typer.BadParameter(f"--from goes on with the model as it is: leave {given} out")
+    if keep is not None and resume is None:
+        raise typer.BadParameter("--keep is for going on from a model: give --from too")
     if resume is None:
-        model = new_learner(*read_learner(learner), metric[0], scale)
+        model = new_learner(*read_learner(learner or "auto"), measures[0], scale)
+        queries = source.read()
+        model = described(model, queries)
+        like = {"width": queries.n_features}
     else:
         model = load(resume)
-        options["n_features"] = n_features or model.n_features_in_
-    queries = read(*data, format=format, **options)
-    judged = None
-    if valid is not None:
-        judged = read(valid, format=format, **{**options, "n_features": queries.n_features})
-    with rounds_progress(metric[0]) as show:
+        like = read_like(model)
+        queries = source.read(**like)
+    judged = None if valid is None else source.read(valid, **like)
+    with rounds_progress(measures[0]) as show:
         if resume is None:
-            model = trained(model, queries, judged, show)
+            model.fit(queries, valid=judged, on_round=show)
         else:
-            model = continued(model, queries, hold, judged, show)
+            if keep is not None:
+                model.discount_past(keep)
+            model.go_on(queries, valid=judged, on_round=show)
     results = []
     if judged is not None:
         scores = model.predict(judged)
-        results = [r for rule in convention for r in evaluate(judged, scores, metric, rule)]
+        results = [r for rule in convention for r in evaluate(judged, scores, measures, rule)]
     model.save(output)
-    if json:
+    if shown.json:
         print_json(
             {
                 "model": str(output),
                 "learner": repr(model),
-                "queries": model.queries_,
+                "queries": model.n_queries_seen_,
                 "features": model.n_features_in_,
-                "rounds": getattr(model, "rounds_", None),
+                "rounds": model.rounds_,
                 "valid": [result.to_dict() for result in results],
             }
         )
         return
-    rounds = f" in {count(model.rounds_, 'round', 'rounds')}" if hasattr(model, "rounds_") else ""
-    typer.echo(f"{output}: {model!r}, {model.queries_:,} queries learnt{rounds}")
+    rounds = "" if model.rounds_ is None else f" in {count(model.rounds_, 'round', 'rounds')}"
+    shown.note(f"{output}: {model!r}, {model.n_queries_seen_:,} queries learnt{rounds}")
     if results:
         rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
-        print_table(["measure", "convention", "mean", "queries", "left out"], rows)
+        shown.table(["measure", "convention", "mean", "queries", "left out"], rows)

@@ -9,17 +9,20 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table, trials_progress
+from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.output import trials_progress
+from rankloop.cli.tables import Shown, print_json
 
 
+@reads_data
+@shows
 def tune(
-    data: o.Data,
-    learner: Annotated[
-        str, typer.Option("--learner", "-l", help="As solar-ii or slam:measure=AP.")
-    ],
+    source: Source,
+    shown: Shown,
+    learner: o.Learner,
     folds: Annotated[int, typer.Option("--folds", help="Folds by query.", min=2)] = 5,
-    metric: Annotated[str, typer.Option("--metric", "-m", help="What to make large.")] = "nDCG@10",
-    convention: Annotated[str, typer.Option("--convention", "-c")] = "standard",
+    measure: o.Measure = "nDCG@10",
+    convention: o.Convention = "standard",
     trials: Annotated[
         int, typer.Option("--trials", help="Settings in all, stored ones included.", min=1)
     ] = 50,
@@ -31,21 +34,16 @@ def tune(
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
-    format: o.Format = None,
-    skip_bad_rows: o.SkipBadRows = False,
-    n_features: o.NFeatures = None,
-    json: o.Json = False,
 ) -> None:
     """Search a learner's parameters; print the best, and the command that trains it."""
-    from rankloop.data.io.formats import read
     from rankloop.experiments.tune import tune as search
 
-    queries = read(*data, format=format, **o.letor_options(skip_bad_rows, n_features))
+    queries = source.read()
     with trials_progress(trials) as show:
         found = search(
             queries,
             learner,
-            metric,
+            measure,
             convention,
             folds=folds,
             trials=trials,
@@ -55,23 +53,20 @@ def tune(
             scale=scale,
             on_trial=show,
         )
-    given = ["--format", format] if format else []
-    given += ["--skip-bad-rows"] if skip_bad_rows else []
-    given += ["--n-features", str(n_features)] if n_features is not None else []
-    given += ["--scale", scale] if scale else []
-    words = ["rankloop", "train", *map(str, data), "-l", found.learner, *given, "-o", "model.rlm"]
+    given = [*source.typed(), *(["--scale", scale] if scale else [])]
+    words = ["rankloop", "train", *source.places, "-l", found.learner, *given, "-o", "model.rlm"]
     command = shlex.join(words)
-    if json:
-        asked = {"metric": metric, "convention": convention, "folds": folds, "command": command}
+    if shown.json:
+        asked = {"measure": measure, "convention": convention, "folds": folds, "command": command}
         print_json({**found.to_dict(), **asked})
         return
     best = sorted((t for t in found.trials if not t.pruned), key=lambda t: -(t.value or 0))
     names = list(found.setting)
     rows = [[t.number, *(_shown(t.setting.get(n)) for n in names), t.value] for t in best[:10]]
-    print_table(["trial", *names, f"{metric} ({convention})"], rows)
+    shown.table(["trial", *names, f"{measure} ({convention})"], rows)
     pruned = sum(trial.pruned for trial in found.trials)
-    typer.echo(f"{len(found.trials)} trials, {pruned} given up early. To train the best:\n")
-    typer.echo(f"  {command}")
+    shown.note(f"{len(found.trials)} trials, {pruned} given up early. To train the best:\n")
+    shown.note(f"  {command}")
 
 
 def _shown(value: object) -> str:

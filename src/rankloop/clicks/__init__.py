@@ -1,1 +1,5 @@
 """Click models: what users do with a ranking."""
+
+from rankloop.lazily import exports
+
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

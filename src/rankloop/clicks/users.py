@@ -194,6 +194,24 @@ def simulated_user(
     return GradedUser(*_USERS[name][grades], stops_after=stops_after)
 
 
+def user_for(
+    grades: ArrayLike, name: str, stops_after: Literal["click", "document"] = "click"
+) -> GradedUser:
+    """Return a user by name for data with these grades: the smallest number that holds them all.
+
+    >>> user_for([0, 1, 1, 0], "navigational").clicks
+    (0.05, 0.95)
+    """
+    top = float(np.max(grades, initial=0))
+    for count in (2, 3, 5):
+        if top < count:
+            return simulated_user(name, count, stops_after)
+    raise DataError(
+        f"grades go up to {top:g}, but there are users for 2, 3 and 5 grades; use GradedUser for "
+        "others"
+    )
+
+
 def cascade_user(noise: float = 0.0) -> GradedUser:
     """Return the user of Bruch's simulated clicks: five grades, and a click is the last.
 

@@ -1,1 +1,5 @@
 """Data gathered by query: readers, writers, scaling, splits, simulators."""
+
+from rankloop.lazily import exports
+
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
+from rankloop.data.frames import check_same_rows, frame_rows, has_other_kinds
 from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size
 from rankloop.data.settling import positions, settled_fields
 from rankloop.data.validation import (
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from rankloop.data.features import Features
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -41,6 +44,7 @@ class Query:
     doc_ids: NDArray[Any] | None = None
     doc_weights: NDArray[np.float64] | None = None
     weight: float = 1.0
+    feature_names: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -66,6 +70,7 @@ class QueryDataset:
     feature_names : d names, or None
     doc_weights, query_weights : (n,) and (q,) finite weights >= 0, or None for all equal
     rows : (n,) the caller's row of each row here, or None where the order is the caller's
+    features : what each column is, or None where all are numbers
 
     Raises
     ------
@@ -94,6 +99,7 @@ class QueryDataset:
     doc_weights: NDArray[np.float64] | None = None
     query_weights: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
+    features: Features | None = None
 
     def __post_init__(self) -> None:
         for name, values in settled_fields(self._values()).items():
@@ -130,9 +136,10 @@ class QueryDataset:
 
         Parameters
         ----------
-        X : array, pandas or polars frame, Arrow table or scipy sparse matrix of numbers. float32
-            arrays whose queries are contiguous are used as they are, without a copy.
-        y : one grade a row
+        X : array, pandas or polars frame, Arrow table or scipy sparse matrix of numbers; frames and
+            tables may also have dates and categories. float32 arrays whose queries are contiguous
+            are used as they are, without a copy.
+        y : one grade a row; as a pandas series, with the index of X
         qid : one query id a row, in any order; or
         group : the number of rows of each query, rows being in that order
         query_weights : one a query, in order of first appearance
@@ -147,8 +154,12 @@ class QueryDataset:
         """
         if (qid is None) == (group is None):
             raise DataError("say which rows form a query: give either qid= or group=")
+        check_same_rows(X, y=y, qid=qid, doc_ids=doc_ids, doc_weights=doc_weights)
         if feature_names is None:
             feature_names = column_names(X)
+        features = None
+        if has_other_kinds(X):
+            X, features = frame_rows(X, memory_limit=memory_limit)
         matrix = as_matrix(X, allow_nan=allow_nan, memory_limit=memory_limit)
         grades = as_grades(y)
         n = len(matrix)
@@ -170,6 +181,7 @@ class QueryDataset:
             query_weights=(
                 None if query_weights is None else as_weights(query_weights, "query_weights")
             ),
+            features=features,
             has_missing=None if allow_nan else False,
         )
 
@@ -184,6 +196,7 @@ class QueryDataset:
         feature_names: Sequence[str] | None = None,
         doc_weights: NDArray[np.float64] | None = None,
         query_weights: NDArray[np.float64] | None = None,
+        features: Features | None = None,
         has_missing: bool | None = None,
         in_place: bool = False,
     ) -> QueryDataset:
@@ -217,7 +230,7 @@ class QueryDataset:
             doc_weights = None if doc_weights is None else doc_weights[rows]
         values = (
             *(X, y, grouping.offsets, grouping.ids, doc_ids, feature_names),
-            *(doc_weights, query_weights, rows),
+            *(doc_weights, query_weights, rows, features),
         )
         return cls._checked(dict(zip(_FIELDS, values, strict=True)), has_missing)
 
@@ -292,6 +305,7 @@ class QueryDataset:
             None if self.doc_ids is None else self.doc_ids[rows],
             None if self.doc_weights is None else self.doc_weights[rows],
             1.0 if self.query_weights is None else float(self.query_weights[q]),
+            self.feature_names,
         )
 
     def select(self, queries: slice | ArrayLike) -> QueryDataset:
@@ -328,7 +342,8 @@ class QueryDataset:
         The features are not kept in memory by it.
         """
         nothing = np.empty((self.n_documents, 0), np.float32)
-        return self._checked({**self._values(), "X": nothing, "feature_names": None}, False)
+        gone = {"X": nothing, "feature_names": None, "features": None}
+        return self._checked({**self._values(), **gone}, False)
 
     def shuffled(self, rng: np.random.Generator) -> QueryDataset:
         """Shuffle the documents inside each query, so that file order tells a ranker nothing.
@@ -351,6 +366,7 @@ class QueryDataset:
             "feature_names": self.feature_names,
             "doc_weights": None if self.doc_weights is None else self.doc_weights[rows],
             "query_weights": None if self.query_weights is None else self.query_weights[queries],
+            "features": self.features,
         }
         known = vars(self).get("has_missing")
         return self._checked(values, None if known else known)  # a part may have none missing

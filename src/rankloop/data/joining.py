@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.data.features import Features
+
 
 def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
     """Join data sets; rows of one query id come together wherever they stand.
@@ -55,6 +57,7 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
     doc_ids = _concat_optional([d.doc_ids for d in datasets], lengths, "")
     doc_weights = _concat_optional([d.doc_weights for d in datasets], lengths, 1.0)
     feature_names = next((d.feature_names for d in datasets if d.n_features == width), None)
+    features = _one_description(datasets)
     known = [vars(d).get("has_missing") for d in datasets]
     rows = _rows_of_callers([d.rows for d in datasets], lengths)
     joined = QueryDataset.from_grouping(
@@ -65,10 +68,22 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
         feature_names=feature_names,
         doc_weights=doc_weights,
         query_weights=weights,
+        features=features,
         has_missing=True if any(known) else None if None in known else False,
         in_place=True,
     )
     return joined if rows is None else replace(joined, rows=joined.from_row_order(rows))
+
+
+def _one_description(datasets: Sequence[QueryDataset]) -> Features | None:
+    """Return what the columns are, where all parts say the same of them."""
+    found = datasets[0].features
+    if any(d.features != found for d in datasets):
+        raise DataError(
+            "the parts differ in what their columns are, or number categories differently; read "
+            "the files of one table together"
+        )
+    return found
 
 
 def join_within(datasets: list[QueryDataset], spare: int) -> QueryDataset:

@@ -15,8 +15,7 @@ taken in blocks: no float64 copy of X is ever made.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import replace
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,53 +23,30 @@ import numpy as np
 from rankloop import _core
 from rankloop.arithmetic import log1p, row_pairs
 from rankloop.data.blocks import row_blocks
-from rankloop.data.validation import as_matrix
+from rankloop.data.transformer import Transformer
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self, TypeAlias
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
+    from rankloop.data.transformer import Offsets, Rows
 
-    Rows: TypeAlias = NDArray[np.float32]
-    Offsets: TypeAlias = NDArray[np.int64] | None
     Statistics: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-class Scaler(ABC):
-    """What every scaler does: fit once, then transform data sets or raw rows."""
+class Scaler(Transformer):
+    """What every scaler does: it is fitted once, and then scales data sets or rows.
+
+    Scalers are scikit-learn transformers: see :class:`rankloop.data.transformer.Transformer`.
+    """
 
     name: ClassVar[str]
-
-    @abstractmethod
-    def fit(self, dataset: QueryDataset) -> Self:
-        """Learn what the scaler needs from the training data; grades and weights play no part."""
-
-    def transform(self, dataset: QueryDataset) -> QueryDataset:
-        """Return the data set with scaled features; all else is shared with the original."""
-        return replace(dataset, X=self._scaled(dataset.X, dataset.offsets))
-
-    def transform_rows(self, X: Any, offsets: ArrayLike | None = None) -> Rows:
-        """Return scaled rows; rows of query q are `offsets[q]:offsets[q + 1]`.
-
-        Only ``query-minmax`` needs `offsets`.
-        """
-        matrix = as_matrix(X, allow_nan=True)
-        bounds = None if offsets is None else np.asarray(offsets)
-        if bounds is not None and not _are_offsets(bounds, len(matrix)):
-            raise DataError(
-                f"offsets must be whole numbers that rise from 0 to {len(matrix)}, the number of "
-                f"rows; found {bounds.tolist()[:10]}"
-            )
-        return self._scaled(matrix, bounds)
-
-    @abstractmethod
-    def _scaled(self, X: Rows, offsets: Offsets) -> Rows: ...
+    takes_nan: ClassVar[bool] = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return all there is to know, as plain text, numbers and lists that JSON keeps exactly."""
@@ -83,55 +59,51 @@ class Scaler(ABC):
             raise DataError(f"this describes scaler {manifest.get('name')!r}, not {cls.name!r}")
         return cls()
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is type(self)
-            and vars(self).keys() == vars(other).keys()
-            and all(np.array_equal(value, vars(other)[key]) for key, value in vars(self).items())
-        )
 
-    __hash__ = None  # type: ignore[assignment]  # fitting changes it
+class _StatelessScaler(Scaler):
+    """A scaler that learns nothing but the number of features, and works without `fit` too."""
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+    needs_fit: ClassVar[bool] = False
+    _n_features: int
+
+    def _learn(self, X: Rows) -> None:
+        self._n_features = X.shape[1]
+
+    def _width(self) -> int:
+        return self._n_features
 
 
-class NoScaling(Scaler):
+class NoScaling(_StatelessScaler):
     """Leave features as they are; no copy is made."""
 
     name = "none"
 
-    def fit(self, dataset: QueryDataset) -> Self:  # noqa: ARG002
-        """Do nothing."""
-        return self
-
-    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         return X
 
 
-class QueryMinMax(Scaler):
+class QueryMinMax(_StatelessScaler):
     """Bring each feature to 0..1 within each query: (x - min) / (max - min), 0 where all are equal.
 
-    As LETOR's normalised files. Nothing is learnt, so a query is scaled alike wherever it stands,
-    but its documents must come together: a single document becomes all 0. Cost O(n d).
+    As LETOR's normalised files. Nothing is learnt, so a query is scaled in the same way wherever it
+    stands, but its documents must come together: a single document becomes all 0. Cost O(n d).
 
     Examples
     --------
-    >>> QueryMinMax().transform_rows([[1.0], [3.0], [2.0], [7.0]], offsets=[0, 3, 4]).ravel()
-    array([0. , 1. , 0.5, 0. ], dtype=float32)
+    >>> QueryMinMax().transform([[1.0], [3.0], [7.0], [2.0]], qid=["a", "a", "b", "a"]).ravel()
+    array([0. , 1. , 0. , 0.5], dtype=float32)
     """
 
     name = "query-minmax"
+    needs_queries: ClassVar[bool] = True
 
-    def fit(self, dataset: QueryDataset) -> Self:  # noqa: ARG002
-        """Do nothing: each query is scaled by its own documents."""
-        return self
-
-    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:
+    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:
         if offsets is None:
             raise DataError(
-                "query-minmax scales within queries: say where they start with offsets= "
-                f"([0, {len(X)}] where all rows are one query)"
+                "query-minmax scales within queries, and which rows belong to which query is not "
+                "known: pass qid=, one query id per row, or a QueryDataset (to transform_rows "
+                f"offsets=, which is [0, {len(X)}] if all rows are one query). A pipeline passes "
+                "qid on after sklearn.set_config(enable_metadata_routing=True)"
             )
         out = np.empty_like(X)
         _core.query_minmax(X, offsets, out, 0)
@@ -144,12 +116,13 @@ class _CentredScaler(Scaler):
     centre_: NDArray[np.float64]
     scale_: NDArray[np.float64]
 
-    def fit(self, dataset: QueryDataset) -> Self:
-        """Learn the centre and scale of each feature over all documents."""
-        if dataset.n_documents == 0:
+    def _learn(self, X: Rows) -> None:
+        if len(X) == 0:
             raise DataError(f"scaler {self.name!r} cannot be fitted: there are no documents")
-        self.centre_, self.scale_ = self._statistics(dataset.X)
-        return self
+        self.centre_, self.scale_ = self._statistics(X)
+
+    def _width(self) -> int:
+        return len(self.centre_)
 
     @staticmethod
     def _link(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,13 +131,7 @@ class _CentredScaler(Scaler):
     @abstractmethod
     def _statistics(self, X: Rows) -> Statistics: ...
 
-    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
-        self._check_fitted()
-        if X.shape[1] != len(self.centre_):
-            raise DataError(
-                f"scaler {self.name!r} was fitted on {len(self.centre_)} features, but found "
-                f"{X.shape[1]}; give the features it was fitted on, in the same order"
-            )
+    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         divisor = np.where(self.scale_ > 0, self.scale_, np.inf)
         out = np.empty_like(X)
         with np.errstate(over="ignore"):  # what exceeds float32 is clipped to its largest
@@ -172,10 +139,6 @@ class _CentredScaler(Scaler):
                 values = (self._link(X[rows].astype(np.float64)) - self.centre_) / divisor
                 out[rows] = np.clip(values, -_LARGEST, _LARGEST, out=values)
         return out
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "centre_"):
-            raise DataError(f"scaler {self.name!r} is not fitted: call fit with training data")
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, centre and scale; JSON keeps every bit of them."""
@@ -298,14 +261,3 @@ def scaler_from_dict(manifest: Mapping[str, Any]) -> Scaler:
 
 def _column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return row_pairs(values.T, np.ones((1, len(values))))[:, 0]
-
-
-def _are_offsets(offsets: NDArray[Any], n: int) -> bool:
-    return (
-        offsets.ndim == 1
-        and offsets.dtype.kind in "iu"
-        and len(offsets) > 0
-        and offsets[0] == 0
-        and offsets[-1] == n
-        and bool((offsets[1:] >= offsets[:-1]).all())
-    )

@@ -56,6 +56,10 @@ def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
         settle("query_weights", as_weights(weights, "query_weights"), q, "queries")
     if (rows := values["rows"]) is not None:
         fields["rows"] = as_row_numbers(rows, n)
+    if (features := values.get("features")) is not None and len(features) != d:
+        if not features.are_numbers:
+            raise DataError(f"features describes {len(features)} columns, but X has {d}")
+        fields["features"] = None  # other columns of numbers took their place
     return fields
 
 

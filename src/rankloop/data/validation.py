@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+_FLOAT32 = np.dtype(np.float32)
+
 
 def column_names(X: Any) -> tuple[str, ...] | None:
     """Return the column names of a pandas or polars frame or an Arrow table, else None."""
+    if type(X) is np.ndarray:
+        return None
     names = getattr(X, "column_names", None)  # Arrow
     if names is None:
         names = getattr(X, "columns", None)  # pandas, polars
@@ -29,10 +33,13 @@ def as_matrix(
     X: Any, *, allow_nan: bool = False, memory_limit: int | str | None = None
 ) -> NDArray[np.float32]:
     """Return features as a row-major float32 matrix, or raise naming the first bad value."""
-    if hasattr(X, "toarray"):  # scipy sparse
+    dense: NDArray[np.float32]
+    if type(X) is np.ndarray and X.dtype is _FLOAT32:
+        dense = X if X.flags.c_contiguous else np.ascontiguousarray(X)
+    elif hasattr(X, "toarray"):  # scipy sparse
         check_fits(X.shape[0], X.shape[1], memory_limit)
         with np.errstate(over="ignore"):
-            dense: NDArray[np.float32] = X.astype(np.float32).toarray(order="C")
+            dense = X.astype(np.float32).toarray(order="C")
     elif hasattr(X, "column_names") and hasattr(X, "to_pandas"):
         dense = _from_arrow(X, memory_limit)
     else:
@@ -110,9 +117,8 @@ def as_grades(y: ArrayLike) -> NDArray[np.float64]:
         raise DataError(f"grades must be numbers: {error}") from None
     if grades.ndim != 1:
         raise DataError(f"y must be one-dimensional; found shape {grades.shape}")
-    finite = np.isfinite(grades)
-    if not finite.all():
-        bad = int(finite.argmin())
+    bad = _core.first_not_finite(grades)
+    if bad >= 0:
         raise DataError(
             f"the grade of row {bad} is {grades[bad]}; grades must be finite "
             "(use -1 for a document that was not judged)"

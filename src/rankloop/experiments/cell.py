@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import tempfile
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.data.features import Features, needs_description
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.wrappers.described import suited, with_categories
 from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 class Measured:
     """One measure of the test part; `values` has one number a query, None: left out."""
 
-    metric: str
+    measure: str
     convention: str
     mean: float | None
     values: tuple[float | None, ...]
@@ -80,7 +78,7 @@ def run_cell(
     The test part is not looked at before the choice. Documents are shuffled before they are
     measured, so that ties do not know the file's order; all learners see the same order.
     """
-    train, valid, test = parts
+    contender, (train, valid, test) = described_parts(contender, parts)
     watched = valid.shuffled(np.random.default_rng([*seed, 1]))
     best: tuple[float, float, dict[str, Any], Ranker] | None = None
     tried, total = [], 0.0
@@ -104,8 +102,8 @@ def run_cell(
         tuple(tried),
         total,
         fit_seconds,
-        _saved_size(model),
-        model.rounds_ if isinstance(model, BatchRanker) else None,
+        len(model.dumps()),
+        model.rounds_,
         tuple(
             Measured(
                 str(result.measure),
@@ -117,6 +115,16 @@ def run_cell(
             for result in evaluate(judged, scores, measures, rule)
         ),
     )
+
+
+def described_parts(contender: Contender, parts: Parts) -> tuple[Contender, Parts]:
+    """Return data in the form that a learner takes, as the training part describes it."""
+    if not any(map(needs_description, parts)):
+        return contender, parts
+    features = Features.learn(parts[0])
+    learner = with_categories(contender.learner, features)
+    train, valid, test = (suited(features, part, learner.takes_nan) for part in parts)
+    return replace(contender, learner=learner), (train, valid, test)
 
 
 def check_measurable(
@@ -131,23 +139,11 @@ def _fitted(
     contender: Contender, train: QueryDataset, valid: QueryDataset
 ) -> Iterator[tuple[dict[str, Any], Ranker, float]]:
     """Give every setting with its model and the seconds it took."""
-    learner = contender.learner
-    if isinstance(learner, BatchRanker):
-        models: Iterator[Ranker] = learner.fit_path(train, contender.settings, valid=valid)
-    else:
-        fresh = (copy.deepcopy(learner).set_params(**s) for s in contender.settings)
-        models = (model.fit(train) for model in fresh)
+    models = contender.learner.fit_path(train, contender.settings, valid=valid)
     for setting in contender.settings:
         start = time.perf_counter()
         model = next(models)
         yield setting, model, time.perf_counter() - start
-
-
-def _saved_size(model: Ranker) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model")
-        model.save(path)
-        return path.stat().st_size
 
 
 def _known(value: float) -> float | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Ranker
+    from rankloop.learners.search import Search
 
     PathLike = str | os.PathLike[str]
 
@@ -49,6 +50,7 @@ def compare_learners(
     seed: int = 0,
     scale: str | None = None,
     search: bool = True,
+    grids: Mapping[str, Mapping[str, Search]] | None = None,
     jobs: int = 1,
     resume: PathLike | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -74,6 +76,7 @@ def compare_learners(
     seed : of folds, shuffles, tests, and of batch rankers that leave it open
     scale : a scaler's name; it is fitted on each training part
     search : whether to search; if not, learners keep the parameters they have
+    grids : by learner, what to choose from in place of its own search space
     jobs : cells that run at the same time, in threads; the results are the same for any number,
         but for the seconds
     resume : a folder to keep finished cells in, and to take them from
@@ -86,7 +89,7 @@ def compare_learners(
     >>> from rankloop.data.simulate import mslr_like
     >>> data = mslr_like(40, np.random.default_rng(0), n_features=6, mean_length=10).data
     >>> found = compare_learners(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
-    >>> [(row.learner, row.metric, len(row.fold_means)) for row in found.rows]
+    >>> [(row.learner, row.measure, len(row.fold_means)) for row in found.rows]
     [('auto', 'nDCG@5', 3), ('auto', 'AP', 3), ('slam', 'nDCG@5', 3), ('slam', 'AP', 3)]
     """
     wanted = parse_all(measures)
@@ -97,7 +100,7 @@ def compare_learners(
         raise DataError("name at least one measure and one convention")
     if jobs < 1:
         raise DataError(f"jobs must be at least 1; found {jobs}")
-    contenders = make_contenders(learners, wanted[0], seed=seed, search=search)
+    contenders = make_contenders(learners, wanted[0], seed=seed, search=search, grids=grids)
     names = [contender.name for contender in contenders]
     if baseline is not None and baseline not in names:
         raise DataError(f"the baseline {baseline!r} is not among the learners: {', '.join(names)}")

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.base import BatchRanker
+from rankloop.experiments.peers import PEERS, read_peer
 from rankloop.learners.registry import read_learner
 from rankloop.learners.search import grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rankloop.estimator import Estimator
     from rankloop.learners.base import Ranker
-    from rankloop.learners.estimator import Estimator
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -44,10 +44,12 @@ def make_contenders(
     *,
     seed: int = 0,
     search: bool = True,
+    grids: Mapping[str, Mapping[str, Search]] | None = None,
 ) -> list[Contender]:
-    """Read learners; parameters that are given leave the grid.
+    """Read learners; parameters that are given leave the grid, and `grids` has others by learner.
 
-    A batch ranker that leaves its `metric` or `random_state` open gets the measure and the seed.
+    A batch ranker that leaves its `valid_measure` or `random_state` open gets the measure and the
+    seed.
 
     >>> from rankloop.metrics.measures import nDCG
     >>> [len(c.settings) for c in make_contenders(["slam", "slam:rate=1", "auto"], nDCG @ 10)]
@@ -60,23 +62,25 @@ def make_contenders(
         for text in [learners] if isinstance(learners, str) else learners:
             if text in given:
                 raise DataError(f"the learner {text!r} stands twice; name it once")
-            cls, params = read_learner(text)
+            read = read_peer if text.partition(":")[0].strip() in PEERS else read_learner
+            cls, params = read(text)
             given[text] = cls(**params), set(params)
     if not given:
         raise DataError("name at least one learner")
     found = []
     for name, (learner, fixed) in given.items():
-        space = open_space(learner, fixed) if search else {}
-        if isinstance(learner, BatchRanker):
+        own = (grids or {}).get(name) or open_space(learner, fixed)
+        space = dict(own) if search else {}
+        if not learner.is_online:
             learner = prepared(learner, fixed, measure, seed)
         found.append(Contender(name, learner, tuple(grid(space))))
     return found
 
 
-def prepared(learner: Ranker, fixed: set[str], measure: Measure, seed: int) -> Ranker:
+def prepared(learner: Any, fixed: set[str], measure: Measure, seed: int) -> Any:
     """Return a new learner that watches the measure and draws from the seed, unless told other."""
     params = learner.get_params(deep=False)
-    for name, value in (("metric", str(measure)), ("random_state", seed)):
+    for name, value in (("valid_measure", str(measure)), ("random_state", seed)):
         if name in params and name not in fixed:
             params[name] = value
     return type(learner)(**params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
+from rankloop.data.features import Features, needs_description
 from rankloop.data.folds import letor_folds
-from rankloop.data.io.formats import data_files, read
+from rankloop.data.io.formats import check_options, read
+from rankloop.data.io.locations import data_files, is_remote, is_sql
 from rankloop.data.joining import concat
 from rankloop.data.scaling import scaler_from_name
 from rankloop.data.splits import random_split
@@ -64,12 +66,28 @@ class Split:
         scaler_from_name(scale)  # a wrong name is told now
 
         def read() -> Parts:
-            parts = self.read()
+            parts = numbers_only(*self.read())
             scaler = scaler_from_name(scale).fit(parts[0])
             train, valid, test = (scaler.transform(part) for part in parts)
             return train, valid, test
 
         return Split(self.name, [*self.key, scale], read)
+
+
+def numbers_only(first: QueryDataset, *others: QueryDataset) -> tuple[QueryDataset, ...]:
+    """Return data sets with finite numbers only, encoded as the first one describes them."""
+    if not any(map(needs_description, (first, *others))):
+        return first, *others
+    features = Features.learn(first)
+    return tuple(
+        replace(
+            part,
+            X=features.encode(features.take(part)),
+            feature_names=tuple(features.encoded_names),
+            features=None,
+        )
+        for part in (first, *others)
+    )
 
 
 @dataclass(frozen=True)
@@ -160,7 +178,8 @@ def find_splits(
         if folds == "letor":
             raise DataError("a data set in memory has no LETOR folds; give folds=5, say")
         return _dealt(lambda: data, [_content(data)], trials or Rotation(_number(folds)), seed)
-    paths = [Path(p) for p in ([data] if isinstance(data, str | os.PathLike) else data)]
+    places = [os.fspath(p) for p in ([data] if isinstance(data, str | os.PathLike) else data)]
+    paths = [Path(place) for place in places]
     if folds == "letor" or (folds is None and _has_folds(paths)):
         if trials is not None:
             fold = letor_folds(paths[0])[0]  # its parts together hold every query once
@@ -171,7 +190,7 @@ def find_splits(
         found = letor_folds(paths[0])
         return [_of_files(fold, paths[0], options) for fold in found], "LETOR's own folds"
     deal = trials or Rotation(_number(folds))
-    files = [file for path in paths for file in data_files(path)]
+    files = [file for place in places for file in data_files(place)]
     key = [_stamps(files, None), _told(options)]
     return _dealt(lambda: read(*files, **options), key, deal, seed)
 
@@ -204,7 +223,8 @@ def _number(folds: int | str | None) -> int:
 def _of_files(fold: Fold, folder: Path, options: dict[str, Any]) -> Split:
     files = {"train": fold.train, "vali": fold.vali, "test": fold.test}
     key = [[role, _stamps(paths, folder)] for role, paths in files.items()]
-    chosen = {name: value for name, value in options.items() if name != "format"}
+    check_options(options, ["letor"])
+    chosen = {name: value for name, value in options.items() if name not in ("format", "notice")}
     return Split(fold.name, [*key, _told(options)], lambda: fold.read(**chosen))
 
 
@@ -230,10 +250,13 @@ def _dealt(
     return splits, f"{deal}, dealt with seed {seed}"
 
 
-def _stamps(files: Sequence[Path], folder: Path | None) -> list[list[Any]]:
+def _stamps(files: Sequence[PathLike], folder: Path | None) -> list[list[Any]]:
     """Tell files apart by name, size and time of change; a folder may be moved."""
-    stamps = []
-    for file in files:
+    stamps: list[list[Any]] = []
+    for file in map(Path, files):
+        if is_sql(os.fspath(file)) or is_remote(os.fspath(file)):
+            stamps.append([os.fspath(file)])
+            continue
         try:
             found = file.stat()
         except OSError as error:
@@ -252,4 +275,4 @@ def _content(data: QueryDataset) -> str:
 
 
 def _told(options: dict[str, Any]) -> dict[str, str]:
-    return {name: repr(value) for name, value in sorted(options.items())}
+    return {name: repr(value) for name, value in sorted(options.items()) if name != "notice"}

@@ -37,7 +37,7 @@ class LiveStream:
         """Rank, measure and learn one batch of whole queries."""
         batch = batch.shuffled(self.rng)
         for name, learner in self.learners.items():
-            scores = learner.progress(batch)
+            scores = learner.predict_then_learn(batch)
             for convention in self.conventions:
                 for result in evaluate(batch, scores, self.measures, convention):
                     key = (name, str(result.measure), convention)
@@ -50,7 +50,7 @@ class LiveStream:
         return [
             {
                 "learner": name,
-                "metric": measure,
+                "measure": measure,
                 "convention": convention,
                 "mean": total / self.counts[key] if self.counts[key] else None,
                 "std": 0.0,

@@ -33,8 +33,8 @@ def tables(standings: Standings) -> list[Table]:
     return [*found, _cost(standings)]
 
 
-def _measured(standings: Standings, metric: str, convention: str) -> Table:
-    rows = standings.panel(metric, convention)
+def _measured(standings: Standings, measure: str, convention: str) -> Table:
+    rows = standings.panel(measure, convention)
     tested = any(row.against is not None for row in rows)
     columns = ["learner", "mean", "± folds", f"± {standings.unit}"]
     note = ""
@@ -42,13 +42,13 @@ def _measured(standings: Standings, metric: str, convention: str) -> Table:
         columns += [f"against {standings.baseline}", "95% interval", "won/tied/lost", "p (Holm)"]
         note = f"* significant at 0.05 by {standings.test}, Holm-corrected."
     return Table(
-        f"{metric} ({convention})",
+        f"{measure} ({convention})",
         columns,
         [
             [
                 row.learner,
                 _fixed(row.mean),
-                _fixed(row.std),
+                _fixed(row.std) if len(row.fold_means) > 1 else "",
                 _fixed(row.se),
                 *(_difference(row) if tested else []),
             ]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError
-from rankloop.metrics.comparison import Difference, compare
+from rankloop.metrics.comparison import Difference, compare_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ class Standing:
     """
 
     learner: str
-    metric: str
+    measure: str
     convention: str
     fold_means: tuple[float, ...]
     values: NDArray[np.float64]
@@ -58,7 +59,7 @@ class Standing:
         """Return what the command line prints as JSON."""
         return {
             "learner": self.learner,
-            "metric": self.metric,
+            "measure": self.measure,
             "convention": self.convention,
             "mean": _plain(self.mean),
             "std": _plain(self.std),
@@ -106,11 +107,11 @@ class Standings:
     @property
     def panels(self) -> list[tuple[str, str]]:
         """The measures and conventions, in the order given."""
-        return list(dict.fromkeys((row.metric, row.convention) for row in self.rows))
+        return list(dict.fromkeys((row.measure, row.convention) for row in self.rows))
 
-    def panel(self, metric: str, convention: str) -> list[Standing]:
+    def panel(self, measure: str, convention: str) -> list[Standing]:
         """Return the learners by one measure, best first."""
-        rows = [r for r in self.rows if (r.metric, r.convention) == (metric, convention)]
+        rows = [r for r in self.rows if (r.measure, r.convention) == (measure, convention)]
         return sorted(rows, key=lambda row: -row.mean if row.mean == row.mean else math.inf)
 
     def cells(self, learner: str) -> tuple[Cell, ...]:
@@ -120,6 +121,10 @@ class Standings:
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dictionary a learner and measure."""
         return [row.to_dict() for row in self.rows]
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return one row a learner and measure, as a frame of `pandas` or `polars`."""
+        return as_frame(self.to_dicts(), kind)
 
 
 def stand(
@@ -152,7 +157,7 @@ def stand(
         for name, found in cells.items():
             rows[name, k] = Standing(
                 name,
-                what.metric,
+                what.measure,
                 what.convention,
                 means[name],
                 values[name],
@@ -169,7 +174,7 @@ def _tested(
     if len(values) < 2:
         return {}
     try:
-        found = compare(values, baseline, test, seed=seed)
+        found = compare_runs(values, baseline, test, seed=seed)
     except DataError:  # fewer than two queries that both have: nothing to test
         return {}
     return {row.system: row for row in found.differences}

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.data.features import Features, needs_description
+from rankloop.data.frames import as_frame
 from rankloop.data.splits import k_folds
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.contenders import open_space
+from rankloop.experiments.fold_source import numbers_only
 from rankloop.learners.registry import learner_text, read_learner
 from rankloop.learners.search import Choice
+from rankloop.learners.wrappers.described import suited, with_categories
 from rankloop.metrics.conventions import Convention, as_convention
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import Measure, parse
@@ -60,6 +64,11 @@ class Tuned:
             "value": self.value,
             "trials": [vars(trial) for trial in self.trials],
         }
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return one row a trial, as a frame of `pandas` or `polars`."""
+        rows = [{**vars(t), **t.setting} for t in self.trials]
+        return as_frame([{k: v for k, v in row.items() if k != "setting"} for row in rows], kind)
 
 
 def tune(
@@ -115,6 +124,7 @@ def tune(
     if not space:
         raise DataError(f"{learner} has nothing to search; see `rankloop learners` for what can be")
     optuna = _optuna()
+    data, start = _prepared(data, start, scale)
     parts = [
         (train, test.shuffled(np.random.default_rng([seed, i, 2])))
         for i, (train, test) in enumerate(_scaled(data, folds, seed, scale))
@@ -156,12 +166,22 @@ def tune(
     return Tuned(text, dict(best.params), best.value, finished)
 
 
+def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[QueryDataset, Ranker]:
+    """Return data in the form that the learner takes, where it has gaps, dates or categories."""
+    if not needs_description(data):
+        return data, start
+    if scale is not None:
+        return numbers_only(data)[0], start
+    features = Features.learn(data)
+    return suited(features, data, start.takes_nan), with_categories(start, features)
+
+
 def _optuna() -> Any:
     try:
         import optuna
     except ImportError:
         raise MissingExtraError("optuna", "tune", "tuning") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 
 

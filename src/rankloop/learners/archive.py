@@ -1,8 +1,8 @@
 """One file for a tree of plain values and arrays: a zip of a JSON manifest and .npy arrays.
 
-No pickle: reading a file never runs code from it, and whatever a file claims, the memory it takes
-is bounded by its own size. Every array carries a checksum, and the same tree gives the same bytes.
-Any zip tool and `numpy.load` can look inside.
+There is no pickle: reading a file never runs code from it, and the memory needed is bounded by the
+size of the file, even if the file is malicious. Every array has a checksum, and the same tree gives
+the same bytes. You can look inside with any zip tool and `numpy.load`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import stat
 import zipfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -24,27 +24,48 @@ from rankloop.learners.npy import array_from_bytes
 
 FORMAT = "rankloop"
 VERSION = 1
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # of every entry, so that equal contents are equal bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every entry, so that equal contents give equal bytes
 _MANIFEST = "manifest.json"
-_AS_BEFORE = "the model is not saved, and what was there is as it was"
+_AS_BEFORE = "the model is not saved, and an existing file is unchanged"
 
-# Deflated, a kilobyte may claim to be a megabyte. So only small entries are, and not too many of
-# them; others are stored as they are. Whatever claims more than that, and much more than its own
-# size, is no file of ours.
-_SMALL = 4 << 20  # bytes of an entry
-_ALL_SMALL = 64 << 20  # bytes of all
-_SWELL = 16  # times its own size, for what was deflated before there was a limit
+# A compressed kilobyte may expand to a megabyte. So we compress only small entries, up to a total,
+# and store the others as they are. An entry that claims more than this, and much more than its
+# compressed size, was not written by us.
+_SMALL = 4 << 20  # bytes of one entry
+_ALL_SMALL = 64 << 20  # bytes of all compressed entries
+_SWELL = 16  # largest expansion allowed, for files written before there was a limit
 _DEEPEST = 100  # levels of a tree
 
 
 def write_archive(path: str | os.PathLike[str], tree: Any) -> None:
-    """Write a tree of dicts, lists, plain values and arrays, whole or not at all.
+    """Write a tree of dicts, lists, plain values and arrays, completely or not at all.
 
     Raises
     ------
     ModelError
-        where the file cannot be written, a full disk among it; what was there is as it was.
+        if the file cannot be written, for example because the disk is full; an existing file is
+        then unchanged.
     """
+    body, arrays = _taken_apart(tree)
+    try:
+        with replaced_when_done(path) as partial, partial.open("wb") as file:
+            _write_zip(file, body, arrays)
+    except DataError as error:
+        raise ModelError(f"{error}; {_AS_BEFORE}") from None
+    except OSError as error:
+        why = f"cannot write {os.fspath(path)}: {error.strerror or error}"
+        raise ModelError(f"{why}; {_AS_BEFORE}") from None
+
+
+def archive_bytes(tree: Any) -> bytes:
+    """Return the bytes of the file that :func:`write_archive` would write."""
+    file = io.BytesIO()
+    _write_zip(file, *_taken_apart(tree))
+    return file.getvalue()
+
+
+def _taken_apart(tree: Any) -> tuple[Any, list[np.ndarray[Any, Any]]]:
+    """Return plain values for the manifest, and the arrays to which they refer by number."""
     arrays: list[np.ndarray[Any, Any]] = []
 
     def plain(node: Any) -> Any:
@@ -59,29 +80,23 @@ def write_archive(path: str | os.PathLike[str], tree: Any) -> None:
             return [plain(value) for value in node]
         return node.item() if isinstance(node, np.generic) else node
 
-    body = plain(tree)
+    return plain(tree), arrays
+
+
+def _write_zip(file: BinaryIO, body: Any, arrays: list[np.ndarray[Any, Any]]) -> None:
     checksums = [_checksum(array) for array in arrays]
     manifest = {"format": FORMAT, "version": VERSION, "arrays": checksums, "content": body}
     text = json.dumps(manifest, indent=1)
-    try:
-        with (
-            replaced_when_done(path) as partial,
-            zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive,
-        ):
-            written = _write(archive, _MANIFEST, text.encode(), 0)
-            for i, array in enumerate(arrays):
-                stream = io.BytesIO()
-                np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
-                written = _write(archive, f"{i}.npy", stream.getvalue(), written)
-    except DataError as error:
-        raise ModelError(f"{error}; {_AS_BEFORE}") from None
-    except OSError as error:
-        why = f"cannot write {os.fspath(path)}: {error.strerror or error}"
-        raise ModelError(f"{why}; {_AS_BEFORE}") from None
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        written = _write(archive, _MANIFEST, text.encode(), 0)
+        for i, array in enumerate(arrays):
+            stream = io.BytesIO()
+            np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
+            written = _write(archive, f"{i}.npy", stream.getvalue(), written)
 
 
 def _write(archive: zipfile.ZipFile, name: str, content: bytes, before: int) -> int:
-    """Add an entry after so many bytes of others; return how many there are now."""
+    """Add an entry; `before` is the size of the entries so far, and the result the new size."""
     info = zipfile.ZipInfo(name, _EPOCH)
     small = len(content) <= _SMALL and before + len(content) <= _ALL_SMALL
     info.compress_type = zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED
@@ -90,70 +105,83 @@ def _write(archive: zipfile.ZipFile, name: str, content: bytes, before: int) -> 
 
 
 def read_archive(path: str | os.PathLike[str]) -> Any:
-    """Read what :func:`write_archive` wrote.
+    """Read a tree that :func:`write_archive` wrote.
 
     Raises
     ------
     ModelError
-        where the file is missing, damaged, of another kind or written by a newer version.
+        if the file is missing, damaged, not a model file, or written by a newer version.
     """
     name = os.fspath(path)
     try:
         _check_kind(Path(name).stat().st_mode)
-        with Path(name).open("rb") as file, zipfile.ZipFile(file) as archive:
-            entries = _Entries(archive, os.fstat(file.fileno()).st_size)
+        with Path(name).open("rb") as file:
+            return _read_zip(file, os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise ModelError(f"{name}: cannot read it: {error.strerror or error}") from None
+    except ValueError as error:  # raised by us, or for a path with a null byte
+        raise ModelError(f"{name}: {error}") from None
+
+
+def read_archive_bytes(content: bytes) -> Any:
+    """Read bytes from :func:`archive_bytes`; raise ModelError as :func:`read_archive` does."""
+    return _read_zip(io.BytesIO(content), len(content))
+
+
+def _read_zip(file: BinaryIO, size: int) -> Any:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = _Entries(archive, size)
             manifest = _manifest(entries.read(_MANIFEST))
             arrays = [
                 _array(entries.read(f"{i}.npy"), i, checksum)
                 for i, checksum in enumerate(manifest["arrays"])
             ]
         return _restored(manifest["content"], arrays, set())
-    except OSError as error:
-        raise ModelError(f"{name}: cannot read it: {error.strerror or error}") from None
-    except ModelError as error:
-        raise ModelError(f"{name}: {error}") from None
-    except Exception as error:  # a damaged file makes zip and JSON raise nearly anything
-        raise ModelError(
-            f"{name}: not a model file, or damaged ({error!r}); get a whole copy"
-        ) from None
+    except (OSError, ModelError):
+        raise
+    except Exception as error:  # for a damaged file, zip and JSON may raise nearly anything
+        raise ModelError(f"not a model file, or damaged ({error!r}); get a complete copy") from None
 
 
 def _check_kind(mode: int) -> None:
-    """Raise for a device or a pipe, which could be read for ever; opening a folder fails anyway."""
+    """Raise for a device or a pipe, which may never end; opening a folder fails anyway."""
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise ModelError("cannot read it: it is no regular file")
+        raise ModelError("cannot read it: it is not a regular file")
 
 
 class _Entries:
-    """The entries of a zip, each read only if it does not claim too much."""
+    """The entries of a zip; an entry is read only if its claimed size is acceptable."""
 
     def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
         self._archive = archive
         self._left = _ALL_SMALL + _SWELL * size
 
     def read(self, name: str) -> bytes:
-        """Return an entry's content; its checksum in the zip is right."""
+        """Return the content of an entry, after the zip's checksum was verified."""
         info = self._archive.getinfo(name)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ModelError(f"damaged: {name} is packed in a way that we do not use")
+            raise ModelError(
+                f"damaged: {name} is compressed with a method that model files do not use"
+            )
         self._left -= info.file_size
         if info.file_size > max(_SMALL, _SWELL * info.compress_size) or self._left < 0:
             raise ModelError(
-                f"damaged, or made to exhaust memory: {name} is {info.compress_size:,} bytes and "
-                f"claims to be {info.file_size:,}"
+                f"damaged, or made to exhaust memory: {name} has {info.compress_size:,} bytes but "
+                f"claims to expand to {info.file_size:,}"
             )
         with self._archive.open(info) as stream:
-            content = stream.read(info.file_size)  # without a number, it would unpack what it finds
+            content = stream.read(info.file_size)  # without a limit it would unpack everything
         if len(content) != info.file_size:
-            raise ModelError(f"damaged: {name} ends too early; get a whole copy")
+            raise ModelError(f"damaged: {name} ends too early; get a complete copy")
         return content
 
 
 def _manifest(content: bytes) -> dict[str, Any]:
-    """Return the manifest, its frame checked."""
+    """Return the manifest, after checking its format, version and main parts."""
     manifest = json.loads(content)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelError("not a file of ours: its manifest does not say so")
+        raise ModelError("not a Rankloop file: its manifest does not name this format")
     version = manifest.get("version")
     if type(version) is not int or version < 1:
         raise ModelError(f"damaged: its version is {version!r}")
@@ -169,12 +197,12 @@ def _manifest(content: bytes) -> dict[str, Any]:
 def _array(content: bytes, number: int, checksum: Any) -> np.ndarray[Any, Any]:
     array = array_from_bytes(content)
     if _checksum(array) != checksum:
-        raise ModelError(f"array {number} does not have its checksum: the file is damaged")
+        raise ModelError(f"array {number} does not match its checksum: the file is damaged")
     return array
 
 
 def _restored(node: Any, arrays: list[np.ndarray[Any, Any]], used: set[int], depth: int = 0) -> Any:
-    """Put the arrays back in their places, each in one."""
+    """Put the arrays back in their places; each is used once."""
     if depth > _DEEPEST:
         raise ModelError(f"damaged: its manifest is more than {_DEEPEST} levels deep")
     if isinstance(node, dict):
@@ -182,13 +210,13 @@ def _restored(node: Any, arrays: list[np.ndarray[Any, Any]], used: set[int], dep
             return {key: _restored(node[key], arrays, used, depth + 1) for key in node}
         number = node["$array"]
         if type(number) is not int or number not in range(len(arrays)) or number in used:
-            raise ModelError(f"damaged: it has no array {number!r}, or has it twice")
+            raise ModelError(f"damaged: array {number!r} is missing, or is used twice")
         used.add(number)
         return arrays[number]
     if isinstance(node, list):
         return [_restored(value, arrays, used, depth + 1) for value in node]
     if isinstance(node, str):
-        node.encode()  # raises where it is no Unicode
+        node.encode()  # raises if it is not valid Unicode
     return node
 
 

@@ -1,126 +1,122 @@
-"""What every ranker can do once it has learnt: score, rank, travel in a file, explain itself."""
+"""The base class of every ranker: it learns, scores, ranks, explains itself and is saved."""
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from rankloop import _core
+from rankloop.data.columns import columns_by_name, with_columns
 from rankloop.data.dataset import Query, QueryDataset
-from rankloop.data.validation import as_matrix, check_not_empty
-from rankloop.exceptions import DataError, ModelError, NotFittedError
-from rankloop.learners.estimator import Estimator
-from rankloop.learners.forms import Whole
-from rankloop.learners.locking import Shared
-from rankloop.learners.ranking import Ranking, make_ranking
+from rankloop.data.features import refuse_kinds
+from rankloop.data.grouping import one_query
+from rankloop.data.validation import as_matrix, column_names
+from rankloop.exceptions import DataError, RankloopError
+from rankloop.feedback.ranking import Ranking, best_first
+from rankloop.learners.inputs import as_dataset, training_data
+from rankloop.learners.kept import Kept
+from rankloop.learners.snapshot import Snapshot
+from rankloop.learners.sparse import is_large_and_sparse, query_blocks, refuse_bad_values
+from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
-    from rankloop.learners.forms import Form
+    from rankloop.learners.rounds import Round
     from rankloop.learners.search import Search
+    from rankloop.metrics.measures import Measure
 
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
 
 
-MOST_FEATURES = 2**24
+class Ranker(Kept, ABC):
+    """A ranker: it learns from queries, scores, ranks, explains itself and can be saved.
 
+    A subclass defines how it starts (:meth:`_reset`), how it learns (:meth:`_fit`), how it scores
+    (:meth:`score_rows`), what it learns (`_learns`, and :meth:`_forms` for the expected types and
+    shapes) and how it explains itself. A ranker that learns query by query is an
+    :class:`rankloop.learners.online.base.OnlineRanker`.
 
-def known_width(state: Mapping[str, Any]) -> int:
-    """Return the number of features that a learner's state tells of."""
-    width = state.get("n_features_in_")
-    Whole(high=MOST_FEATURES).check("n_features_in_", width)
-    return int(width)  # type: ignore[arg-type]
-
-
-def as_dataset(
-    X: Any,
-    y: ArrayLike | None = None,
-    qid: ArrayLike | None = None,
-    group: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    query_weight: ArrayLike | None = None,
-    allow_nan: bool = False,
-) -> QueryDataset:
-    """Take a data set as it is, or make one; rows without query ids form a single query."""
-    if isinstance(X, QueryDataset):
-        if any(given is not None for given in (y, qid, group, sample_weight, query_weight)):
-            raise DataError(
-                "a QueryDataset brings its own grades, queries and weights: pass it alone"
-            )
-        return X
-    if y is None:
-        raise DataError(
-            "learning requires y to be passed, but the target y is None: give one grade a row"
-        )
-    if qid is None and group is None:
-        group = [len(np.asarray(y))]
-    return QueryDataset.from_arrays(
-        X,
-        y,
-        qid=qid,
-        group=group,
-        doc_weights=sample_weight,
-        query_weights=query_weight,
-        allow_nan=allow_nan,
-    )
-
-
-def training_data(*given: Any, **options: Any) -> QueryDataset:
-    """Return what `fit` learns from: :func:`as_dataset` that must not be empty or weigh nothing.
-
-    A stream may begin with no rows, so `partial_fit` takes them; whoever calls `fit` on nothing has
-    read the wrong file or dropped too many rows.
-    """
-    data = as_dataset(*given, **options)
-    check_not_empty(data.X)
-    for name, weights in (("document", data.doc_weights), ("query", data.query_weights)):
-        if weights is not None and not weights.any():
-            raise DataError(
-                f"every {name} weight is zero, so there is nothing to learn from; give other "
-                "weights, or leave them out"
-            )
-    return data
-
-
-class Ranker(Shared, Estimator, ABC):
-    """A ranker. A subclass says how it starts, how it scores and what it has learnt.
-
-    Threads may share one: those that learn wait for each other, while `predict`, `rank`, `save`
-    and copies see the state before or after, and never wait.
+    Threads may share a ranker: threads that learn wait for each other, while `predict`, `rank`,
+    `save` and copies see the state before or after an update, and never wait.
 
     Attributes
     ----------
     n_features_in_ : number of features
-    queries_ : queries learnt from so far: the model's version
+    feature_names_in_ : their names; empty if the training data has no names
+    n_queries_seen_ : number of queries learnt from so far
+    version_ : how often the state has changed
     """
+
+    is_online: ClassVar[bool] = False
+    """Whether it can learn query by query, with `learn` and `partial_fit`."""
 
     scores_rows_alone: ClassVar[bool] = True
     """Whether a row's score does not depend on the other rows of its query."""
 
+    takes_raw_features: ClassVar[bool] = False
+    """Whether it works well on features of very different scales."""
+
     baseline: ClassVar[bool] = False
-    """Whether it is there to be beaten, and need not learn."""
+    """Whether it is a baseline for comparison, which need not learn."""
 
     is_robust: ClassVar[bool] = True
-    """Whether it goes on learning after a query with a value far beyond all others."""
+    """Whether it still learns well after a query with an extreme outlier."""
 
     takes_nan: ClassVar[bool] = False
-    """Whether NaN features are missing values to it, rather than an error."""
+    """Whether it treats NaN features as missing values; otherwise they are an error."""
+
+    takes_kinds: ClassVar[bool] = False
+    """Whether it accepts dates and categories; otherwise it needs numbers."""
 
     search_space: ClassVar[Mapping[str, Search]] = {}
-    """The parameters worth choosing by validation, and the values worth trying."""
+    """The parameters worth choosing on validation data, and the values worth trying."""
 
-    n_features_in_: int
-    queries_: int
+    warm_start: bool = False
+    _taught_by: tuple[NDArray[Any], int] | None = None
+    """The queries of the last `fit` and their number of rows; not part of the learnt state."""
+
+    rounds_: int | None = None
 
     @abstractmethod
+    def _reset(self, n_features: int) -> None:
+        """Forget everything."""
+
+    @abstractmethod
+    def _fit(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+    ) -> Iterator[None]:
+        """Learn from checked data, starting from the current state; pause in consistent states.
+
+        Replace learnt arrays and never change them in place, because other code may hold them.
+        """
+
+    @abstractmethod
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the parts of the model, most important first, with the features they use."""
+        self._check_fitted()
+        raise DataError(
+            f"a {type(self).__name__} has no parts to show; contributions(X) returns what each "
+            "feature adds to a score"
+        )
+
+    def _check(self, data: QueryDataset) -> None:
+        """Raise, before anything changes, if a parameter, a grade or a weight cannot be used."""
+
     def fit(
         self,
         X: Any,
@@ -128,73 +124,241 @@ class Ranker(Shared, Estimator, ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-    ) -> Any:
-        """Learn from nothing."""
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Fit the ranker from scratch, or with `warm_start` from its current state.
 
-    @abstractmethod
-    def _reset(self, n_features: int) -> None:
-        """Forget everything."""
+        An error leaves the ranker unchanged. If a ranker that learns in rounds is interrupted, it
+        keeps the state of the last complete round. Other threads use the old state until `fit` is
+        done, or, with `on_round`, until the first round is done.
 
-    @abstractmethod
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
-        """Score checked rows."""
-
-    @abstractmethod
-    def learnt(self) -> dict[str, Any]:
-        """Return everything that was learnt, by attribute; nothing before the first query."""
-
-    def _forms(self, n_features: int) -> dict[str, Form]:
-        """Return what each part of :meth:`learnt` looks like, for so many features."""
-        return {"n_features_in_": Whole(n_features, n_features), "queries_": Whole()}
-
-    def _check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise unless a learner of these parameters may have learnt this.
-
-        It comes from a file, and may be anything. A subclass whose parts must fit each other, or
-        that learns more than numbers, extends this.
+        Parameters
+        ----------
+        X : a QueryDataset, or a matrix of features, dense (a sparse one is made dense, if that
+            fits into memory), with
+        y : one grade per row (below 0 means unjudged), and
+        qid : one query id per row, in any order; or
+        group : the number of rows of each query
+        sample_weight, query_weight : one per row, and one per query in order of first appearance
+        valid : validation data, on which a ranker that learns in rounds chooses the best round;
+            others ignore it
+        on_round : called after each round, to show progress
         """
-        forms = self._forms(known_width(state))
-        if state.keys() != forms.keys():
-            differ = ", ".join(sorted(state.keys() ^ forms.keys()))
-            raise ModelError(f"what a {type(self).__name__} learns is missing or unknown: {differ}")
-        for name, form in forms.items():
-            form.check(name, state[name])
+        data = training_data(
+            X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan
+        )
+        return self._fit_whole(data, valid, on_round, self.warm_start)
 
-    def _take_over(self, state: Mapping[str, Any]) -> None:
-        """Make this what was learnt, if it may be."""
-        self._check_state(state)
-        for name, value in state.items():
-            setattr(self, name, value)
+    def go_on(
+        self,
+        data: QueryDataset,
+        *,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Continue from the current state, with more rounds on this data or with its queries."""
+        return self._fit_whole(training_data(data), valid, on_round, True)
+
+    def discount_past(self, keep: float) -> Self:
+        """Reduce the weight of what was learnt so far to this fraction; for online learners."""
+        raise DataError(
+            f"a {type(self).__name__} does not learn online, so it cannot keep only {keep} of what "
+            "it learnt; leave out this option"
+        )
+
+    def _fit_whole(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+        go_on: bool,
+    ) -> Self:
+        with self._writing:
+            new, whole = self.fork(), None
+            try:
+                for _ in new.fit_rounds(data, valid, on_round, go_on):
+                    whole = new.fork()
+                    if on_round is not None:  # the callback sees the state after each round
+                        self._become(whole)
+            except BaseException as error:
+                if whole is not None and not isinstance(error, RankloopError):
+                    whole._end_early()
+                    self._become(whole)
+                raise
+            new._taught_by = data.query_ids, data.n_documents
+            self._become(new)
+        return self
+
+    def fit_rounds(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+        go_on: bool = False,
+    ) -> Iterator[None]:
+        """Check data and learn from it; pause in consistent states.
+
+        This is for rankers that consist of other rankers and train copies of them (:meth:`fork`);
+        all other code calls :meth:`fit`.
+        """
+        goes_on = go_on and self.is_fitted
+        if goes_on:
+            data = with_columns(data, self.feature_names_in_)
+        self._refuse_missing(data)
+        self._check(data)
+        if not goes_on:
+            self._reset(data.n_features)
+            self.feature_names_in_ = data.feature_names or ()
+        self._check_width(data.X)
+        if valid is not None:
+            valid = with_columns(valid, self.feature_names_in_)
+            self._check_width(valid.X)
+            self._refuse_missing(valid)
+        yield from self._fit(data, valid, on_round)
+
+    def _end_early(self) -> None:
+        """Clean up after an interrupt that follows a complete round; subclasses may override it."""
+
+    def fit_path(
+        self,
+        data: QueryDataset,
+        settings: Iterable[Mapping[str, Any]],
+        *,
+        valid: QueryDataset | None = None,
+    ) -> Iterator[Self]:
+        """Yield one fitted copy per setting."""
+        for setting in settings:
+            yield copy.deepcopy(self).set_params(**setting).fit(data, valid=valid)
 
     def predict(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> NDArray[Any]:
-        """Score documents, higher is better.
+        """Score documents; higher is better.
 
-        Where each row is scored alone, query ids are not needed. Where features are looked at query
-        by query first, rows without ids count as one query.
+        A large sparse matrix is made dense a block of queries at a time.
+
+        Parameters
+        ----------
+        X : a QueryDataset, a Query, or a matrix of features with
+        qid : one query id per row, in any order; or
+        group : the number of rows of each query. A ranker that scores each row separately
+            (`scores_rows_alone`) needs neither; for one that looks at whole queries, a matrix
+            without them is an error.
         """
-        now = self._twin()  # other threads may go on learning
-        now._check_learnt()
-        rows = now._rows(X)
+        now = self.fork()  # other threads may learn meanwhile
+        now._check_fitted()
         if isinstance(X, QueryDataset):
-            return now._score_rows(rows, X.offsets)
-        if qid is None and group is None:
-            return now._score_rows(rows, np.array([0, len(rows)]))
+            return now.score_rows(now._rows(X), X.offsets)
+        if is_large_and_sparse(X):
+            return now._predict_sparse(X.tocsr(), qid, group)
+        rows = now._rows(X)
+        is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
+        if qid is None and (group is None or is_one):
+            if not is_one:
+                now._check_rows_alone()
+            return now.score_rows(rows, one_query(len(rows)))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
-        return data.in_row_order(now._score_rows(data.X, data.offsets))
+        return data.in_row_order(now.score_rows(data.X, data.offsets))
+
+    def _predict_sparse(
+        self, X: Any, qid: ArrayLike | None, group: ArrayLike | None
+    ) -> NDArray[Any]:
+        """Score a CSR matrix in blocks of whole queries, so that memory stays bounded."""
+        refuse_bad_values(X, self.takes_nan)
+        n = X.shape[0]
+        if qid is None and group is None:
+            self._check_rows_alone()
+            group = np.ones(n, np.int64)
+        queries = as_dataset(np.zeros((n, 0), np.float32), np.zeros(n), qid, group)
+        offsets, order = queries.offsets, queries.rows
+        scores = []
+        for first, end in query_blocks(offsets, X.shape[1]):
+            rows = slice(offsets[first], offsets[end])
+            dense = self._rows(X[rows] if order is None else X[order[rows]])
+            scores.append(self.score_rows(dense, offsets[first : end + 1] - offsets[first]))
+        return queries.in_row_order(np.concatenate(scores))
+
+    def _check_rows_alone(self) -> None:
+        """Raise if scores depend on whole queries, for rows whose queries are not known."""
+        if not self.scores_rows_alone:
+            raise DataError(
+                f"the scores of this {type(self).__name__} depend on all documents of a query, and "
+                "which rows belong to which query is not known: pass qid=, one query id per row, "
+                "or group=, the number of rows of each query (group=[len(X)] for one query), or "
+                "give a Query or a QueryDataset"
+            )
 
     def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
-        """Rank the documents of one query: a Query or a matrix of features."""
-        doc_ids = query.doc_ids if isinstance(query, Query) else None
-        now = self._twin()
-        return make_ranking(now.predict(query), now.queries_, doc_ids, id)
+        """Rank the documents of one query: a Query or a matrix of features.
+
+        The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
+        new one.
+        """
+        now = self.fork()
+        now._check_fitted()
+        rows = now._rows(query)
+        scores = now.score_rows(rows, one_query(len(rows)))
+        if isinstance(query, Query):
+            ids = {"query_id": query.id, "doc_ids": query.doc_ids}
+            return best_first(scores, id=id, version=now.version_, X=rows, **ids)
+        return best_first(scores, id=id, version=now.version_, X=rows)
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        measure: str | Measure = "nDCG@10",
+    ) -> float:
+        """Return the mean of a measure over queries; higher is better."""
+        data = as_dataset(X, y, qid, group, allow_nan=self.takes_nan)
+        return evaluate(data, self.predict(data), measure).results[0].mean
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each document's score, and the remainder last.
+
+        What a feature adds is how much the score falls when the feature is replaced by its mean
+        over the given documents, which should be those of one query. Each row sums to the score.
+        For a linear ranker this is weight x (value - mean). Cost: one scoring pass per feature.
+        """
+        now = self.fork()
+        now._check_fitted()
+        rows = now._rows(X)
+        one = one_query(len(rows))
+        scores = np.asarray(now.score_rows(rows, one), np.float64)
+        found = np.zeros((len(rows), self.n_features_in_ + 1))
+        for j in range(self.n_features_in_ if len(rows) else 0):
+            changed = rows.copy()
+            changed[:, j] = rows[:, j].mean(dtype=np.float64)
+            found[:, j] = scores - now.score_rows(changed, one)
+        found[:, -1] = scores - found[:, :-1].sum(axis=1)
+        return found
+
+    def feature_name(self, feature: int) -> str:
+        """Return the name of a feature, or its number counted from 1 as in LETOR files."""
+        return self.feature_names_in_[feature] if self.feature_names_in_ else str(feature + 1)
+
+    def snapshot(self) -> Snapshot:
+        """Return an unchanging copy of the current model, for ranking while this one learns."""
+        self._check_fitted()
+        return Snapshot(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to one file; :func:`rankloop.load` reads it."""
         from rankloop.learners.saving import save
 
         save(self, path)
+
+    def dumps(self) -> bytes:
+        """Return the learner as the bytes of such a file; :func:`rankloop.loads` reads them."""
+        from rankloop.learners.saving import dumps
+
+        return dumps(self)
 
     def digest(self) -> str:
         """Return a digest of the parameters and of every bit that was learnt.
@@ -203,19 +367,12 @@ class Ranker(Shared, Estimator, ABC):
         """
         from rankloop.learners.digest import digest
 
-        return digest(self._twin())
-
-    @property
-    def is_learnt(self) -> bool:
-        """Whether it has been told of any data."""
-        return hasattr(self, "n_features_in_")
-
-    def _check_learnt(self) -> None:
-        if not self.is_learnt:
-            raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+        return digest(self.fork())
 
     def _refuse_missing(self, data: QueryDataset) -> None:
-        """Raise where a value is missing: the one place that keeps them from learners."""
+        """Raise if a value is missing; all learners that need finite values rely on this."""
+        if not self.takes_kinds:
+            refuse_kinds(data, type(self).__name__)
         if self.takes_nan or not data.has_missing:
             return
         place = _core.first_not_finite(data.X)
@@ -225,15 +382,21 @@ class Ranker(Shared, Estimator, ABC):
             raise DataError(
                 f"feature {feature + 1} of a document of query {query} is {data.X[row, feature]}, "
                 f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
-                "read_letor(null=0) does), or take a learner of trees, which knows what missing is"
+                "read_letor(null=0) does), or use boosted trees, which accept missing values"
             )
 
     def _rows(self, X: Any) -> Rows:
-        """Return the rows to score, checked."""
-        if isinstance(X, Query | QueryDataset):
-            rows = X.X
+        """Return the checked rows to score, with columns in the order of the training data."""
+        if isinstance(X, (Query, QueryDataset)):
+            if isinstance(X, QueryDataset):
+                refuse_kinds(X, type(self).__name__)
+            rows, names = X.X, X.feature_names
         else:
             rows = as_matrix(X, allow_nan=self.takes_nan)
+            names = None if rows is X else column_names(X)  # an array has no names
+        order = None if names is None else columns_by_name(self.feature_names_in_, names)
+        if order is not None:
+            rows = np.ascontiguousarray(rows[:, order])
         self._check_width(rows)
         return rows
 

@@ -1,4 +1,4 @@
-"""A digest of all that a learner is: equal where, and only where, it will go on in the same way."""
+"""Digests of learners: they are equal if and only if the learners will behave in the same way."""
 
 from __future__ import annotations
 
@@ -13,19 +13,24 @@ if TYPE_CHECKING:
 
 
 def digest(learner: Ranker) -> str:
-    """Return 32 hexadecimal digits made of a learner's parameters and every bit it has learnt.
+    """Return 32 hexadecimal digits computed from a learner's parameters and its whole state.
 
     The same stream gives the same digest on every processor, with any number of threads.
     """
     from rankloop.learners.saving import to_tree
 
+    return digest_of(to_tree(learner))
+
+
+def digest_of(tree: Any) -> str:
+    """Return a digest of a tree of dicts, lists, plain values and arrays."""
     found = blake2b(digest_size=16)
-    _add(found, to_tree(learner))
+    _add(found, tree)
     return found.hexdigest()
 
 
 def _add(found: Any, node: Any) -> None:
-    """Add a tree of dicts, lists, plain values and arrays, each with its kind and size."""
+    """Add a tree of dicts, lists, plain values and arrays, each with its type and size."""
     if isinstance(node, np.ndarray):
         values = np.ascontiguousarray(node, node.dtype.newbyteorder("<"))
         found.update(f"array {values.dtype.str} {values.shape} ".encode())

@@ -1,8 +1,8 @@
-"""What a value that was learnt must look like, checked when it comes from a file.
+"""Forms: the expected type, shape and range of a learnt value, checked when it is loaded.
 
-A learner names the form of everything it learns (:meth:`Ranker._forms`), so that a file is known to
-be sound before any of it is used: numbers that are finite and in their range, arrays of one shape
-and type, members that fit.
+A learner gives the form of everything it learns (:meth:`Ranker._forms`), so that a file is checked
+completely before any of it is used: numbers must be finite and in their range, arrays must have the
+right shape and type, and members must be learners of the right kind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from rankloop.exceptions import ModelError
 
 MOST = 2**53
-"""Counts are below it, so that they are exact as float64 too."""
+"""Counts are below this number, so that they are also exact as float64."""
 
 
 class Form(ABC):
@@ -25,7 +25,7 @@ class Form(ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """Say what is expected, as in "an array of 3 float64"."""
+        """Say what is expected, for example "an array of 3 float64"."""
 
     @abstractmethod
     def fits(self, value: Any) -> bool:
@@ -39,7 +39,7 @@ class Form(ABC):
 
 @dataclass(frozen=True)
 class Array(Form):
-    """Finite numbers of one type in a shape; None is any length.
+    """An array of finite numbers of one type and shape; None in the shape means any length.
 
     >>> Array((2, None)).check("rows_", np.zeros((3, 5)))
     Traceback (most recent call last):
@@ -72,7 +72,7 @@ of shape (3, 5)
 
 @dataclass(frozen=True)
 class Whole(Form):
-    """A whole number, both bounds among them."""
+    """A whole number between two bounds, which are included."""
 
     low: int = 0
     high: int = MOST - 1
@@ -81,13 +81,13 @@ class Whole(Form):
         return f"a whole number from {self.low} to {self.high}"
 
     def fits(self, value: Any) -> bool:
-        """Whether it is one; True and False are not."""
+        """Whether it is such a number; True and False are not."""
         return type(value) is int and self.low <= value <= self.high
 
 
 @dataclass(frozen=True)
 class Number(Form):
-    """A finite number of at least `low`, stored as one with a fraction."""
+    """A finite number of at least `low`, stored as a float."""
 
     low: float = 0.0
 
@@ -95,7 +95,7 @@ class Number(Form):
         return f"a finite number of at least {self.low:g}"
 
     def fits(self, value: Any) -> bool:
-        """Whether it is one."""
+        """Whether it is such a number."""
         return type(value) is float and math.isfinite(value) and value >= self.low
 
 
@@ -113,7 +113,7 @@ class Text(Form):
 
 @dataclass(frozen=True)
 class Names(Form):
-    """The names of so many features, or none."""
+    """The names of `count` features, or no names."""
 
     count: int
 
@@ -131,7 +131,7 @@ class Names(Form):
 
 @dataclass(frozen=True)
 class Nothing(Form):
-    """None, where another parameter would have learnt more."""
+    """None, for a part that is learnt only with other parameters."""
 
     def __str__(self) -> str:
         return "null"
@@ -143,7 +143,7 @@ class Nothing(Form):
 
 @dataclass(frozen=True)
 class Values(Form):
-    """Plain values and arrays by name, whose maker knows what they must be."""
+    """Plain values and arrays by name; the class that made them checks them."""
 
     def __str__(self) -> str:
         return "values by name"
@@ -155,7 +155,7 @@ class Values(Form):
 
 @dataclass(frozen=True)
 class Learner(Form):
-    """A learner of one kind that has learnt from so many features; None is any number."""
+    """A fitted learner of one kind with `n_features` features; None means any number."""
 
     kind: type[Any]
     n_features: int | None
@@ -168,14 +168,14 @@ class Learner(Form):
         """Whether it is such a learner."""
         return (
             isinstance(value, self.kind)
-            and value.is_learnt
+            and value.is_fitted
             and self.n_features in (None, value.n_features_in_)
         )
 
 
 @dataclass(frozen=True)
 class ListOf(Form):
-    """A list of so many values of one form; None is any number."""
+    """A list of `count` values of one form; None means any number."""
 
     form: Form
     count: int | None = None
@@ -194,7 +194,7 @@ class ListOf(Form):
 
 @dataclass(frozen=True)
 class Anything(Form):
-    """Finite numbers of any shape: for what a learner does not describe."""
+    """Finite numbers of any shape, for parts whose form a learner does not give."""
 
     def __str__(self) -> str:
         return "finite numbers"
@@ -207,7 +207,7 @@ class Anything(Form):
 
 
 def shown(value: Any) -> str:
-    """Describe a value in few words.
+    """Describe a value in a few words.
 
     >>> shown(np.zeros((2, 3))), shown([1, 2]), shown("text")
     ('float64 of shape (2, 3)', 'list', "'text'")

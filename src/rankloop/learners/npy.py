@@ -1,4 +1,4 @@
-"""Arrays from the bytes of an .npy file, no larger than these bytes."""
+"""Read an array from the bytes of an .npy file; it is never larger than these bytes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _HEADER = re.compile(
     rb"\{'descr': '(?P<dtype>[<|][biuf]\d)', 'fortran_order': False, "
     rb"'shape': \((?P<shape>|\d{1,15},|\d{1,15}(?:, \d{1,15}){1,7})\), \} *\n"
 )
-"""As NumPy writes the header of a row-major array of little-endian numbers."""
+"""The header that NumPy writes for a row-major array of little-endian numbers."""
 
 
 def array_from_bytes(content: bytes) -> np.ndarray[Any, Any]:
     """Read a row-major array of numbers, as `numpy.save` writes it.
 
-    Nothing is allocated before the shape that the header claims is known to be that of the bytes;
-    objects, which are pickles, are refused.
+    No memory is allocated before the shape in the header is known to match the number of bytes.
+    Arrays of objects, which are pickles, are an error.
 
     >>> import io
     >>> stream = io.BytesIO()
@@ -32,12 +32,14 @@ def array_from_bytes(content: bytes) -> np.ndarray[Any, Any]:
     """
     header = _HEADER.match(content)
     if header is None or header.end() != 10 + int.from_bytes(header["length"], "little"):
-        raise ModelError("an array is damaged, or is none of plain numbers in row-major order")
+        raise ModelError(
+            "an array is damaged, or is not an array of plain numbers in row-major order"
+        )
     dtype = np.dtype(header["dtype"].decode())
     shape = tuple(int(n) for n in header["shape"].split(b",") if n)
     if math.prod(shape) * dtype.itemsize != len(content) - header.end():
         raise ModelError(
-            f"an array is damaged: its header claims {dtype} in the shape {shape}, but "
+            f"an array is damaged: its header claims {dtype} of shape {shape}, but "
             f"{len(content) - header.end():,} bytes follow"
         )
     flat = np.frombuffer(content, dtype, offset=header.end())

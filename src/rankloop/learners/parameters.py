@@ -1,4 +1,4 @@
-"""Checking parameters: numbers in their range, or an error that says which is not."""
+"""Checks of parameters: an error names the parameter that is out of range."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def check_whole(name: str, value: Any, least: int = 1) -> None:
 
 
 def check_rate(rate: Any, decay: Any) -> None:
-    """Raise unless rate / (1 + t)^decay is a step size."""
+    """Raise unless rate / (1 + t)^decay is a valid step size."""
     check_number("rate", rate, above=True)
     check_number("decay", decay, 0, 1)
 
 
 def check_seed(name: str, value: Any) -> None:
-    """Raise unless a parameter is a seed: a whole number from 0, or None."""
+    """Raise unless a parameter is a random seed: a whole number of at least 0, or None."""
     if value is not None:
         check_whole(name, value, 0)
 
 
 def check_learners(name: str, value: Any, kind: type) -> None:
-    """Raise unless a parameter is a list of learners of one kind, at least one."""
+    """Raise unless a parameter is a list of at least one learner, all of one kind."""
     listed = isinstance(value, list | tuple) and len(value) > 0
     strangers = [one for one in value if not isinstance(one, kind)] if listed else [value]
     if strangers:

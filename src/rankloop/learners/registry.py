@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rankloop.exceptions import DataError
 
@@ -16,12 +18,17 @@ if TYPE_CHECKING:
     from rankloop.learners.base import Ranker
     from rankloop.learners.online.base import OnlineRanker
 
+R = TypeVar("R", bound="Ranker")
+Home: TypeAlias = "str | type[Ranker] | EntryPoint"
+
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _COMMA = re.compile(r",(?![^()]*\))(?![^\[\]]*\])")  # not inside poly(2,1) or a list
 
-_HOME = {
+_ONLINE = {
     "slam": "online.slam.Slam",
     "perceptron": "online.perceptron.Perceptron",
     "minimax": "online.minimax.MinimaxPerceptron",
+    "rate-free-slam": "online.rate_free.RateFreeSlam",
     "online-listnet": "online.listnet.OnlineListNet",
     "online-xendcg": "online.xendcg.OnlineXENDCG",
     "newton": "online.newton.NewtonXENDCG",
@@ -34,6 +41,20 @@ _HOME = {
     "mapped": "wrappers.mapped.Mapped",
     "mix": "ensembles.mix.Mix",
     "auto": "ensembles.auto.Auto",
+    "online-described": "wrappers.described.OnlineDescribed",
+    "kernel-slam": "kernel.online.KernelSlam",
+    "kernel-minimax": "kernel.online.KernelMinimax",
+    "kernel-solar-i": "kernel.online.KernelSolarI",
+    "kernel-predtron": "kernel.predtron.KernelPredtron",
+    "online-keeprank": "kernel.keeprank_online.OnlineKeepRank",
+}
+_FOR_CLICKS = {
+    "pdgd": "pdgd.PDGD",
+    "dbgd": "dbgd.DBGD",
+    "mgd": "mgd.MGD",
+    "clicks": "from_clicks.FromClicks",
+}
+_IN_ROUNDS = {
     "scaled": "wrappers.scaled.Scaled",
     "ranksvm": "batch.ranksvm.RankSVM",
     "listnet": "batch.listnet.ListNet",
@@ -50,48 +71,117 @@ _HOME = {
     "listnet-boost": "boosting.listnet.ListNetBoost",
     "loss-boost": "boosting.loss.LossBoost",
     "blend": "ensembles.blend.Blend",
-    "kernel-slam": "kernel.online.KernelSlam",
-    "kernel-minimax": "kernel.online.KernelMinimax",
-    "kernel-solar-i": "kernel.online.KernelSolarI",
-    "kernel-predtron": "kernel.predtron.KernelPredtron",
     "keeprank": "kernel.keeprank.KeepRank",
     "lifted": "wrappers.lifted.Lifted",
+    "described": "wrappers.described.Described",
 }
-NAMES: tuple[str, ...] = tuple(_HOME)
-"""Every learner's short name."""
+_BUILT_IN = {
+    name: f"rankloop.{home}.{place.rpartition('.')[0]}:{place.rpartition('.')[2]}"
+    for home, places in (
+        ("learners", _ONLINE),
+        ("learners", _IN_ROUNDS),
+        ("clicks.learners", _FOR_CLICKS),
+    )
+    for name, place in places.items()
+}
+_registered: dict[str, type[Ranker]] = {}
+ENTRY_POINTS = "rankloop.learners"
+"""The group of entry points with which an installed package provides learners."""
 
-_IN_ROUNDS = (
-    "batch.",
-    "boosting.",
-    "kernel.keeprank.",
-    "wrappers.scaled.",
-    "wrappers.lifted.",
-    "ensembles.blend.",
-)
 
-ONLINE_NAMES: tuple[str, ...] = tuple(
-    name for name, place in _HOME.items() if not place.startswith(_IN_ROUNDS)
-)
-"""The short names of those that can stream."""
+def register_learner(name: str, cls: type[R]) -> type[R]:
+    """Register your own learner under a name, for code, the command line and model files.
 
-CLASSES: Mapping[str, str] = MappingProxyType(
-    {place.rpartition(".")[2]: place for place in _HOME.values()}
-)
-"""Where each class lives, by its name: the only classes that a model file may name."""
+    Installed packages need not call this: an entry point `name = "module:Class"` in the group
+    `rankloop.learners` is found when its name is used.
+
+    Parameters
+    ----------
+    name : the name on the command line, of small letters, digits and hyphens
+    cls : a subclass of :class:`rankloop.learners.base.Ranker`; its class name must be unique, too
+    """
+    from rankloop.learners.base import Ranker
+
+    if not isinstance(cls, type) or not issubclass(cls, Ranker):
+        raise DataError(f"a learner must be a class derived from Ranker; found {cls!r}")
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            f"a learner's name must have small letters, digits and hyphens; found {name!r}"
+        )
+    for other in (_homes().get(name), _classes().get(cls.__name__)):
+        if not (other is None or isinstance(other, EntryPoint) or _same_class(other, cls)):
+            raise DataError(
+                f"{name!r} or {cls.__name__} is already the name of {other!r}; use another"
+            )
+    _registered[name] = cls
+    return cls
+
+
+def _same_class(one: str | type[Ranker], other: type[Ranker]) -> bool:
+    """Whether these are the same class, perhaps defined again."""
+    place = one if isinstance(one, str) else f"{one.__module__}:{one.__qualname__}"
+    return place == f"{other.__module__}:{other.__qualname__}"
+
+
+def learner_names() -> tuple[str, ...]:
+    """Return the short names of all learners: built-in, registered, and of installed packages."""
+    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *_entry_points())))
+
+
+def online_names() -> tuple[str, ...]:
+    """Return the short names of the learners that can learn from a stream."""
+    ours = (name for name in learner_names() if name not in _BUILT_IN)
+    return (*_ONLINE, *_FOR_CLICKS, *(name for name in ours if learner_class(name).is_online))
+
+
+def is_known(name: str) -> bool:
+    """Whether this is the name of a learner, or of a learner's class, that can be loaded."""
+    return name in _homes() or name in _classes()
 
 
 def learner_class(name: str) -> type[Ranker]:
-    """Find a learner's class by its short name (`solar-ii`) or its own (`SolarII`)."""
-    place = _HOME.get(name) or CLASSES.get(name)
-    if place is None:
-        raise DataError(f"unknown learner {name!r}; known: {', '.join(NAMES)}")
-    module, _, cls = place.rpartition(".")
-    found: type[Ranker] = getattr(import_module(f"rankloop.learners.{module}"), cls)
-    return found
+    """Find a learner's class by its short name (`solar-ii`) or its class name (`SolarII`)."""
+    found = _homes().get(name) or _classes().get(name)
+    if isinstance(found, str):
+        module, _, cls = found.partition(":")
+        return getattr(import_module(module), cls)  # type: ignore[no-any-return]
+    if isinstance(found, EntryPoint):
+        return register_learner(found.name, found.load())
+    if found is not None:
+        return found
+    close = get_close_matches(name, learner_names(), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise DataError(f"unknown learner {name!r}{hint}; known: {', '.join(learner_names())}")
 
 
-def make_learner(text: str) -> Ranker:
+def _homes() -> dict[str, Home]:
+    """Return all learners by short name; built-in and registered ones take precedence."""
+    return {**_entry_points(), **_registered, **_BUILT_IN}
+
+
+def _classes() -> dict[str, Home]:
+    """Return all learners by class name."""
+    brought: dict[str, Home] = {entry.attr: entry for entry in _entry_points().values()}
+    registered = {cls.__name__: cls for cls in _registered.values()}
+    ours = {place.partition(":")[2]: place for place in _BUILT_IN.values()}
+    return {**brought, **registered, **ours}
+
+
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    """Return the entry points of installed packages, by name."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+
+
+@overload
+def make_learner(text: str) -> Ranker: ...
+@overload
+def make_learner(text: str, kind: type[R]) -> R: ...
+def make_learner(text: str, kind: type[Ranker] | None = None) -> Ranker:
     """Make a learner from `name` or `name:parameter=value,...`.
+
+    With `kind`, such as :class:`OnlineRanker`, the learner must be of that kind, and type checkers
+    know the type of the result.
 
     >>> make_learner("solar-ii:gamma=1000,covariance=diagonal")
     SolarII(gamma=1000, covariance='diagonal')
@@ -99,11 +189,13 @@ def make_learner(text: str) -> Ranker:
     KernelSlam(kernel='poly(2,1)', budget=500)
     """
     cls, params = read_learner(text)
+    if kind is not None and not issubclass(cls, kind):
+        raise DataError(f"{text!r} is a {cls.__name__}, but a {kind.__name__} is needed")
     return cls(**params)
 
 
 def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
-    """Read `name:parameter=value,...`: the class, and the parameters that are given.
+    """Read `name:parameter=value,...`; return the class and the given parameters.
 
     >>> read_learner("solar-i:C=0.1")[1]
     {'C': 0.1}
@@ -119,7 +211,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
             known = ", ".join(cls.parameters())
             raise DataError(f"{name} has no parameter {key.strip()!r}; it has: {known}")
         if key.strip() in params:
-            raise DataError(f"{key.strip()} stands twice in {text!r}")
+            raise DataError(f"{key.strip()} is given twice in {text!r}")
         params[key.strip()] = _value(value.strip())
     return cls, params
 
@@ -135,7 +227,7 @@ def learner_text(name: str, params: Mapping[str, Any]) -> str:
 
 
 def make_online_learner(text: str) -> OnlineRanker:
-    """Make a learner that can stream; a name that two kinds share means the online one.
+    """Make an online learner; if a name is used by two kinds, it means the online one.
 
     >>> make_online_learner("xendcg:rate=0.1")
     OnlineXENDCG(rate=0.1)
@@ -143,11 +235,11 @@ def make_online_learner(text: str) -> OnlineRanker:
     from rankloop.learners.online.base import OnlineRanker
 
     name = text.partition(":")[0].strip()
-    learner = make_learner(f"online-{text.strip()}" if f"online-{name}" in _HOME else text)
+    learner = make_learner(f"online-{text.strip()}" if f"online-{name}" in _ONLINE else text)
     if not isinstance(learner, OnlineRanker):
         raise DataError(
-            f"{name} learns from whole data sets, with train and compare; these learn online: "
-            + ", ".join(ONLINE_NAMES)
+            f"{name} learns from whole data sets (use train or compare); these learn online: "
+            + ", ".join(online_names())
         )
     return learner
 

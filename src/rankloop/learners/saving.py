@@ -1,32 +1,36 @@
-"""Saving and loading learners: parameters and what was learnt, in one file, without pickle."""
+"""Save and load learners: parameters and learnt state in one file, without pickle."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from rankloop.exceptions import MissingExtraError, ModelError, RankloopError
-from rankloop.learners.archive import read_archive, write_archive
-from rankloop.learners.estimator import Estimator
-from rankloop.learners.kernel.kernels import Kernel
-from rankloop.learners.registry import CLASSES, learner_class
-from rankloop.metrics.measures import Measure
+from rankloop.learners.archive import (
+    archive_bytes,
+    read_archive,
+    read_archive_bytes,
+    write_archive,
+)
+from rankloop.learners.base import Ranker
+from rankloop.learners.forms import Whole
+from rankloop.learners.registry import is_known, learner_class
 
-if TYPE_CHECKING:
-    from rankloop.learners.base import Ranker
+R = TypeVar("R", bound=Ranker)
 
-_DEEPEST = 20  # learners in learners
+_DEEPEST = 20  # depth of learners inside learners
 _STRANGE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
-"""What values of a kind that nobody expected make code raise."""
+"""The errors that code may raise for values of an unexpected type."""
 
 
 def save(learner: Ranker, path: str | os.PathLike[str]) -> None:
-    """Write a learner to one file, whole or not at all; :func:`load` gives the same learner back.
+    """Write a learner to one file, completely or not at all; :func:`load` reads it back.
 
-    It may go on learning in another thread: what is written is one state of it, copied first. The
-    file keeps its permissions, a symbolic link stays one, and a full disk leaves the old file.
+    The learner may continue to learn in another thread: one state of it is copied first, and then
+    written. The file keeps its permissions, a symbolic link stays a symbolic link, and a full disk
+    leaves the old file in place.
 
     >>> import numpy as np, tempfile, pathlib
     >>> from rankloop.data.simulate import separable
@@ -39,38 +43,89 @@ def save(learner: Ranker, path: str | os.PathLike[str]) -> None:
     >>> again, bool((again.predict(data) == ranker.predict(data)).all())
     (Slam(measure='nDCG@10'), True)
     """
-    write_archive(path, to_tree(learner))
+    write_archive(path, _with_version(learner))
 
 
-def load(path: str | os.PathLike[str]) -> Ranker:
-    """Read a learner; it ranks, and goes on learning, exactly as the one that was saved.
+@overload
+def load(path: str | os.PathLike[str]) -> Ranker: ...
+@overload
+def load(path: str | os.PathLike[str], kind: type[R]) -> R: ...
+def load(path: str | os.PathLike[str], kind: type[Ranker] = Ranker) -> Ranker:
+    """Read a learner; it ranks and continues to learn exactly as the saved one would.
+
+    Parameters
+    ----------
+    path : a file that :func:`save` wrote
+    kind : the class it must have, such as :class:`OnlineRanker`; type checkers use it as the type
+        of the result
 
     Raises
     ------
     ModelError
-        where the file is missing, damaged, of another kind or written by a newer version, or where
-        what it holds cannot be what such a learner has learnt.
+        if the file is missing, damaged, of another kind or written by a newer version, or if its
+        contents are not a possible state of such a learner.
     """
-    tree = read_archive(path)
     try:
-        return from_tree(tree)
+        return _of_kind(_versioned(read_archive(path)), kind)
     except ModelError as error:
-        raise ModelError(f"{os.fspath(path)}: {error}") from None
+        where = os.fspath(path)
+        raise ModelError(str(error) if where in str(error) else f"{where}: {error}") from None
+
+
+def dumps(learner: Ranker) -> bytes:
+    """Return the bytes of the file that :func:`save` would write."""
+    return archive_bytes(_with_version(learner))
+
+
+@overload
+def loads(content: bytes) -> Ranker: ...
+@overload
+def loads(content: bytes, kind: type[R]) -> R: ...
+def loads(content: bytes, kind: type[Ranker] = Ranker) -> Ranker:
+    """Read a learner from the bytes that :func:`dumps` returned, as :func:`load` reads a file.
+
+    >>> from rankloop.learners.online.solar_i import SolarI
+    >>> learner = SolarI().learn([[1.0], [2.0]], [0, 1])
+    >>> loads(dumps(learner)).digest() == learner.digest()
+    True
+    """
+    return _of_kind(_versioned(read_archive_bytes(content)), kind)
+
+
+def _with_version(learner: Ranker) -> dict[str, Any]:
+    learner = learner.fork()
+    return {**to_tree(learner), "version": learner.version_}
+
+
+def _versioned(tree: Any) -> Ranker:
+    learner = from_tree(tree)
+    version = tree.get("version", 0)
+    Whole().check("version", version)
+    learner.version_ = version
+    return learner
+
+
+def _of_kind(learner: Ranker, kind: type[Ranker]) -> Ranker:
+    if not isinstance(learner, kind):
+        raise ModelError(
+            f"the file contains a {type(learner).__name__}, but a {kind.__name__} is needed"
+        )
+    return learner
 
 
 def to_tree(learner: Ranker) -> dict[str, Any]:
-    """Return a learner as plain values and arrays: one state of it, shared with nobody."""
-    learner = learner._twin()
+    """Return one state of a learner as plain values and arrays, which nothing else shares."""
+    learner = learner.fork()
     params = learner.get_params(deep=False)
     return {
         "learner": type(learner).__name__,
         "params": {name: _plain(_listed(v)) for name, v in params.items()},
-        "learnt": {name: _plain(v) for name, v in learner.learnt().items()},
+        "state": {name: _plain(v) for name, v in learner.state().items()},
     }
 
 
 def from_tree(tree: Any) -> Ranker:
-    """Return the learner that :func:`to_tree` told of; raise ModelError where it told of none."""
+    """Return the learner that :func:`to_tree` described; raise ModelError for any other tree."""
     try:
         return _learner(tree, 0)
     except MissingExtraError:
@@ -78,45 +133,50 @@ def from_tree(tree: Any) -> Ranker:
     except RankloopError as error:
         raise ModelError(str(error)) from None
     except _STRANGE as error:
-        raise ModelError(f"its manifest is not that of a learner: {error!r}") from None
+        raise ModelError(f"its manifest does not describe a learner: {error!r}") from None
 
 
 def _learner(tree: Any, depth: int) -> Ranker:
     if depth > _DEEPEST:
-        raise ModelError(f"its manifest has learners in learners, more than {_DEEPEST} deep")
+        raise ModelError(
+            f"its manifest has learners inside learners, more than {_DEEPEST} levels deep"
+        )
     name = tree["learner"]
-    if name not in CLASSES:
-        raise ModelError(f"the file holds a {name!r}, which this version does not know")
+    if not isinstance(name, str):
+        raise ModelError(f"its manifest does not describe a learner: it names {name!r:.40}")
+    if not is_known(name):
+        raise ModelError(
+            f"the file contains a {name!r}, which is not a known learner; if it is your own "
+            "learner, first import the module that registers it"
+        )
     cls = learner_class(name)
     params = {key: _restored(v, depth) for key, v in tree["params"].items()}
     unknown = params.keys() - cls.parameters().keys()
     if unknown:
         raise ModelError(
-            f"its manifest is not that of a learner: a {name} has no parameter {min(unknown)!r}"
+            f"its manifest does not describe a learner: a {name} has no parameter {min(unknown)!r}"
         )
     if any(isinstance(value, np.ndarray) for value in params.values()):
-        raise ModelError("its manifest is not that of a learner: a parameter is an array")
+        raise ModelError("its manifest does not describe a learner: a parameter is an array")
     learner = cls(**params)
-    learnt = {key: _restored(v, depth) for key, v in tree["learnt"].items()}
+    learnt = {key: _restored(v, depth) for key, v in tree["state"].items()}
     if learnt:
-        learner._take_over(learnt)
+        learner.restore(learnt)
     return learner
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, Estimator):
-        return to_tree(value)  # type: ignore[arg-type]
+    if isinstance(value, Ranker):
+        return to_tree(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
-    return str(value) if isinstance(value, Measure | Kernel) else value
+    return str(value) if getattr(value, "reads_back", False) else value
 
 
 def _listed(value: Any) -> Any:
-    """Return a parameter as it can be read again: no array, which only what was learnt may be."""
+    """Return a parameter in a form that can be read again; only learnt values may be arrays."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

@@ -1,4 +1,4 @@
-"""Which values of a parameter are worth trying: for a grid, and for a search."""
+"""The values of a parameter that are worth trying, in a grid or in a search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Range:
-    """Any number between two, evenly or (`log`) in even ratios; `points` of them in a grid.
+    """Any number between two bounds, evenly spaced or (`log`) in equal ratios; a grid has `points`.
 
     >>> Range(0.01, 1, points=3, log=True).grid()
     [0.01, 0.1, 1.0]
@@ -57,7 +57,7 @@ Search = Choice | Range
 
 
 def grid(space: Mapping[str, Search]) -> Iterator[dict[str, Any]]:
-    """Give every setting of a grid; the last parameter changes fastest.
+    """Yield every setting of a grid; the last parameter changes fastest.
 
     >>> list(grid({"C": Choice((1, 10)), "measure": Choice(("AP",))}))
     [{'C': 1, 'measure': 'AP'}, {'C': 10, 'measure': 'AP'}]

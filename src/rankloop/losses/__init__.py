@@ -1,9 +1,10 @@
-"""Losses of one query, in plain NumPy: what the learners minimise, written as in the papers.
+"""Losses of one query in plain NumPy, written as in the papers; the learners minimise them.
 
 Each has `value(scores, grades)` and `gradient(scores, grades)`, and says whether it is `smooth` and
-`convex`. Grades below 0 are unjudged and take no part; a query without pairs to order costs 0
-(except for :class:`ListNetLoss`, whose entropy remains). :mod:`rankloop.losses.whole` has some of
-them compiled, for all queries of a data set at once.
+`convex`. Documents with grades below 0 are unjudged and are ignored. The loss of a query without
+two different grades is 0 (except for :class:`ListNetLoss`, where the entropy remains).
+:mod:`rankloop.losses.whole` has compiled versions of some losses, for all queries of a data set at
+once.
 
 >>> import numpy as np
 >>> SlamLoss("AP").value(np.array([0.5, 0.0]), np.array([0.0, 1.0]))

@@ -1,4 +1,4 @@
-"""What all losses share: judged documents only."""
+"""The base class of all losses, which leaves out unjudged documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class QueryLoss(ABC):
-    """A loss of one query; a subclass writes it for documents that are all judged.
+    """A loss of one query; a subclass defines it for judged documents only.
 
     smooth : whether the gradient is the derivative everywhere
     convex : whether the loss is convex in the scores
@@ -39,12 +39,12 @@ class QueryLoss(ABC):
         """Return its gradient, or a subgradient."""
 
     def value(self, scores: Floats, grades: Floats) -> float:
-        """Return the loss, at least 0; 0 where no document is judged."""
+        """Return the loss, which is at least 0; it is 0 if no document is judged."""
         judged = grades >= 0
         return float(self._value(scores[judged], grades[judged])) if judged.any() else 0.0
 
     def gradient(self, scores: Floats, grades: Floats) -> Floats:
-        """Return its gradient, or a subgradient, one number a document."""
+        """Return its gradient, or a subgradient, with one number per document."""
         judged = grades >= 0
         gradient = np.zeros(len(scores))
         if judged.any():
@@ -53,9 +53,10 @@ class QueryLoss(ABC):
 
 
 def rivals(s: Floats, R: Floats) -> NDArray[np.int64]:
-    """Find, for each document, the highest scored one of a lower grade; -1 where there is none.
+    """Find, for each document, the document with the highest score among those of lower grades.
 
-    Among equal scores the lowest row is taken. It is one document a grade, hence O(m log m).
+    The result is -1 if there is none. Among equal scores the first row is taken. All documents of a
+    grade have the same result, so the cost is O(m log m).
 
     >>> rivals(np.array([3.0, 1.0, 2.0]), np.array([0.0, 2.0, 1.0])).tolist()
     [-1, 0, 0]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Fidelity(QueryLoss):
     """The mean over pairs R_i > R_j of 1 - sqrt(p_ij), p_ij = 1 / (1 + exp(s_j - s_i)).
 
-    It lies between 0 and 1, so that neither a pair nor a query outweighs the others.
+    It lies between 0 and 1, so that no pair and no query dominates the others.
 
     Notes
     -----

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class ListNetLoss(QueryLoss):
     """Cross entropy of scores and grades: -sum_i softmax(R)_i log softmax(s)_i.
 
-    It is least, the entropy of softmax(R), where scores are grades up to a shift.
+    Its minimum is the entropy of softmax(R); it is reached where the scores equal the grades up to
+    a constant.
 
     Notes
     -----
@@ -42,7 +43,7 @@ class ListNetLoss(QueryLoss):
 
     @property
     def convex(self) -> bool:
-        """Yes: a log-sum-exp less a linear function."""
+        """Yes: it is a log-sum-exp minus a linear function."""
         return True
 
     def _value(self, s: Floats, R: Floats) -> float:

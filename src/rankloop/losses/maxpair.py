@@ -1,4 +1,4 @@
-"""The loss of the one pair that violates its order most."""
+"""The loss of the pair that violates its order most."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class MaxPairLoss(QueryLoss):
     """The hinge of the worst pair: max_{i,j: R_i > R_j} max(0, margin + s_j - s_i).
 
-    It is at least 1 - nDCG and 1 - AP of any ranking with a mistake, for a margin of 1.
+    With a margin of 1, it is at least 1 - nDCG and at least 1 - AP for every ranking with a
+    mistake.
 
     Parameters
     ----------
@@ -28,7 +29,8 @@ class MaxPairLoss(QueryLoss):
 
     Notes
     -----
-    Cost: O(m log m). The subgradient is that of the pair with the lowest rows among equals.
+    Cost: O(m log m). If several pairs are equally bad, the subgradient is that of the pair in the
+    first rows.
 
     Examples
     --------
@@ -44,7 +46,7 @@ class MaxPairLoss(QueryLoss):
 
     def __post_init__(self) -> None:
         if not 0 <= self.margin < float("inf"):
-            raise DataError(f"margin must be a number from 0; found {self.margin}")
+            raise DataError(f"margin must be a number of at least 0; found {self.margin}")
 
     @property
     def smooth(self) -> bool:

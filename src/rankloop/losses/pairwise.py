@@ -20,7 +20,7 @@ class PairwiseHinge(QueryLoss):
 
     Parameters
     ----------
-    squared : the square, as in SOLAR's bounds; it is smooth
+    squared : whether to square the hinge, as in SOLAR's bounds; the square is smooth
 
     Notes
     -----
@@ -41,7 +41,7 @@ class PairwiseHinge(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """Only where squared."""
+        """Only if squared."""
         return self.squared
 
     @property
@@ -68,7 +68,8 @@ class PairwiseHinge(QueryLoss):
 class PairwiseLogistic(QueryLoss):
     """The sum over pairs R_i > R_j of log(1 + exp(-(s_i - s_j))): RankNet's loss.
 
-    Where we depart: pairs of equal grade, which the paper may pull together, take no part.
+    Where we depart: pairs of equal grade are left out; the paper can also train on them, to bring
+    their scores together.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,20 +19,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SlamLoss(QueryLoss):
-    """An upper bound of 1 - nDCG, 1 - nDCG@k or 1 - AP.
+    """An upper bound on 1 - nDCG, 1 - nDCG@k or 1 - AP.
 
     sum_i v_i max(0, margin + max_{j: R_j < R_i} s_j - s_i),
 
-    where i counts documents by grade, best first, and inside a grade by score, highest first;
-    v_i = G(R_i) D(i) / Z for nDCG (only i <= k for nDCG@k), 1/r on the r relevant ones for AP.
+    where i numbers the documents by grade, best first, and within a grade by score, highest first;
+    v_i = G(R_i) D(i) / Z for nDCG (only i <= k for nDCG@k), and 1/r for each of the r relevant
+    documents for AP.
 
-    Where we depart: since scores decide which document of a grade gets which weight, the loss for
-    nDCG is not convex (for fixed weights it is); for AP it is. Grades above 0 count as 1 in AP.
+    Where we depart: the scores decide which document of a grade gets which weight, so the loss for
+    nDCG is the smallest over the orders within grades, and it is not convex, contrary to the
+    paper's Lemma 3. With `mean`, all documents of a grade get the mean of their weights. Then the
+    loss is convex, and still an upper bound: it is the mean over those orders. Grades above 0 count
+    as 1 in AP.
 
     Parameters
     ----------
     measure : `nDCG`, `nDCG@k` or `AP`
-    margin : at least 0; the bound holds from 1 on
+    margin : at least 0; the bound holds for margins of at least 1
+    within_grade : weights by `score`, as in the paper, or their `mean`
 
     Notes
     -----
@@ -50,13 +55,16 @@ class SlamLoss(QueryLoss):
 
     measure: str | Measure = "nDCG"
     margin: float = 1.0
+    within_grade: Literal["score", "mean"] = "score"
 
     def __post_init__(self) -> None:
         measure = parse(self.measure)
         if measure != AP and (measure.name != "nDCG" or measure.parameters):
-            raise MeasureError(f"SLAM bounds nDCG, nDCG@k or AP; found {measure}")
+            raise MeasureError(f"the measure of SLAM must be nDCG, nDCG@k or AP; found {measure}")
         if not 0 <= self.margin < float("inf"):
-            raise DataError(f"margin must be a number from 0; found {self.margin}")
+            raise DataError(f"margin must be a number of at least 0; found {self.margin}")
+        if self.within_grade not in ("score", "mean"):
+            raise DataError(f"within_grade must be score or mean; found {self.within_grade!r}")
 
     @property
     def smooth(self) -> bool:
@@ -65,11 +73,11 @@ class SlamLoss(QueryLoss):
 
     @property
     def convex(self) -> bool:
-        """Only where documents of a grade have one weight."""
-        return parse(self.measure) == AP
+        """Only if all documents of a grade have the same weight."""
+        return parse(self.measure) == AP or self.within_grade == "mean"
 
     def weights(self, s: Floats, R: Floats) -> Floats:
-        """Return v of judged documents, in their own order; all 0 where none is relevant."""
+        """Return v for the judged documents, in their order; all 0 if no document is relevant."""
         measure = parse(self.measure)
         if measure == AP:
             relevant = R > 0
@@ -82,6 +90,9 @@ class SlamLoss(QueryLoss):
         v = np.zeros(len(s))
         if Z > 0:
             v[order] = G[order] * D / Z
+        if self.within_grade == "mean":
+            grades, grade = np.unique(R, return_inverse=True)
+            v = (np.bincount(grade, v) / np.bincount(grade))[grade] if len(grades) else v
         return v
 
     def _value(self, s: Floats, R: Floats) -> float:
@@ -94,7 +105,7 @@ class SlamLoss(QueryLoss):
         return np.bincount(k, v, len(s)) - v
 
     def _terms(self, s: Floats, R: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
-        """Return weights v, hinges c and the document k that each is compared with."""
+        """Return the weights v, the hinges c and the document k that each one is compared with."""
         if parse(self.measure) == AP:
             R = (R > 0).astype(np.float64)
         k = rivals(s, R)

@@ -1,4 +1,4 @@
-"""A loss summed over all queries of a data set: value, gradient and curvature, compiled."""
+"""A loss summed over all queries of a data set: compiled value, gradient and curvature."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 class WholeLoss:
     """The sum of a loss over the queries of a data set, as a function of all scores.
 
-    Weights are counts: a pair weighs query weight x weight_i x weight_j; in a softmax a document of
-    weight 2 stands twice, in the scores and in the target.
+    Weights are counts: the weight of a pair is query weight x weight_i x weight_j; in a softmax, a
+    document with weight 2 counts twice, in the scores and in the target.
 
     Parameters
     ----------
     loss : `PairwiseHinge(squared=True)`, `PairwiseLogistic`, `ListNetLoss` or `XENDCGLoss`
-    data : its grades, queries and weights; features are not looked at
+    data : a data set; only its grades, queries and weights are used, not its features
 
     Notes
     -----
-    Cost: O(m log m) a query for the hinge, O(m^2) for the logistic, O(m) for the others; memory
-    O(n), for the hinge O(n log g) with g grades. Any number of threads gives the same bits.
+    Cost: O(m log m) per query for the hinge, O(m^2) for the logistic loss, O(m) for the others;
+    memory O(n), and O(n log g) with g grades for the hinge. Any number of threads gives the same
+    bits.
 
     Examples
     --------
@@ -56,13 +57,14 @@ class WholeLoss:
         )
 
     def at(self, scores: ArrayLike) -> tuple[float, Floats]:
-        """Return value and gradient; curvature is from now on that at these scores."""
+        """Return value and gradient; later calls of `curvature` refer to these scores."""
         return self._core.at(self._checked(scores, "scores"), threads())
 
     def curvature(self, direction: ArrayLike) -> Floats:
         """Return the Hessian times a direction.
 
-        For the hinge, which bends, it is the Hessian of the pairs that cost something.
+        The squared hinge is not twice differentiable everywhere; for it, this is the Hessian of the
+        pairs whose loss is above 0.
         """
         return self._core.product(self._checked(direction, "the direction"), threads())
 
@@ -76,12 +78,12 @@ class WholeLoss:
             raise DataError(f"expected {self._n:,} numbers in {name}; found shape {found.shape}")
         if not np.isfinite(found).all():
             bad = int((~np.isfinite(found)).argmax())
-            raise DataError(f"{name} must be finite; that of row {bad} is {found[bad]}")
+            raise DataError(f"{name} must be finite; the value of row {bad} is {found[bad]}")
         return found
 
 
 def _code(loss: QueryLoss) -> tuple[int, float]:
-    """Return the number that the core knows a loss by, and its gamma."""
+    """Return the number of the loss in the compiled core, and its gamma."""
     match loss:
         case PairwiseHinge(squared=True):
             return 0, 0.0
@@ -89,9 +91,9 @@ def _code(loss: QueryLoss) -> tuple[int, float]:
             return 1, 0.0
         case ListNetLoss():
             return 2, 0.0
-        case XENDCGLoss():
-            return 3, float(loss.gamma)
+        case XENDCGLoss(gamma=float() | int() as gamma, epsilon=0.0):
+            return 3, float(gamma)
     raise DataError(
-        f"{loss} is not compiled for whole data sets; these are: PairwiseHinge(squared=True), "
-        "PairwiseLogistic, ListNetLoss, XENDCGLoss"
+        f"{loss} has no compiled version for whole data sets; use PairwiseHinge(squared=True), "
+        "PairwiseLogistic, ListNetLoss, or XENDCGLoss with one gamma and without epsilon"
     )

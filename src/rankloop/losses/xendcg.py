@@ -1,12 +1,12 @@
-"""XE_NDCG: the cross entropy that bounds nDCG."""
+"""XE_NDCG: a cross entropy that bounds nDCG."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax, logsumexp
 
 from rankloop.exceptions import DataError
 from rankloop.losses.base import QueryLoss
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class XENDCGLoss(QueryLoss):
-    """Cross entropy of scores and gains: -sum_i phi_i log softmax(s)_i.
+    """Cross entropy of scores and gains: -sum_i phi_i log rho_i.
 
-    phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
+    phi_i = (2^R_i - gamma_i) / sum_j (2^R_j - gamma_j),   rho_i = e^s_i / (sum_j e^s_j + epsilon).
 
-    Where we depart: gamma is one number rather than one a document, and a query whose gains sum to
-    0 (all grades 0, gamma 1) has loss 0.
+    Where we depart: a query whose gains sum to 0 (all grades 0, gamma 1) has loss 0.
 
     Parameters
     ----------
-    gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
+    gamma : from 0 to 1, one number for all documents or one for each; 1 makes phi proportional to
+        the gains of nDCG
+    epsilon : at least 0; if it is above 0, the Hessian is positive definite (eq. 14)
 
     Notes
     -----
@@ -43,11 +44,14 @@ class XENDCGLoss(QueryLoss):
     Bruch, An alternative cross entropy loss for learning-to-rank (2021): Definition 1.
     """
 
-    gamma: float = 1.0
+    gamma: float | tuple[float, ...] = 1.0
+    epsilon: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.gamma <= 1:
+        if not all(0 <= gamma <= 1 for gamma in np.ravel(self.gamma).tolist()):
             raise DataError(f"gamma must lie between 0 and 1; found {self.gamma}")
+        if not 0 <= self.epsilon < np.inf:
+            raise DataError(f"epsilon must be a number of at least 0; found {self.epsilon}")
 
     @property
     def smooth(self) -> bool:
@@ -56,18 +60,49 @@ class XENDCGLoss(QueryLoss):
 
     @property
     def convex(self) -> bool:
-        """Yes: a log-sum-exp less a linear function."""
+        """Yes: it is a log-sum-exp minus a linear function."""
         return True
 
+    def value(self, scores: Floats, grades: Floats) -> float:
+        """Return the loss, which is at least 0; it is 0 if no document is judged."""
+        return super(XENDCGLoss, self._of(grades)).value(scores, grades)
+
+    def gradient(self, scores: Floats, grades: Floats) -> Floats:
+        """Return its gradient rho - phi, with one number per document."""
+        return super(XENDCGLoss, self._of(grades)).gradient(scores, grades)
+
+    def hessian(self, scores: Floats, grades: Floats) -> Floats:
+        """Return the Hessian over judged documents, diag(rho) - rho rho' (section 4.4)."""
+        of, judged = self._of(grades), grades >= 0
+        rho = np.exp(of._log_rho(scores[judged]))
+        return np.asarray(of._phi(grades[judged]).sum() * (np.diag(rho) - np.outer(rho, rho)))
+
+    def _of(self, grades: Floats) -> XENDCGLoss:
+        """Return the loss with the gammas of the judged documents only."""
+        if not isinstance(self.gamma, tuple):
+            return self
+        if len(self.gamma) != len(grades):
+            raise DataError(
+                f"gamma has {len(self.gamma)} values for {len(grades)} documents; "
+                "give one per document"
+            )
+        kept = tuple(np.array(self.gamma)[np.asarray(grades) >= 0].tolist())
+        return replace(self, gamma=kept)
+
     def _value(self, s: Floats, R: Floats) -> float:
-        return float(-self._phi(R) @ log_softmax(s))
+        return float(-self._phi(R) @ self._log_rho(s))
 
     def _gradient(self, s: Floats, R: Floats) -> Floats:
         phi = self._phi(R)
-        return np.asarray(phi.sum() * softmax(s) - phi)
+        return np.asarray(phi.sum() * np.exp(self._log_rho(s)) - phi)
+
+    def _log_rho(self, s: Floats) -> Floats:
+        if self.epsilon == 0:
+            return np.asarray(log_softmax(s))
+        return np.asarray(s - np.logaddexp(logsumexp(s), np.log(self.epsilon)))
 
     def _phi(self, R: Floats) -> Floats:
-        """Return the target, which sums to 1, or to 0 where there is nothing to gain."""
-        gains = np.exp2(R) - self.gamma
+        """Return the target, which sums to 1, or to 0 if all gains are 0."""
+        gains = np.exp2(R) - np.asarray(self.gamma)
         total = gains.sum()
-        return gains / total if total > 0 else gains
+        return np.asarray(gains / total if total > 0 else gains)

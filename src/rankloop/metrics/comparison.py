@@ -1,4 +1,4 @@
-"""Comparing two or more rankings: difference, effect, significance, corrected for many looks."""
+"""Compare rankings: difference, effect size and significance, corrected for multiple tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError
 from rankloop.metrics.significance import (
     TESTS,
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """One system against one baseline, over the queries that both have.
+    """One system compared with one baseline, over the queries that both have.
 
     relative is difference / |mean_baseline|, NaN where that is 0; effect_size is Cohen's d_z;
-    p_adjusted is Holm's over all rows of the comparison, and significant means p_adjusted <= level.
+    p_adjusted is adjusted by Holm's method over all rows of the comparison, and significant means
+    p_adjusted <= level.
     """
 
     system: str
@@ -57,7 +59,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every tested difference, with how it was tested."""
+    """Every tested difference, and how it was tested."""
 
     differences: tuple[Difference, ...]
     test: str
@@ -65,8 +67,12 @@ class Comparison:
     n_resamples: int
     ci_resamples: int
 
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return a data frame of `pandas` or `polars` with one row per difference."""
+        return as_frame(self.to_dicts(), kind)
+
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dict a difference, of plain types; a number that is not finite is None."""
+        """Return one dictionary of plain values per difference; None means NaN or infinity."""
         return [
             {
                 key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -76,7 +82,7 @@ class Comparison:
         ]
 
 
-def compare(
+def compare_runs(
     values: Mapping[str, ArrayLike],
     baseline: str | None = None,
     test: str = "randomisation",
@@ -86,21 +92,22 @@ def compare(
     n_resamples: int = 10_000,
     ci_resamples: int = 2_000,
 ) -> Comparison:
-    """Test every system against the baseline, or every pair where there is none.
+    """Test every system against the baseline, or every pair of systems without a baseline.
 
-    Each pair draws from a generator of its own with the same seed, so that a row's p-value and
-    interval do not change when systems are added. O(pairs * resamples * queries).
+    Each pair uses its own random generator with the same seed, so that the p-value and interval of
+    a row do not change when systems are added. Cost: O(pairs * resamples * queries).
 
     Parameters
     ----------
-    values : system -> its values of one measure, one a query, all of one length; NaN: left out
-    baseline : a key of `values`; None compares every pair, the earlier system as the baseline
+    values : for each system, its values of one measure, one per query; all systems have the same
+        number of queries, and NaN marks a query that is left out
+    baseline : a key of `values`; None compares every pair, with the earlier system as the baseline
     test : `randomisation`, `bootstrap`, `paired_t` or `wilcoxon`
-    seed : a seed, or a generator to draw one from
+    seed : a random seed, or a generator that supplies one
     level : significance level, in (0, 1); the interval has confidence 1 - level
-    n_resamples, ci_resamples : >= 1, of the test and of the interval
+    n_resamples, ci_resamples : number of resamples of the test and of the interval, at least 1
 
-    >>> rows = compare({"bm25": [0.2, 0.4, 0.3], "slam": [0.5, 0.6, 0.4]}).differences
+    >>> rows = compare_runs({"bm25": [0.2, 0.4, 0.3], "slam": [0.5, 0.6, 0.4]}).differences
     >>> [(r.system, r.baseline, round(r.difference, 3), r.wins, r.p_value) for r in rows]
     [('slam', 'bm25', 0.2, 3, 0.25)]
     """
@@ -118,7 +125,7 @@ def compare(
         a, b = both(arrays[name], arrays[base])
         if len(a) < 2:
             raise DataError(
-                f"{name!r} and {base!r} share {len(a)} queries with a value; a test needs "
+                f"{name!r} and {base!r} both have a value for {len(a)} queries; a test needs "
                 "at least 2"
             )
         d = paired_differences(a, b)

@@ -1,8 +1,9 @@
-"""Conventions: what a measure leaves open, as values with names.
+"""Conventions: named choices for everything that the definition of a measure leaves open.
 
 Published numbers differ because conventions differ. A convention says how grades become gains, how
 ranks are discounted, what a query without a relevant document scores, how ties are broken, and so
-on; `standard` is ours, the others are those of the tools and collections they are named after.
+on. `standard` is Rankloop's convention; the others are those of the tools and collections they are
+named after.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def exponential(grades: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def linear(grades: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return r itself."""
+    """Return r unchanged."""
     return grades
 
 
@@ -41,28 +42,29 @@ def log2_discount(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def letor_discount(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 1 for ranks 1 and 2, then 1 / log2(p): LETOR's own."""
+    """Return LETOR's discount: 1 for ranks 1 and 2, then 1 / log2(p)."""
     return 1.0 / log2(np.maximum(ranks, 2.0))
 
 
 @dataclass(frozen=True)
 class Convention:
-    """Everything a measure leaves open.
+    """All choices that the definition of a measure leaves open.
 
     Parameters
     ----------
-    name : how it is called
-    gain : grades (at least 0; unjudged documents count as 0) to gains, for DCG and nDCG
-    discount : ranks, from 1, to discounts
-    empty : what a query without a relevant document scores where the measure is a ratio (nDCG, AP,
-        R, RR, PairAcc); others score 0 there. None leaves such queries out of the mean, whatever
-        the measure, and counts them.
-    short_lists : `keep`, or `zero` where nDCG@k of a list shorter than k is 0
+    name : the name of the convention
+    gain : function from grades (at least 0; unjudged documents count as 0) to gains, for DCG and
+        nDCG
+    discount : function from ranks, counted from 1, to discounts
+    empty : the value of a query without a relevant document if the measure is a ratio (nDCG, AP, R,
+        RR, PairAcc); other measures are 0 for such a query. None leaves such queries out of the
+        mean of every measure, and counts them.
+    short_lists : `keep`, or `zero`, which sets nDCG@k of a list shorter than k to 0
     ties : `stable` (the order of the rows), `doc_id` (descending, scores compared as float32), or
         `averaged`: DCG, nDCG, P and R are the mean over the orders of tied documents, and AP is
-        scikit-learn's, which puts tied documents at the last of their ranks
-    rel : least relevant grade for P, AP, R, RR, RBP, Success; None: any grade above 0
-    ap_by_cutoff : AP@k divides by min(k, number of relevant documents) instead of their number
+        computed as in scikit-learn, which gives tied documents the last of their ranks
+    rel : lowest relevant grade for P, AP, R, RR, RBP and Success; None means any grade above 0
+    ap_by_cutoff : AP@k divides by min(k, number of relevant documents), not by their number
     """
 
     name: str
@@ -93,7 +95,7 @@ class Convention:
         )
 
     def describe(self, setting: str) -> str:
-        """Say one setting in words.
+        """Describe one setting in words.
 
         >>> CONVENTIONS["letor4"].describe("short_lists")
         'nDCG@k of a list shorter than k is 0'

@@ -1,4 +1,4 @@
-"""Measuring a ranking: per query and on average, under a named convention."""
+"""Measure a ranking, per query and on average, under a named convention."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
+from rankloop.data.frames import as_frame
 from rankloop.data.validation import as_weights
 from rankloop.exceptions import MeasureError
 from rankloop.metrics.conventions import Convention, as_convention
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
 
+_FEW = 256  # queries, up to which there is work for one thread
+_ABOVE_ZERO = float(np.finfo(np.float64).smallest_subnormal)
+
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """One measure of one ranking.
 
     measure, convention : what was measured, and how
-    values : one a query, NaN where the query was left out
-    weights : one a query, or None
+    values : one per query, NaN where the query was left out
+    weights : one per query, or None
     """
 
     measure: Measure
@@ -39,17 +43,17 @@ class Result:
 
     @property
     def left_out(self) -> int:
-        """Queries that the convention leaves out of the mean."""
+        """The number of queries that the convention leaves out of the mean."""
         return int(np.isnan(self.values).sum())
 
     @property
     def queries(self) -> int:
-        """Queries in the mean."""
+        """The number of queries in the mean."""
         return len(self.values) - self.left_out
 
     @property
     def mean(self) -> float:
-        """The weighted mean over queries; NaN where none is left."""
+        """The weighted mean over queries; NaN if all queries were left out."""
         kept = ~np.isnan(self.values)
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
         total = weights[kept].sum()
@@ -58,7 +62,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return what the command line prints as JSON."""
         return {
-            "metric": str(self.measure),
+            "measure": str(self.measure),
             "convention": self.convention,
             "mean": None if np.isnan(self.mean) else self.mean,
             "queries": self.queries,
@@ -85,7 +89,7 @@ class Evaluation:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What was measured, in the order asked for."""
+        """The measures, in the requested order."""
         return tuple(result.measure for result in self.results)
 
     def __iter__(self) -> Iterator[Result]:
@@ -95,8 +99,12 @@ class Evaluation:
         inside = ", ".join(f"{r.measure}={r.mean:.4f}" for r in self.results)
         return f"Evaluation({inside})"
 
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return a data frame of `pandas` or `polars` with one row per measure."""
+        return as_frame(self.to_dicts(), kind)
+
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dictionary a measure."""
+        """Return one dictionary per measure."""
         return [result.to_dict() for result in self.results]
 
 
@@ -114,17 +122,17 @@ def evaluate(
     ----------
     data : the judged documents. Grades below 0 (unjudged) count as not relevant; PairAcc leaves
         them out.
-    scores : one a document, in the data set's order; minus infinity: not retrieved
+    scores : one per document, in the data set's order; minus infinity means not retrieved
     measures : see :mod:`rankloop.metrics.measures`
     convention : a name or a :class:`Convention`
-    query_weights : of the mean; default: the data set's, else all equal. Document weights do not
-        enter a measure.
+    query_weights : weights of the mean; by default those of the data set, or equal weights if it
+        has none. Document weights have no effect on a measure.
 
     Notes
     -----
-    Cost: O(n log m) for all measures together, m documents a query. Ties are broken as the
-    convention says; row order is the default, so shuffle documents (`data.shuffled(rng)`) before
-    judging a ranker that may give equal scores.
+    Cost: O(n log m) for all measures together, with m documents per query. Ties are broken as the
+    convention says. By default tied documents keep the row order, so shuffle the documents
+    (`data.shuffled(rng)`) before you evaluate a ranker that may give equal scores.
 
     Examples
     --------
@@ -147,7 +155,10 @@ def evaluate(
     if query_weights is not None:
         weights = as_weights(query_weights, "query_weights")
         if len(weights) != len(data):
-            raise MeasureError(f"{len(weights):,} query weights for {len(data):,} queries")
+            raise MeasureError(
+                f"found {len(weights):,} query weights for {len(data):,} queries; "
+                "give one per query"
+            )
     return Evaluation(
         tuple(
             Result(measure, rules.name, row, weights)
@@ -164,9 +175,11 @@ def measure_queries(
     rules: Convention,
     keys: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
-    """Measure checked scores: a row a measure, a column a query, NaN where one is left out.
+    """Measure checked scores; return one row per measure and one column per query.
 
-    keys : for conventions that break ties by document ids; see :func:`tie_keys`
+    A value is NaN where the query is left out.
+
+    keys : for conventions that break ties by document id; see :func:`tie_keys`
     """
     sizes = np.diff(offsets)
     longest = int(sizes.max(initial=1))
@@ -180,7 +193,7 @@ def measure_queries(
         [_specification(measure, rules, grades) for measure in measures],
         rules.ties == "averaged",
         rules.ap_by_cutoff,
-        threads(),
+        threads() if len(sizes) > _FEW else 1,  # asking takes longer than a few queries
     )
     for measure, row in zip(measures, table, strict=True):
         _apply(rules, measure, row, sizes)
@@ -194,7 +207,7 @@ def _gains(
         return np.maximum(grades, 0.0)
     if len(grades) and grades.min() >= -1 and grades.max() <= 100:
         levels = grades.astype(np.int8)
-        if (levels == grades).all():  # few whole grades: a table instead of a power a document
+        if (levels == grades).all():  # few whole grades: look powers up in a table
             with np.errstate(over="ignore"):
                 table = np.asarray(rules.gain(np.arange(levels.max(initial=0) + 1.0)), np.float64)
             if np.isfinite(table.max() * len(grades)) and (table >= 0).all():
@@ -207,8 +220,9 @@ def _gains(
         bad = ~np.isfinite(gains) | (gains < 0)
         worst = grades[bad][0] if bad.any() else grades.max()
         raise MeasureError(
-            f"the grade {worst:g} has no usable gain (at least 0, its sum finite) under "
-            f"convention {rules.name!r}; use one with a linear gain, or a Convention with your own"
+            f"the gain of grade {worst:g} is negative or too large under convention "
+            f"{rules.name!r}; use a convention with a linear gain, or "
+            "a Convention with your own gain"
         )
     return gains
 
@@ -227,7 +241,7 @@ def _specification(
         )
     rel = measure.parameter("rel")
     if rel is None:
-        rel = rules.rel if rules.rel is not None else float(np.finfo(np.float64).smallest_subnormal)
+        rel = rules.rel if rules.rel is not None else _ABOVE_ZERO
     parameter = measure.parameter("p") or measure.parameter("max") or 0.0
     if name == "ERR" and len(grades) and grades.max() > parameter:
         raise MeasureError(
@@ -240,7 +254,7 @@ def _specification(
 def _apply(
     rules: Convention, measure: Measure, values: NDArray[np.float64], sizes: NDArray[np.int64]
 ) -> None:
-    """Give queries without a relevant document, and short lists, what the convention says."""
+    """Set the values of queries without a relevant document, and of short lists."""
     if rules.empty is not None:
         values[np.isnan(values)] = rules.empty if measure.family.ratio else 0.0
     if rules.short_lists == "zero" and measure.name == "nDCG" and measure.cutoff is not None:

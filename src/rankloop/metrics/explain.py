@@ -1,4 +1,4 @@
-"""Why do two tools disagree? One measure under every convention, with the reason for each gap."""
+"""Explain why two tools disagree: one measure under every convention, and what differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """What changing one setting of a convention does to the mean."""
+    """How much the mean changes when one setting of a convention changes."""
 
     setting: str
     meaning: str
@@ -29,9 +29,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One convention beside the base; `steps` lead from the base's mean to this one's, in order.
+    """One convention compared with the base; `steps` lead from the base's mean to this mean.
 
-    mean is NaN, and `reason` says why, where the measure does not exist under the convention.
+    If the measure is not defined under the convention, mean is NaN and `reason` says why.
     """
 
     convention: str
@@ -56,20 +56,20 @@ class Explanation:
         }
 
 
-def explain(
+def explain_measure(
     data: QueryDataset,
     scores: ArrayLike,
     measure: str | Measure,
     base: str | Convention = "standard",
 ) -> list[Explanation]:
-    """Measure under the base convention and every other; the base comes first.
+    """Measure under the base convention, which comes first, and under all others.
 
     Settings are changed one after the other, in the order in which a convention lists them, so the
-    changes add up to the difference; another order would share it out differently.
+    changes add up to the whole difference. In another order, each change could be different.
 
     >>> from rankloop.data.dataset import QueryDataset
     >>> data = QueryDataset.from_arrays(np.zeros((3, 1)), [1, 2, 0], group=[3])
-    >>> letor = explain(data, [3.0, 2.0, 1.0], "nDCG@3")[1]
+    >>> letor = explain_measure(data, [3.0, 2.0, 1.0], "nDCG@3")[1]
     >>> letor.convention, round(letor.mean, 4), [step.meaning for step in letor.steps]
     ('letor3', 1.0, ['discount 1, 1, then 1/log2(p)', 'no relevant document: scores 0'])
     """

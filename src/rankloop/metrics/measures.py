@@ -1,4 +1,4 @@
-"""What a measure is: a value that parses and prints, `nDCG@10` or `AP(rel=2)`.
+"""Measures are values with a text form, such as `nDCG@10` or `AP(rel=2)`.
 
 >>> nDCG @ 10
 nDCG@10
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.exceptions import MeasureError
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Family:
-    """What all measures of one name share.
+    """The properties shared by all measures of one name.
 
     code : its number in the compiled core
-    summary : one line
-    parameters : names and defaults; None: decided by the convention
-    ratio : whether it divides by what the best ranking would reach (0/0 without relevant ones)
-    needs_cutoff : whether it means nothing without `@k`
+    summary : one line that says what it measures
+    parameters : names and defaults; None means that the convention decides
+    ratio : whether it divides by the value of the best ranking (0/0 without relevant documents)
+    needs_cutoff : whether it is undefined without `@k`
     """
 
     code: int
@@ -44,7 +44,7 @@ _REL = (("rel", None),)
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "DCG": Family(0, "sum of gain times discount down the ranking"),
-        "nDCG": Family(1, "DCG divided by that of the best ranking", ratio=True),
+        "nDCG": Family(1, "DCG divided by the DCG of the best ranking", ratio=True),
         "AP": Family(2, "mean of precision at each relevant document", _REL, ratio=True),
         "P": Family(3, "share of relevant documents in the first k, or in all retrieved", _REL),
         "R": Family(4, "share of the relevant documents in the first k", _REL, ratio=True),
@@ -52,7 +52,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "ERR": Family(6, "expected 1 / rank where a cascading user stops", (("max", 4.0),)),
         "RBP": Family(
             7,
-            "share of relevant documents met by a user who goes on with probability p",
+            "share of relevant documents seen by a user who continues with probability p",
             (*_REL, ("p", 0.8)),
         ),
         "Success": Family(
@@ -60,7 +60,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         ),
         "PairAcc": Family(
             9,
-            "share of judged pairs of unlike grade in order; a tie counts half",
+            "share of judged pairs with different grades in the right order; a tie counts half",
             ratio=True,
             takes_cutoff=False,
         ),
@@ -83,11 +83,14 @@ class Measure:
     Parameters
     ----------
     name : a key of `FAMILIES`
-    cutoff : ranks that count, at least 1; None: all
-    parameters : `(name, value)` pairs that differ from the defaults, sorted by name. `rel`: a
-        document is relevant from this grade on (default: any grade above 0); `p`: persistence of
-        RBP, in (0, 1); `max`: highest grade for ERR.
+    cutoff : number of top ranks that count, at least 1; None means all
+    parameters : `(name, value)` pairs that differ from the defaults, sorted by name. `rel`: the
+        lowest relevant grade (default: any grade above 0); `p`: persistence of RBP, in (0, 1);
+        `max`: highest grade for ERR.
     """
+
+    reads_back: ClassVar[bool] = True
+    """Whether its text stands for it, as in model files."""
 
     name: str
     cutoff: int | None = None
@@ -117,7 +120,7 @@ class Measure:
 
     @property
     def family(self) -> Family:
-        """What measures of this name share."""
+        """The properties shared by all measures of this name."""
         if self.name not in FAMILIES:
             raise MeasureError(f"unknown measure {self.name!r}; known: {', '.join(FAMILIES)}")
         return FAMILIES[self.name]
@@ -148,7 +151,7 @@ _FORM = re.compile(r"\s*([A-Za-z]+)\s*(?:\(([^()]*)\))?\s*(?:@\s*(\d+))?\s*")
 
 
 def parse(text: str | Measure) -> Measure:
-    """Read a measure as it prints; names in any case, `MAP` and `MRR` too.
+    """Read a measure from its text form; upper and lower case are equal, `MAP` and `MRR` also work.
 
     >>> parse("RBP(p=0.5)"), parse("MAP"), parse("ndcg@10")
     (RBP(p=0.5), AP, nDCG@10)

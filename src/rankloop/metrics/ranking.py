@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def as_scores(scores: ArrayLike, n: int) -> NDArray[np.float32] | NDArray[np.float64]:
-    """Check scores: one a document, no NaN. Minus infinity means *not retrieved*."""
+    """Check scores: one per document, no NaN. Minus infinity means *not retrieved*."""
     values = np.ascontiguousarray(scores)
     if values.dtype not in (np.float32, np.float64):
         try:
@@ -25,9 +25,11 @@ def as_scores(scores: ArrayLike, n: int) -> NDArray[np.float32] | NDArray[np.flo
         except (TypeError, ValueError) as error:
             raise DataError(f"scores must be numbers: {error}") from None
     if values.shape != (n,):
-        raise DataError(f"expected {n:,} scores, one a document; found shape {values.shape}")
+        raise DataError(f"expected {n:,} scores, one per document; found shape {values.shape}")
     if np.isnan(values).any():
-        raise DataError(f"the score of row {int(np.isnan(values).argmax())} is NaN")
+        raise DataError(
+            f"the score of row {int(np.isnan(values).argmax())} is NaN; scores must be numbers"
+        )
     return values
 
 
@@ -44,7 +46,7 @@ def tie_keys(doc_ids: NDArray[Any] | None) -> NDArray[np.int64]:
 
 
 def rank_order(data: QueryDataset, scores: ArrayLike, ties: str = "stable") -> NDArray[np.int64]:
-    """Row numbers in rank order, query after query: O(n log m), by counting for short lists.
+    """Return row numbers in rank order, query after query; higher scores come first. O(n log m).
 
     >>> from rankloop.data.dataset import QueryDataset
     >>> data = QueryDataset.from_arrays(np.zeros((4, 1)), [0] * 4, group=[3, 1])

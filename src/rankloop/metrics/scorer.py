@@ -1,15 +1,17 @@
-"""A ranking measure as scikit-learn's `scoring=`."""
+"""A ranking measure as a value for scikit-learn's `scoring=`."""
 
 from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.exceptions import DataError
+from rankloop.data.grouping import as_ids
+from rankloop.exceptions import DataError, LeakWarning
 from rankloop.metrics.conventions import Convention, as_convention
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import Measure, parse
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
 
 
 class Scorer:
-    """What `scoring=` takes: called with an estimator, features, grades and query ids.
+    """A measure for `scoring=`; it is called with an estimator, features, grades and query ids.
 
     Parameters
     ----------
     measure : see :mod:`rankloop.metrics.measures`
     convention : a name or a :class:`Convention`
-    seed : documents are shuffled before they are measured, so that ties do not know their order
+    seed : random seed of the shuffle. Documents are shuffled before they are measured, so that the
+        result for tied scores does not depend on the order of the rows.
 
     Examples
     --------
@@ -49,13 +52,14 @@ class Scorer:
     def __call__(
         self, estimator: Any, X: Any, y: ArrayLike, *, qid: ArrayLike | None = None
     ) -> float:
-        """Rank the rows of each query by what the estimator predicts, and measure."""
+        """Rank the rows of each query by the estimator's predictions, and measure the rankings."""
         if qid is None:
             raise DataError(
-                f"{self!r} was told of no query ids; switch metadata routing on, with "
-                "sklearn.set_config(enable_metadata_routing=True), and pass qid= along (in "
-                "params= of cross_validate, in fit of a search)"
+                f"{self!r} received no query ids; switch metadata routing on with "
+                "sklearn.set_config(enable_metadata_routing=True), and pass qid= (in params= of "
+                "cross_validate, or in fit of a search)"
             )
+        _warn_of_leaks(estimator, qid)
         known = {"qid": qid} if _takes_qid(estimator) else {}
         scores = np.asarray(estimator.predict(X, **known))
         data = QueryDataset.from_arrays(np.zeros((len(scores), 0), np.float32), y, qid=qid)
@@ -64,7 +68,7 @@ class Scorer:
         return float(evaluate(mixed, values, self.measure, self.convention)[self.measure])
 
     def get_metadata_routing(self) -> Any:
-        """Tell scikit-learn that scoring wants `qid`; only scikit-learn calls this."""
+        """Tell scikit-learn that scoring needs `qid`; only scikit-learn calls this."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = getattr(self, "_metadata_request", None)
@@ -74,7 +78,7 @@ class Scorer:
         return copy.deepcopy(request)
 
     def set_score_request(self, **wanted: Any) -> Self:
-        """Choose under which name `qid` is passed, as `qid="queries"`."""
+        """Choose the name under which `qid` is passed, for example `qid="queries"`."""
         request = self.get_metadata_routing()
         for name, alias in wanted.items():
             request.score.add_request(param=name, alias=alias)
@@ -91,7 +95,7 @@ def scorer(
     *,
     seed: int = 0,
 ) -> Scorer:
-    """Make a measure into what `scoring=` of scikit-learn takes; higher is better.
+    """Make a measure into a value for scikit-learn's `scoring=`; higher is better.
 
     >>> scorer("AP", convention="letor3")
     Scorer('AP', convention='letor3')
@@ -100,7 +104,27 @@ def scorer(
 
 
 def _takes_qid(estimator: Any) -> bool:
-    """Whether `predict` takes query ids; a pipeline's is its last step's."""
-    while isinstance(getattr(estimator, "steps", None), list):  # not Newton's number of them
+    """Return whether `predict` takes query ids; for a pipeline, the last step decides."""
+    return "qid" in inspect.signature(_last_step(estimator).predict).parameters
+
+
+def _last_step(estimator: Any) -> Any:
+    while isinstance(getattr(estimator, "steps", None), list):  # Newton's is a number
         estimator = estimator.steps[-1][1]
-    return "qid" in inspect.signature(estimator.predict).parameters
+    return estimator
+
+
+def _warn_of_leaks(estimator: Any, qid: ArrayLike) -> None:
+    """Warn if rows of one query are in both the training and the test part."""
+    ids, rows = getattr(_last_step(estimator), "_taught_by", None) or (np.zeros(0), 0)
+    here = as_ids(np.asarray(qid), "qid")
+    if rows == len(here) or ids.dtype != here.dtype:  # the training set itself, or unknown
+        return
+    shared = int(np.isin(np.unique(here), ids).sum())
+    if shared:
+        warnings.warn(
+            f"{shared:,} queries have rows both in the training and in the test part, so the "
+            "measured quality is too good; split by query: cv=QueryKFold(), with groups=qid",
+            LeakWarning,
+            stacklevel=3,
+        )

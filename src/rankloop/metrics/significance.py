@@ -1,10 +1,11 @@
-"""Is the difference between two rankings real? Paired tests over queries, with effect sizes.
+"""Paired significance tests over queries for two rankings, with effect sizes.
 
-Every function takes one value of a measure a query, for two systems, in the same query order. NaN
-marks a query that a measure left out; a query that is NaN for either system of a pair is dropped
-from that pair. Differences within rounding (1e-12 of the larger value) count as 0.
+Every function takes the values of a measure for two systems: one value per query, in the same query
+order. NaN marks a query that a measure left out; a query that is NaN for either system of a pair is
+dropped from that pair. Differences within rounding error (1e-12 of the larger value) count as 0.
 
-Results do not depend on the order of the queries, nor (but for the sign) of the two systems.
+Results do not depend on the order of the queries, nor (except for the sign) on the order of the two
+systems.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BLOCK = 1 << 20  # elements of a block of resamples: 8 MB of float64
 
 
 def paired_differences(system: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
-    """Return system - baseline for every query that both have, rounding noise set to 0.
+    """Return system - baseline for every query that both have; rounding errors become 0.
 
     >>> paired_differences([0.5, 0.1 + 0.2, np.nan], [0.25, 0.3, 1.0]).tolist()
     [0.25, 0.0]
@@ -38,7 +39,7 @@ def paired_differences(system: ArrayLike, baseline: ArrayLike) -> NDArray[np.flo
     if len(a) != len(b):
         raise DataError(
             f"the two systems have {len(a):,} and {len(b):,} values; paired tests need one value "
-            "a query from both, in the same order"
+            "per query from both, in the same order"
         )
     a, b = both(a, b)
     if len(a) < 2:
@@ -49,9 +50,10 @@ def paired_differences(system: ArrayLike, baseline: ArrayLike) -> NDArray[np.flo
 
 
 def paired_t(system: ArrayLike, baseline: ArrayLike) -> float:
-    """Two-sided p-value of Student's paired t: t = mean(d) / (sd(d) / sqrt(n)), n - 1 degrees.
+    """Two-sided p-value of Student's paired t-test: t = mean(d) / (sd(d) / sqrt(n)).
 
-    A constant difference gives 0, or 1 where it is 0. O(n).
+    It has n - 1 degrees of freedom. A constant difference gives 0, or 1 if the difference is 0.
+    O(n).
 
     >>> round(paired_t([3.0, 5.0, 4.0], [1.0, 2.0, 3.0]), 4)
     0.0742
@@ -66,10 +68,10 @@ def paired_t(system: ArrayLike, baseline: ArrayLike) -> float:
 
 
 def wilcoxon(system: ArrayLike, baseline: ArrayLike) -> float:
-    """Two-sided p-value of Wilcoxon's signed-rank test, zero differences left out.
+    """Two-sided p-value of Wilcoxon's signed-rank test, without the zero differences.
 
-    Exact, ties included, with at most 16 nonzero differences; else scipy's. Differences that are
-    equal but for rounding share their rank. O(n log n).
+    It is exact, also with ties, for at most 16 nonzero differences; otherwise SciPy computes it.
+    Differences that are equal except for rounding share their rank. O(n log n).
 
     >>> wilcoxon([3.0, 5.0, 4.0], [1.0, 2.0, 3.0])
     0.25
@@ -92,8 +94,8 @@ def randomisation(
 ) -> float:
     """Two-sided p-value of Fisher's randomisation test: P(|sum of +-d| >= |sum of d|).
 
-    Exact, by enumeration, with at most 16 nonzero differences; else (count + 1) / (n + 1) over
-    random sign flips. O(n_resamples * n) time, 8 MB of memory.
+    It is exact, by enumeration, for at most 16 nonzero differences; otherwise it is (count + 1) /
+    (n + 1) over n random sign flips. O(n_resamples * n) time, 8 MB of memory.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def randomisation(
     """
     check_resamples(n_resamples)
     d = paired_differences(system, baseline)
-    size = np.sort(np.abs(d[d != 0]))  # flips make the signs, so order and side do not matter
+    size = np.sort(np.abs(d[d != 0]))  # signs are drawn, so order and direction do not matter
     total = math.fsum(size)
     extreme = abs(math.fsum(d)) - _ROUNDING * total
     if len(size) == 0:
@@ -125,7 +127,7 @@ def bootstrap(
     """Two-sided p-value of the paired bootstrap, shift method: P(|mean* - mean| >= |mean|).
 
     `mean*` is the mean difference of n queries drawn with replacement; (count + 1) / (n + 1).
-    O(n_resamples * n) time, some 20 MB of memory.
+    O(n_resamples * n) time, about 20 MB of memory.
 
     >>> bootstrap([1.0, 1.0], [1.0, 1.0], np.random.default_rng(0))
     1.0
@@ -190,14 +192,14 @@ TESTS: dict[str, Test] = {
 
 
 def values_of(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return one system's values as an array, or say what is wrong with them."""
+    """Return one system's values as an array, or raise an error that says what is wrong."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"values of {name} must be numbers: {error}") from None
     if array.ndim != 1 or np.isinf(array).any():
-        found = "an infinite one" if array.ndim == 1 else f"shape {array.shape}"
-        raise DataError(f"values of {name} must be finite or NaN, one a query; found {found}")
+        found = "an infinite value" if array.ndim == 1 else f"shape {array.shape}"
+        raise DataError(f"values of {name} must be finite or NaN, one per query; found {found}")
     return array
 
 
@@ -211,7 +213,7 @@ def both(
 
 def _share_of_flips(size: NDArray[np.float64], extreme: float) -> float:
     """Return the share of all 2^n sign patterns with |sum of +-size| >= extreme."""
-    sums = size[:1]  # the first sign can stay: the other half mirrors this one
+    sums = size[:1]  # keep the first sign: the other half is a mirror image
     for value in size[1:]:
         sums = np.concatenate((sums + value, sums - value))
     return float(np.mean(np.abs(sums) >= extreme))
@@ -221,13 +223,13 @@ def standardised(d: NDArray[np.float64]) -> float:
     """Return mean / sd (n - 1 degrees of freedom): 0 for no difference, +-inf for a constant."""
     mean = math.fsum(d) / len(d)
     sd = math.sqrt(math.fsum((d - mean) ** 2) / (len(d) - 1))
-    if sd <= 1e-9 * abs(mean):  # rounding in the values, not a spread
+    if sd <= 1e-9 * abs(mean):  # this is rounding error, not variation
         return math.copysign(math.inf, mean) if mean else 0.0
     return mean / sd
 
 
 def _oriented(d: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Sort differences whose mean is not negative: the same draws whatever order or side."""
+    """Sort differences, with a mean of at least 0, so that order and direction do not matter."""
     sign = -1.0 if math.fsum(d) < 0 else 1.0
     return np.sort(sign * d), sign
 

@@ -1,5 +1,5 @@
-"""Figures: a result object in, a matplotlib figure out; nothing is shown and no state is global.
+"""Figures: each function turns a result into a matplotlib figure, without global state.
 
-Matplotlib is imported when a figure is made, not with this package. Save a figure with
-:func:`rankloop.plotting.save.save_figure`.
+No figure is displayed. Matplotlib is imported when a figure is made, not with this package. Save a
+figure with :func:`rankloop.plotting.save.save_figure`.
 """

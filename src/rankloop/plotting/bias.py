@@ -1,4 +1,4 @@
-"""Position bias as curves with their intervals."""
+"""Curves of position bias with confidence intervals."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _INK, _GRID = "#333333", "#e4e4e4"
 def plot_bias(
     results: PositionBias | Sequence[PositionBias], names: Sequence[str] | None = None
 ) -> Figure:
-    """Draw examination by position, one line an estimate, each with its interval as a band.
+    """Draw examination by position, with one line per estimate and its interval as a band.
 
     Parameters
     ----------
-    results : what :func:`rankloop.clicks.bias.result.estimate_bias` returns, one or several
-    names : of the lines; None: the estimators' own
+    results : one or several results of :func:`rankloop.clicks.bias.result.estimate_bias`
+    names : the names of the lines; None uses the names of the estimators
 
     Raises
     ------
     MissingExtraError
-        where matplotlib is not installed.
+        if matplotlib is not installed.
 
     Examples
     --------
@@ -46,7 +46,9 @@ def plot_bias(
     shown = list(results) if isinstance(results, Sequence) else [results]
     labels = [result.method for result in shown] if names is None else list(names)
     if not shown or len(labels) != len(shown):
-        raise DataError(f"there are {len(shown)} estimates and {len(labels)} names; give as many")
+        raise DataError(
+            f"there are {len(shown)} estimates and {len(labels)} names; give one name each"
+        )
     figure = Figure(figsize=(6.4, 4.0), dpi=120, layout="constrained", facecolor="white")
     axes = figure.add_subplot()
     for label, result in zip(labels, shown, strict=True):

@@ -1,4 +1,4 @@
-"""Cumulative loss beside its bound."""
+"""Cumulative loss compared with its bound."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from rankloop.theory.tracking import Tracked
 
 _LOSS, _BOUND, _INK, _GRID = "#3b6ea8", "#d1603d", "#333333", "#e4e4e4"
-_FAR = 20.0  # a bound this many times the loss needs a logarithmic axis
+_FAR = 20.0  # if the bound is this many times the loss, the axis is logarithmic
 
 
 def plot_bounds(result: Tracked | Sequence[Tracked]) -> Figure:
-    """Draw the cumulative loss of learners along a stream and their bounds, one panel a learner.
+    """Draw the cumulative loss of learners along a stream and their bounds, one panel per learner.
 
     Parameters
     ----------
-    result : what :func:`rankloop.theory.tracking.track` returns, one or several
+    result : one or several results of :func:`rankloop.theory.tracking.track`
 
     Raises
     ------
     MissingExtraError
-        where matplotlib is not installed.
+        if matplotlib is not installed.
 
     Examples
     --------

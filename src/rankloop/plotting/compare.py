@@ -1,4 +1,4 @@
-"""Means of learners beside each other, with their errors."""
+"""Means of several learners, with their standard errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BEST, _OTHER, _FOLD, _INK, _GRID = "#d1603d", "#3b6ea8", "#a9bcd4", "#333333", 
 
 
 def plot_standings(standings: Standings) -> Figure:
-    """Draw the mean of each learner, best on top, one panel a measure and convention.
+    """Draw the mean of each learner, best on top, one panel per measure and convention.
 
-    Bars are one standard error over queries to each side, small dots the means of the folds.
+    Bars show one standard error over queries to each side; small dots show the means of the folds.
 
     Raises
     ------
     MissingExtraError
-        where matplotlib is not installed.
+        if matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
@@ -36,10 +36,10 @@ def plot_standings(standings: Standings) -> Figure:
     figure = Figure(
         figsize=(4.6 * columns, height * lines), dpi=120, layout="constrained", facecolor="white"
     )
-    for place, (metric, convention) in enumerate(panels, start=1):
+    for place, (measure, convention) in enumerate(panels, start=1):
         axes = figure.add_subplot(lines, columns, place)
-        axes.set_title(f"{metric} ({convention})", loc="left", fontsize=10, color=_INK)
-        _draw(axes, standings.panel(metric, convention))
+        axes.set_title(f"{measure} ({convention})", loc="left", fontsize=10, color=_INK)
+        _draw(axes, standings.panel(measure, convention))
     return figure
 
 

@@ -1,17 +1,18 @@
-"""Lines of a figure, one panel a name."""
+"""Line plots, with one panel per name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.lines import line_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
 
-_WIDE = 3  # orders of magnitude that call for a logarithmic axis
+_WIDE = 3  # from this many orders of magnitude on, the axis is logarithmic
 
 
 class Line(Protocol):
@@ -19,21 +20,21 @@ class Line(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is."""
+        """The name of the line."""
 
     @property
     def x(self) -> Sequence[float]:
-        """Where."""
+        """The horizontal positions of its points."""
 
     @property
     def y(self) -> Sequence[float]:
-        """How high."""
+        """The heights of its points."""
 
 
 def plot_curves(
     panels: Mapping[str, Sequence[Line]], axes: tuple[str, str], title: str = ""
 ) -> Figure:
-    """Draw panels side by side; heights of very different size get a logarithmic axis."""
+    """Draw panels side by side; the axis is logarithmic if the heights differ very much."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -41,8 +42,8 @@ def plot_curves(
     figure = Figure(figsize=(max(6.4, 4.8 * len(panels)), 4.0), layout="constrained")
     for place, (name, lines) in enumerate(panels.items(), start=1):
         panel = figure.add_subplot(1, len(panels), place)
-        for line in lines:
-            panel.plot(line.x, line.y, linewidth=1.6, label=line.name)
+        for k, line in enumerate(lines):
+            panel.plot(line.x, line.y, label=line.name, **line_style(k))
         heights = [y for line in lines for y in line.y if y > 0]
         if heights and max(heights) > 10**_WIDE * min(heights):
             panel.set_yscale("log")

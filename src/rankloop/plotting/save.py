@@ -1,4 +1,4 @@
-"""Saving figures, whole or not at all."""
+"""Save figures, completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DATES: dict[str, dict[str, str | None]] = {
     "pdf": {"CreationDate": None},
 }
 FORMATS = tuple(_DATES)
-"""The formats that :func:`save_figure` writes, named by the file's suffix."""
+"""The formats that :func:`save_figure` writes; the suffix of the file chooses one."""
 
 
 def check_figure_path(path: str | os.PathLike[str]) -> str:
-    """Return the format that the suffix names, or raise; best called before hours of work."""
+    """Return the format for the suffix, or raise; call it before a long computation."""
     suffix = Path(path).suffix.lower().lstrip(".")
     if suffix not in FORMATS:
         found = f"the suffix '.{suffix}'" if suffix else "no suffix"
@@ -37,9 +37,9 @@ def check_figure_path(path: str | os.PathLike[str]) -> str:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as PNG, SVG or PDF, as the suffix says; the same figure gives the same bytes.
+    """Write a figure as PNG, SVG or PDF, by its suffix; the same figure gives the same bytes.
 
-    An error leaves what was under `path` untouched.
+    An error leaves an existing file at `path` unchanged.
     """
     suffix = check_figure_path(path)
     from matplotlib import rc_context

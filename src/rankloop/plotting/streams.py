@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.lines import line_style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plot_streams(streams: Sequence[Stream], window: int | None = None) -> Figure:
-    """Draw the mean after each query, one line a learner, one panel a measure and convention."""
+    """Draw the mean after each query; each measure and convention has its own panel."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -28,10 +29,11 @@ def plot_streams(streams: Sequence[Stream], window: int | None = None) -> Figure
         axes = figure.add_subplot(1, len(panels), place)
         shown = [s for s in streams if (str(s.measure), s.convention) == (measure, convention)]
         ends = []
-        for stream in sorted(shown, key=lambda s: -s.mean):
+        for k, stream in enumerate(sorted(shown, key=lambda s: -s.mean)):
             curve = stream.curve(window)
             queries = np.arange(1, len(curve) + 1)
-            axes.plot(queries, curve, linewidth=1.6, label=f"{stream.learner}  {stream.mean:.3f}")
+            label = f"{stream.learner}  {stream.mean:.3f}"
+            axes.plot(queries, curve, label=label, **line_style(k))
             ends.append(curve[len(curve) // 10 :])
         settled = np.concatenate(ends) if ends else np.zeros(1)
         low, high = np.nanmin(settled), np.nanmax(settled)

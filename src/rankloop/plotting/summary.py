@@ -28,7 +28,7 @@ def plot_summary(summary: Summary) -> Figure:
     Raises
     ------
     MissingExtraError
-        where matplotlib is not installed.
+        if matplotlib is not installed.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def _draw_ranges_of(axes: Axes, histogram: Histogram) -> None:
 
 
 def _thin(features: int) -> tuple[float, float]:
-    """Width of bars and size of dots, so that neighbours stay apart."""
+    """Return the width of bars and the size of dots, so that neighbours do not overlap."""
     room = 240 / max(features, 1)
     return min(8.0, max(0.5, room)), min(4.5, max(1.0, room))
 

@@ -1,4 +1,4 @@
-"""Pictures of what trees have learnt: importance, dependence, contributions."""
+"""Figures of fitted trees: feature importance, partial dependence, contributions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINES = 50
 
 
 def plot_importance(ranker: TreeModel, most: int = 20) -> Figure:
-    """Draw the gain of each feature's splits, as a part of all, the largest first.
+    """Draw the gain of each feature's splits as a share of the total gain, the largest first.
 
     Examples
     --------
@@ -45,11 +45,12 @@ def plot_importance(ranker: TreeModel, most: int = 20) -> Figure:
 
 
 def plot_dependence(results: Dependence | Sequence[Dependence]) -> Figure:
-    """Draw how scores move with features, one panel each: the mean, and some documents behind it.
+    """Draw how scores depend on features, one panel per feature: the mean and some documents.
 
     Parameters
     ----------
-    results : of :func:`rankloop.learners.boosting.dependence.partial_dependence`
+    results : one or several results of
+        :func:`rankloop.learners.boosting.dependence.partial_dependence`
     """
     panels = list(results) if isinstance(results, Sequence) else [results]
     if not panels:
@@ -60,18 +61,18 @@ def plot_dependence(results: Dependence | Sequence[Dependence]) -> Figure:
         step = max(1, len(found.scores) // _LINES)
         axes.plot(found.values, found.scores[::step].T, color=_BAR, alpha=0.15, linewidth=0.8)
         axes.plot(found.values, found.mean, color=_MARK, linewidth=2)
-        axes.set_ylabel("score, less its mean", color=_INK, size=9)
+        axes.set_ylabel("score minus its mean", color=_INK, size=9)
     return figure
 
 
 def plot_contributions(ranker: TreeModel, row: Any, most: int = 12) -> Figure:
-    """Draw what each feature adds to one document's score, the largest either way first.
+    """Draw what each feature adds to one document's score, the largest absolute value first.
 
     Parameters
     ----------
-    ranker : fitted
+    ranker : a fitted ranker
     row : (d,) the features of the document
-    most : features shown; the others are drawn as one bar
+    most : maximum number of features shown; the others are drawn as one bar
     """
     features = np.atleast_2d(np.asarray(row, np.float32))
     [added] = ranker.contributions(features)

@@ -156,7 +156,8 @@ def play(
     rows, judged, scored = [], [], []
     for X in adversary:
         # a learner without a model has nothing but ties
-        scores = player.predict(X) if player.is_learnt else np.zeros(n_documents)
+        known = player.is_fitted
+        scores = player.predict(X, group=[n_documents]) if known else np.zeros(n_documents)
         grades = adversary.judge(np.argsort(-scores, kind="stable"))
         player.learn(X, grades)
         rows.append(X)

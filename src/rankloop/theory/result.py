@@ -1,4 +1,4 @@
-"""A bound as a value: the number, what it is made of, and whether it applies."""
+"""A bound as a value: the number, its terms, and whether it applies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assumption:
-    """Something a theorem needs, and whether it holds here."""
+    """An assumption of a theorem, and whether it holds here."""
 
     text: str
     holds: bool
@@ -23,11 +23,11 @@ class Bound:
 
     Attributes
     ----------
-    name : which theorem
-    value : the bound; meaningful where :attr:`holds`
-    terms : what adds up (or, where its docstring says so, multiplies) to the value
-    quantities : what the terms were computed from
-    assumptions : what the theorem needs of the data and the learner
+    name : the name of the theorem
+    value : the bound; meaningful if :attr:`holds`
+    terms : the terms whose sum (or, if its docstring says so, product) is the value
+    quantities : the quantities from which the terms were computed
+    assumptions : what the theorem assumes about the data and the learner
     """
 
     name: str
@@ -38,7 +38,7 @@ class Bound:
 
     @property
     def holds(self) -> bool:
-        """Whether every assumption does."""
+        """Whether every assumption holds."""
         return all(assumption.holds for assumption in self.assumptions)
 
     @property

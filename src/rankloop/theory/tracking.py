@@ -84,7 +84,7 @@ class Tracked:
         """Return what the command line prints as JSON."""
         return {
             "learner": self.learner,
-            "metric": str(self.measure),
+            "measure": str(self.measure),
             "theorem": self.theorem,
             "loss": float(self.losses.sum()),
             "bound": float(self.bound[-1]) if len(self.bound) else 0.0,
@@ -135,7 +135,7 @@ def track(
         measure = learner.measure if isinstance(learner, Slam) else "nDCG"
     wanted = check_measure(measure)
     player = copy.deepcopy(learner)
-    scores = player.progress(data).astype(np.float64)
+    scores = player.predict_then_learn(data).astype(np.float64)
     theorem, curve, needs = _BOUNDS[kind](learner, data, wanted, scores)
     separable = None
     if weights is None:
@@ -144,7 +144,7 @@ def track(
         u = as_weights(data, weights)
     assumptions = (
         *of_data(data),
-        Assumption("the learner starts from nothing", not learner.is_learnt),
+        Assumption("the learner starts from nothing", not learner.is_fitted),
         Assumption("the last weights rank, not their mean", not getattr(learner, "average", False)),
         *needs,
     )

@@ -177,7 +177,7 @@ def test_a_file_as_standard_input(tmp_path):
 
 def test_an_error_in_standard_input_names_it():
     code = (
-        "from rankloop import ParseError, read_letor\n"
+        "from rankloop import read_letor\nfrom rankloop.exceptions import ParseError\n"
         "try: read_letor('-')\n"
         "except ParseError as e: print(e.path, e.line)"
     )

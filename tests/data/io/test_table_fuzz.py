@@ -35,7 +35,7 @@ def data(rng):
 
 def test_a_flipped_bit_in_our_own_files_is_noticed(data, tmp_path, rng):
     path = tmp_path / "a.parquet"
-    rl.write_table(data, path)
+    rl.data.write_table(data, path)
     whole = path.read_bytes()
     metadata = pq.read_metadata(path)
     chunk = metadata.row_group(0).column(3)
@@ -63,7 +63,7 @@ def replace_metadata(path, **notes):
 )
 def test_a_note_of_ours_that_was_edited_is_refused(data, tmp_path, note):
     path = tmp_path / "a.parquet"
-    rl.write_table(data, path)
+    rl.data.write_table(data, path)
     replace_metadata(path, rankloop=note)
     with pytest.raises(ParseError, match=r"the note 'rankloop' in its metadata .* damaged"):
         rl.read_table(path)
@@ -71,7 +71,7 @@ def test_a_note_of_ours_that_was_edited_is_refused(data, tmp_path, note):
 
 def test_a_note_of_pandas_that_was_edited_is_refused(data, tmp_path):
     path = tmp_path / "a.parquet"
-    rl.write_table(data, path)
+    rl.data.write_table(data, path)
     replace_metadata(path, pandas="{")
     with pytest.raises(ParseError, match="the note 'pandas' in its metadata is not JSON"):
         rl.read_table(path)
@@ -83,7 +83,7 @@ def test_a_note_of_pandas_that_was_edited_is_refused(data, tmp_path):
 def test_a_table_that_says_another_number_of_rows(data, claimed, monkeypatch, tmp_path):
     """As damaged metadata may say: the features are never left unset, nor the memory taken."""
     path = tmp_path / "a.parquet"
-    rl.write_table(data, path)
+    rl.data.write_table(data, path)
     from rankloop.data.io import table_source
 
     real = table_source._parquet

@@ -20,11 +20,11 @@ READERS = {
     "read": rl.read,
     "read_batches": lambda path: list(read_batches(path)),
     "read_letor": rl.read_letor,
-    "iter_letor": lambda path: list(rl.iter_letor(path)),
+    "iter_letor": lambda path: list(rl.data.iter_letor(path)),
     "read_table": rl.read_table,
-    "iter_table": lambda path: list(rl.iter_table(path)),
-    "read_qrels": rl.read_qrels,
-    "read_run": rl.read_run,
+    "iter_table": lambda path: list(rl.data.iter_table(path)),
+    "read_qrels": rl.data.read_qrels,
+    "read_run": rl.data.read_run,
     "read_scores": read_scores,
 }
 each_reader = pytest.mark.parametrize("reader", READERS)
@@ -110,7 +110,7 @@ def test_standard_input_that_cannot_be_read(reader, stdin, monkeypatch):
 
 
 def test_a_process_without_standard_input():
-    code = "try: rl.read_letor('-')\nexcept rl.ParseError as error: print(error)"
+    code = "try: rl.read_letor('-')\nexcept rl.exceptions.ParseError as error: print(error)"
     closed = f'exec {sys.executable} -c "import rankloop as rl\n{code}" <&-'
     done = subprocess.run(["sh", "-c", closed], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("-: cannot read it: ")
@@ -125,7 +125,7 @@ used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZ
 resource.setrlimit(resource.RLIMIT_AS, (used + more, used + more))
 try:
     print(rl.read_letor(path, threads=threads, memory_limit="8GB").n_documents)
-except rl.MemoryLimitError as error:
+except rl.exceptions.MemoryLimitError as error:
     print(error)
 """
 on_linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")

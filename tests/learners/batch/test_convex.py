@@ -23,13 +23,13 @@ from .convex_data import noisy
 CASES = [
     (rl.RankSVM(C=0.003), PairwiseHinge(squared=True)),
     (rl.RankSVM(C=3.0), PairwiseHinge(squared=True)),
-    (rl.RankNet(C=0.02), PairwiseLogistic()),
+    (rl.learners.RankNet(C=0.02), PairwiseLogistic()),
     (rl.ListNet(C=0.5), ListNetLoss()),
     (rl.XENDCG(C=2.0), XENDCGLoss()),
     (rl.XENDCG(C=0.5, gamma=0.3), XENDCGLoss(gamma=0.3)),
 ]
 RANKERS = [ranker for ranker, _ in CASES]
-ALL = [*RANKERS, rl.RankNet(C=0.02, hidden=3, rounds=30)]
+ALL = [*RANKERS, rl.learners.RankNet(C=0.02, hidden=3, rounds=30)]
 each_case = pytest.mark.parametrize(("ranker", "loss"), CASES, ids=lambda case: repr(case))
 each = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 every = pytest.mark.parametrize("ranker", ALL, ids=repr)
@@ -97,7 +97,7 @@ def test_ranksvm_is_a_linear_svm_on_pairs(C):
 
 @pytest.mark.parametrize("C", [1e-4, 1e-2])
 def test_ranksvm_is_a_linear_svm_on_pairs_of_real_data(C, data_dir):
-    data = rl.letor_folds(data_dir / "MQ2008")[0].read()[2]
+    data = rl.data.letor_folds(data_dir / "MQ2008")[0].read()[2]
     compare_with_linear_svc(data, C, rel=1e-4)
 
 
@@ -122,7 +122,7 @@ def test_a_path_ends_where_cold_starts_end(ranker):
         assert np.allclose(warm.weights_, cold.weights_, rtol=1e-4, atol=1e-6)
         rounds += cold.rounds_
     assert warm.rounds_ <= rounds
-    assert not ranker.is_learnt
+    assert not ranker.is_fitted
 
 
 @each
@@ -216,21 +216,23 @@ def test_what_teaches_nothing_changes_nothing(ranker):
         qid=np.r_[np.arange(20) + data.query_ids[0], np.full(20, 1000), np.full(20, 1001)],
     )
     weights = np.r_[np.ones(len(data)), 1, 0]
-    whole = rl.concat([data, more])
+    whole = rl.data.concat([data, more])
     assert len(whole) == len(weights)
     whole = dataclasses.replace(whole, query_weights=weights)
     model, other = fitted(ranker, data), fitted(ranker, whole)
     assert np.array_equal(model.predict(data), other.predict(data))
-    assert other.queries_ == len(data) + 2
+    assert other.n_queries_seen_ == len(data) + 2
 
 
 @every
 def test_nothing_to_learn(ranker):
     for y in ([1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]):
-        model = copy.deepcopy(ranker).fit(np.eye(3), y)
+        model = copy.deepcopy(ranker).fit(np.eye(3), y, group=[3])
         assert model.rounds_ == 0
         assert model.predict(np.eye(3)).shape == (3,)
-    assert copy.deepcopy(ranker).fit(np.zeros((3, 2)), [0, 1, 2]).predict([[0, 0]]) == [0]
+    assert copy.deepcopy(ranker).fit(np.zeros((3, 2)), [0, 1, 2], group=[3]).predict([[0, 0]]) == [
+        0
+    ]
 
 
 class StopError(Exception):
@@ -347,9 +349,9 @@ BAD = [
     (rl.ListNet(tolerance=0), "tolerance must be a number above 0 to 1; found 0"),
     (rl.XENDCG(gamma=2), "gamma must be a number from 0 to 1; found 2"),
     (rl.XENDCG(power=-1), "power must be a number from 0; found -1"),
-    (rl.RankNet(hidden=-1), "hidden must be a whole number of at least 0; found -1"),
-    (rl.RankNet(rounds=0), "rounds must be a whole number of at least 1; found 0"),
-    (rl.RankNet(random_state=None), "random_state must be a whole number"),
+    (rl.learners.RankNet(hidden=-1), "hidden must be a whole number of at least 0; found -1"),
+    (rl.learners.RankNet(rounds=0), "rounds must be a whole number of at least 1; found 0"),
+    (rl.learners.RankNet(random_state=None), "random_state must be a whole number"),
     (rl.RankSVM(patience=0), "patience must be a whole number of at least 1; found 0"),
 ]
 
@@ -358,17 +360,17 @@ BAD = [
 def test_bad_parameters(ranker, says):
     with pytest.raises(DataError, match=says):
         ranker.fit(noisy())
-    assert not ranker.is_learnt
+    assert not ranker.is_fitted
 
 
 def test_a_bad_metric():
     with pytest.raises(MeasureError):
-        rl.RankSVM(metric="nonsense").fit(noisy())
+        rl.RankSVM(valid_measure="nonsense").fit(noisy())
 
 
 @each
 def test_real_data_is_learnt(ranker, data_dir):
-    train, _, test = rl.letor_folds(data_dir / "OHSUMED")[0].read()
+    train, _, test = rl.data.letor_folds(data_dir / "OHSUMED")[0].read()
     test = test.shuffled(np.random.default_rng(0))
     model = type(ranker)().fit(train)
     assert rl.evaluate(test, model.predict(test), convention="letor3")["nDCG@10"] > 0.3

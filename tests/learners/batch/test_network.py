@@ -16,7 +16,7 @@ from .convex_data import noisy
 
 
 def test_explain_of_hidden_units():
-    parts = rl.RankNet(hidden=3).fit(noisy()).explain()
+    parts = rl.learners.RankNet(hidden=3).fit(noisy()).explain()
     assert len(parts) == 3
     assert [set(part) for part in parts] == [{"weight", "bias", "features"}] * 3
     assert set(parts[0]["features"]) == set("abcde")
@@ -37,7 +37,7 @@ def test_hidden_units_see_what_a_linear_ranker_cannot():
     y = np.digitize(X[:, 0] ** 2, [0.5, 1.5])
     data = rl.QueryDataset.from_arrays(X, y, group=[20] * 50)
     reached = {
-        hidden: rl.evaluate(data, rl.RankNet(C=1, hidden=hidden).fit(data).predict(data))
+        hidden: rl.evaluate(data, rl.learners.RankNet(C=1, hidden=hidden).fit(data).predict(data))
         for hidden in (0, 8)
     }
     assert reached[0]["nDCG@10"] < 0.8
@@ -47,7 +47,7 @@ def test_hidden_units_see_what_a_linear_ranker_cannot():
 def test_the_seed_is_the_start():
     data = noisy()
     one, same, other = (
-        rl.RankNet(hidden=3, random_state=seed).fit(data).weights_ for seed in (1, 1, 2)
+        rl.learners.RankNet(hidden=3, random_state=seed).fit(data).weights_ for seed in (1, 1, 2)
     )
     assert np.array_equal(one, same)
     assert not np.allclose(one, other)
@@ -68,10 +68,10 @@ def test_lbfgs_finds_the_bottom_of_a_valley():
 
 def test_hidden_units_cannot_be_changed_on_the_way():
     data = noisy()
-    model = rl.RankNet(hidden=3).fit(data)
+    model = rl.learners.RankNet(hidden=3).fit(data)
     scores = model.set_params(hidden=4, warm_start=True).predict(data)
     with pytest.raises(
-        DataError, match="goes on from 3 hidden units, but hidden is 4; set warm_st"
+        DataError, match="continues from 3 hidden units, but hidden is 4; set warm_st"
     ):
         model.fit(data)
     assert np.array_equal(model.predict(data), scores)

@@ -20,7 +20,7 @@ CASES = [
 @pytest.mark.parametrize(("seed", "grades", "weights"), CASES)
 def test_rankboost_is_its_twin(seed, grades, weights):
     data = queries(seed, grades, weights=weights)
-    ranker, told = trained(rl.RankBoost(rounds=12), data)
+    ranker, told = trained(rl.learners.RankBoost(rounds=12), data)
     rounds = list(twins.rankboost(data, 12))
     assert len(rounds) == ranker.rounds_
     for t, (feature, threshold, alpha, loss) in enumerate(rounds):
@@ -33,7 +33,7 @@ def test_rankboost_is_its_twin(seed, grades, weights):
 @pytest.mark.parametrize(("seed", "grades", "weights"), CASES)
 def test_frank_is_its_twin(seed, grades, weights, candidates):
     data = queries(seed, grades, n=9, d=3, weights=weights)
-    ranker, told = trained(rl.FRank(rounds=6, candidates=candidates), data)
+    ranker, told = trained(rl.learners.FRank(rounds=6, candidates=candidates), data)
     rounds = list(twins.frank(data, 6, steepest=candidates == 1))
     assert len(rounds) == ranker.rounds_
     for t, (feature, threshold, alpha, loss) in enumerate(rounds):
@@ -47,7 +47,7 @@ def test_frank_is_its_twin(seed, grades, weights, candidates):
 @pytest.mark.parametrize(("seed", "grades"), [(0, "whole"), (1, "real"), (2, "whole")])
 def test_adarank_is_its_twin(seed, grades, measure, both):
     data = queries(seed, grades, n=15, ties=False, weights="q")
-    ranker, told = trained(rl.AdaRank(measure, rounds=8, both_directions=both), data)
+    ranker, told = trained(rl.learners.AdaRank(measure, rounds=8, both_directions=both), data)
     rounds = list(twins.adarank(data, measure, 8, both))
     assert ranker.rounds_ == len(rounds) > 0
     for t, (feature, alpha, mean) in enumerate(rounds):
@@ -61,7 +61,7 @@ def test_adarank_is_its_twin(seed, grades, measure, both):
 def test_coordinate_ascent_is_its_twin(seed, measure):
     data = queries(seed, "real", n=10, d=3, ties=False, weights="q")
     options = {"restarts": 2, "steps": 8, "tolerance": 0.0, "random_state": seed}
-    ranker = rl.CoordinateAscent(measure, rounds=2, **options)
+    ranker = rl.learners.CoordinateAscent(measure, rounds=2, **options)
     ranker._reset(3)
     starts, ends = ranker.starts_.copy(), []
     for k, w in enumerate(starts):
@@ -86,7 +86,7 @@ def test_the_best_feature():
                 for rows, grades, _ in twins.judged(data)
             ]
             values[feature, sign] = np.mean(means)
-    ranker = rl.SingleFeature("nDCG@3").fit(data)
+    ranker = rl.learners.SingleFeature("nDCG@3").fit(data)
     assert tuple(ranker.choice_) == max(values, key=values.get)
     name = str(ranker.choice_[0] + 1)
     assert ranker.explain() == [{"feature": name, "weight": float(ranker.choice_[1])}]
@@ -101,7 +101,7 @@ PUBLISHED = {  # LETOR's test nDCG@10: MQ2008 (letor4) and OHSUMED (letor3), mea
 @pytest.mark.parametrize(("collection", "convention"), PUBLISHED)
 def test_real_data(data_dir, collection, convention):
     """Means over folds vary by about .01 with the seed of the shuffle and the settings tried."""
-    folds = [fold.read() for fold in rl.letor_folds(data_dir / collection)]
+    folds = [fold.read() for fold in rl.data.letor_folds(data_dir / collection)]
     for name, published in PUBLISHED[collection, convention].items():
         reached = []
         for train, valid, test in folds:

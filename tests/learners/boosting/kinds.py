@@ -14,9 +14,9 @@ KINDS = [
     rl.XENDCGBoost(0.5, trees=12),
     rl.XENDCGBoost("tight", trees=12),
     rl.LambdaMART(trees=12),
-    rl.ListNetBoost(trees=12),
-    rl.LossBoost("logistic", trees=12),
-    rl.LossBoost("squared-hinge", trees=12),
+    rl.learners.ListNetBoost(trees=12),
+    rl.learners.LossBoost("logistic", trees=12),
+    rl.learners.LossBoost("squared-hinge", trees=12),
 ]
 each = pytest.mark.parametrize("ranker", KINDS, ids=repr)
 

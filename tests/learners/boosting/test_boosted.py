@@ -50,14 +50,14 @@ def test_without_patience_the_last_tree_stays(train, valid):
 
 def test_any_measure_and_convention(train, valid):
     values = {}
-    for metric, convention in (("AP", "standard"), ("nDCG@3", "letor3"), ("ERR(max=3)@5", "mslr")):
+    for measure, convention in (("AP", "standard"), ("nDCG@3", "letor3"), ("ERR(max=3)@5", "mslr")):
         rounds = []
-        model = rl.LambdaMART(trees=4, metric=metric, convention=convention)
+        model = rl.LambdaMART(trees=4, valid_measure=measure, convention=convention)
         model.fit(train, valid=valid, on_round=rounds.append)
-        values[metric] = [r.valid for r in rounds]
+        values[measure] = [r.valid for r in rounds]
         shuffled = valid.shuffled(np.random.default_rng(0))
-        reached = rl.evaluate(shuffled, model.predict(shuffled), metric, convention)[metric]
-        assert np.isclose(reached, max(values[metric]))
+        reached = rl.evaluate(shuffled, model.predict(shuffled), measure, convention)[measure]
+        assert np.isclose(reached, max(values[measure]))
     with pytest.raises(ValueError, match="convention"):
         rl.LambdaMART(convention="none such").fit(train)
 

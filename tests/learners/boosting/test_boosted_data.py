@@ -75,7 +75,7 @@ def test_query_weights_are_counts(ranker, noisy):
         dataclasses.replace(data.select([q]), query_ids=np.array([k]))
         for k, q in enumerate(queries)
     ]
-    copies = rl.concat([dataclasses.replace(p, query_weights=None) for p in parts])
+    copies = rl.data.concat([dataclasses.replace(p, query_weights=None) for p in parts])
     gamma = {"gamma": 1.0} if getattr(ranker, "gamma", None) == "random" else {}  # draws differ
     options = {"min_data_in_leaf": 1, "leaves": 4, "params": {"min_data_in_bin": 1}, **gamma}
     model = copy.deepcopy(ranker).set_params(**options)
@@ -127,10 +127,10 @@ def test_long_queries_and_document_weights_are_refused_by_lambdamart(noisy):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10_001, 2))
     with pytest.raises(DataError, match="10,001 documents; LightGBM's lambdarank takes at most"):
-        rl.LambdaMART().fit(X, np.arange(10_001) % 2)
+        rl.LambdaMART().fit(X, np.arange(10_001) % 2, group=[10_001])
     with pytest.raises(DataError, match="document weights"):
         rl.LambdaMART().fit(noisy(doc_weights=True))
-    assert rl.XENDCGBoost(trees=1).fit(X, np.arange(10_001) % 2).rounds_ == 1
+    assert rl.XENDCGBoost(trees=1).fit(X, np.arange(10_001) % 2, group=[10_001]).rounds_ == 1
 
 
 def test_the_best_of_several(train, valid):
@@ -141,7 +141,7 @@ def test_the_best_of_several(train, valid):
     assert model.booster_ == best.booster_
     assert model.gamma == "best-of-3"
     assert len({one.booster_ for one in each_one}) == 3
-    with pytest.raises(DataError, match="by validation: pass valid="):
+    with pytest.raises(DataError, match="on validation data; pass valid="):
         rl.XENDCGBoost("best-of-3").fit(train)
 
 
@@ -191,10 +191,10 @@ BAD = [
     ({"gamma": 2.0}, "gamma must be a number from 0 to 1; found 2"),
     ({"gamma": "tighter"}, "gamma must be random, tight, best-of-10 or a number"),
     ({"params": {"num_leafs": 3}}, "LightGBM has no parameter 'num_leafs'"),
-    ({"params": {"eta": 0.1}}, "'eta' is not passed on in params: use rate"),
+    ({"params": {"eta": 0.1}}, "'eta' cannot be set in params; use rate"),
     ({"params": {"objective": "binary"}}, "use another learner"),
     ({"params": 3}, "params must be a dictionary"),
-    ({"increasing": ["z"]}, "increasing: there is no feature 'z'; names are a, b"),
+    ({"increasing": ["z"]}, "increasing: there is no feature 'z'; the names are a, b"),
     ({"categorical": [5]}, "expected names, or columns from 0 to 4; found 5"),
     ({"categorical": [0]}, "categories must be whole numbers from 0"),
     ({"increasing": ["a"], "decreasing": [0]}, "both increasing and decreasing"),
@@ -215,9 +215,9 @@ def test_bad_parameters_of_others(train):
     with pytest.raises(DataError, match="gain must be exponential or linear"):
         rl.LambdaMART(gain="cubic").fit(train)
     with pytest.raises(DataError, match="unknown loss 'hinge'"):
-        rl.LossBoost("hinge").fit(train)
+        rl.learners.LossBoost("hinge").fit(train)
     with pytest.raises(NotFittedError):
-        rl.LossBoost().contributions(train.X)
+        rl.learners.LossBoost().contributions(train.X)
 
 
 def test_all_of_lightgbms_parameters_pass_through(train):
@@ -228,12 +228,12 @@ def test_all_of_lightgbms_parameters_pass_through(train):
 
 def test_damaged_trees_are_a_model_error(train):
     tree = to_tree(rl.XENDCGBoost(trees=3).fit(train))
-    tree["learnt"]["booster_"] = "tree\nversion=v4\nnonsense"
+    tree["state"]["booster_"] = "tree\nversion=v4\nnonsense"
     with pytest.raises(ModelError, match="damaged: its header has the line 'nonsense'"):
         from_tree(tree)
     tree = to_tree(rl.XENDCGBoost(trees=3).fit(train))
-    tree["learnt"].update(n_features_in_=7, feature_names_=[])
-    with pytest.raises(ModelError, match="the trees know 5 features, not 7"):
+    tree["state"].update(n_features_in_=7, feature_names_in_=[])
+    with pytest.raises(ModelError, match="the trees expect 5 features, not 7"):
         from_tree(tree)
 
 
@@ -251,7 +251,7 @@ def test_what_to_install(train, monkeypatch):
 
 @pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
 def test_real_data_is_learnt(name, data_dir):
-    train, valid, test = rl.letor_folds(data_dir / name)[0].read()
+    train, valid, test = rl.data.letor_folds(data_dir / name)[0].read()
     model = rl.XENDCGBoost(trees=60).fit(train, valid=valid)
     noise = np.random.default_rng(0).normal(size=test.n_documents)
     chance = rl.evaluate(test, noise, "nDCG@10")["nDCG@10"]
@@ -291,7 +291,9 @@ def test_what_teaches_nothing_leaves_no_trace(ranker, train, scattered):
 
 
 @pytest.mark.parametrize("low", [0.0, 0.5])
-@pytest.mark.parametrize("ranker", [rl.XENDCGBoost(), rl.XENDCGBoost(1.0), rl.ListNetBoost()])
+@pytest.mark.parametrize(
+    "ranker", [rl.XENDCGBoost(), rl.XENDCGBoost(1.0), rl.learners.ListNetBoost()]
+)
 def test_weights_below_one(ranker, train, valid, low):
     """A part of a document is less of it, and nothing worse."""
     rng = np.random.default_rng(0)

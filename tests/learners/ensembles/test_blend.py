@@ -18,7 +18,7 @@ SMALL = (rl.RankSVM(), rl.XENDCGBoost(trees=8))
 
 def test_scores_are_the_mean_of_the_members(train, valid):
     blend = rl.Blend(SMALL, seeds=2).fit(train)
-    scaler = rl.QueryMinMax()
+    scaler = rl.data.QueryMinMax()
     linear = rl.RankSVM().fit(scaler.transform(train)).predict(scaler.transform(valid))
     trees = [rl.XENDCGBoost(trees=8, random_state=s).fit(train).predict(valid) for s in (0, 1)]
     parts = [standardised(s, valid.offsets) for s in (linear, *trees)]
@@ -46,7 +46,7 @@ def test_members_that_refuse_the_data_are_left_out(train, valid):
     assert "Scaled" not in str(rl.Blend(seeds=1).fit(large).members_)
     blend = rl.Blend([rl.LambdaMART(trees=3)], seeds=1).fit(train)
     before = blend.predict(valid)
-    with pytest.raises(DataError, match="knows no document weights"):
+    with pytest.raises(DataError, match="cannot use document weights"):
         blend.fit(heavy)
     assert np.array_equal(blend.predict(valid), before)
 
@@ -82,25 +82,27 @@ def test_going_on_with_data_that_a_member_refuses(train, valid):
     blend = rl.Blend([rl.RankSVM(), rl.LambdaMART(trees=3)], seeds=1, warm_start=True).fit(train)
     before, rounds = blend.predict(valid), [m.rounds_ for m in blend.members_]
     weights = np.random.default_rng(0).random(train.n_documents)
-    with pytest.raises(DataError, match="knows no document weights"):
+    with pytest.raises(DataError, match="cannot use document weights"):
         blend.fit(dataclasses.replace(train, doc_weights=weights))
     assert np.array_equal(blend.predict(valid), before)
     assert [m.rounds_ for m in blend.members_] == rounds
 
 
 def test_members_that_cannot_tell_their_features(train):
-    members = [rl.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)"), rl.RankSVM()]
+    members = [rl.learners.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)"), rl.RankSVM()]
     parts = rl.Blend(members, seeds=1).fit(train).explain()
     assert [len(part["features"]) for part in parts] == [0, train.n_features]
 
 
 def test_what_members_share_reaches_rankers_behind_a_scaler(train, valid):
-    inner = rl.RankNet(hidden=2, rounds=4)
-    blend = rl.Blend([rl.Scaled(inner)], seeds=2, metric="AP", patience=2).fit(train, valid=valid)
+    inner = rl.learners.RankNet(hidden=2, rounds=4)
+    blend = rl.Blend([rl.Scaled(inner)], seeds=2, valid_measure="AP", patience=2).fit(
+        train, valid=valid
+    )
     assert [m.ranker_.random_state for m in blend.members_] == [0, 1]
-    assert {(m.ranker_.metric, m.ranker_.patience) for m in blend.members_} == {("AP", 2)}
-    blend.set_params(metric="P@1", warm_start=True, seeds=5).fit(train, valid=valid)
-    assert {m.ranker_.metric for m in blend.members_} == {"P@1"}
+    assert {(m.ranker_.valid_measure, m.ranker_.patience) for m in blend.members_} == {("AP", 2)}
+    blend.set_params(valid_measure="P@1", warm_start=True, seeds=5).fit(train, valid=valid)
+    assert {m.ranker_.valid_measure for m in blend.members_} == {"P@1"}
 
 
 def test_members_stop_early(train, valid):
@@ -117,7 +119,7 @@ class Told(rl.RankSVM):
 
     column = 0
 
-    def _score_rows(self, X, offsets):
+    def score_rows(self, X, offsets):
         return X[:, self.column].astype(float)
 
 
@@ -180,10 +182,10 @@ def test_one_query_is_not_trusted():
 
 
 def test_lifted_members_see_scaled_features(train, valid):
-    member = rl.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)")
+    member = rl.learners.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)")
     blend = rl.Blend([member], seeds=1).fit(train)
-    scaler = rl.QueryMinMax()
-    alone = rl.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)").fit(scaler.transform(train))
+    scaler = rl.data.QueryMinMax()
+    alone = rl.learners.Lifted(rl.RankSVM(), "nystrom(rbf(1),20)").fit(scaler.transform(train))
     expected = standardised(alone.predict(scaler.transform(valid)), valid.offsets)
     assert np.allclose(blend.predict(valid), expected)
 
@@ -218,10 +220,10 @@ def test_raw_features_are_scaled_for_linear_members(train, valid):
 
 
 def test_errors(train):
-    with pytest.raises(DataError, match="at least one member"):
+    with pytest.raises(DataError, match="at least one learner"):
         rl.Blend([]).fit(train)
-    with pytest.raises(DataError, match="batch rankers as members; found Slam"):
-        rl.Blend([rl.Slam()]).fit(train)
+    with pytest.raises(DataError, match="of the kind Ranker; found 'slam'"):
+        rl.Blend(["slam"]).fit(train)
     with pytest.raises(DataError, match="seeds must be"):
         rl.Blend(SMALL, seeds=0).fit(train)
     with pytest.raises(DataError, match="trees must be"):

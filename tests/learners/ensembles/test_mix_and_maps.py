@@ -17,7 +17,7 @@ from rankloop.learners.wrappers.mapped import map_rows
 @pytest.fixture(scope="module")
 def data():
     made = mslr_like(80, np.random.default_rng(4), n_features=6, mean_length=10).data
-    return rl.RobustLog().fit(made).transform(made)
+    return rl.data.RobustLog().fit(made).transform(made)
 
 
 def test_ranks_are_scipys_inside_each_query(data):
@@ -33,10 +33,10 @@ def test_maps_stand_side_by_side(data):
     assert np.array_equal(found[:, :6], data.X)
     assert np.array_equal(found[:, 6:12], data.X**2)
     assert np.array_equal(found[:, 12], data.X[:, 1] * data.X[:, 3])
-    assert np.array_equal(found[:, 13:], rl.QueryMinMax().transform(data).X)
+    assert np.array_equal(found[:, 13:], rl.data.QueryMinMax().transform(data).X)
     with pytest.raises(DataError, match="unknown map 'cube'; known: raw"):
         map_rows(["cube"], data.X, data.offsets)
-    with pytest.raises(DataError, match="beyond all 6"):
+    with pytest.raises(DataError, match="there are 6 features, numbered from 0 to 5"):
         map_rows(["0*6"], data.X, data.offsets)
 
 
@@ -75,11 +75,11 @@ def test_a_mix_of_one_ranks_like_its_member(data):
 
 @pytest.mark.parametrize("weighting", ["uniform", "exponential"])
 def test_weights_follow_losses(data, weighting):
-    bad = rl.MinimaxPerceptron()
+    bad = rl.learners.MinimaxPerceptron()
     mix = rl.Mix([rl.SolarII(), bad], weighting).fit(data)
     values = []
     for learner in (rl.SolarII(), bad):  # a mix copies its members: these are new
-        scores = learner.progress(data)
+        scores = learner.predict_then_learn(data)
         values.append(rl.evaluate(data, scores, "nDCG@10").results[0].values)
     assert np.allclose(mix.losses_, [np.nansum(1 - v) for v in values])
     rate = np.sqrt(8 * np.log(2) / len(data))
@@ -95,11 +95,11 @@ def test_a_mix_ends_close_to_its_best_member_or_ahead(source):
         if source == "mslr"
         else separable(400, rng)
     )
-    data = rl.RobustLog().fit(made.data).transform(made.data)
+    data = rl.data.RobustLog().fit(made.data).transform(made.data)
     members = {
         "newton": rl.NewtonXENDCG(),
         "solar": rl.SolarII(),
-        "minimax": rl.MinimaxPerceptron(),
+        "minimax": rl.learners.MinimaxPerceptron(),
     }
     found = rl.progressive(
         data, {**members, "mix": rl.Mix(list(members.values()))}, permutations=3, seed=2
@@ -131,3 +131,26 @@ def test_a_scaler_is_fitted_once_stored_and_applied(data, scale, tmp_path):
 def test_an_unknown_scaler_is_refused_before_anything_is_forgotten(data):
     with pytest.raises(DataError, match="cube"):
         rl.Mapped(rl.SolarII(), scale="cube").fit(data)
+
+
+def test_centred_features_are_less_their_lowest_value():
+    X = np.array([[5.0, 1.0], [3.0, 1.0], [10.0, -2.0]], np.float32)
+    found = map_rows(["centre"], X, np.array([0, 2, 3]))
+    assert found.tolist() == [[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("name", ["slam", "newton", "solar-ii", "online-listnet"])
+@pytest.mark.parametrize("offset", [2.0**14, -(2.0**17)])
+def test_centring_makes_offsets_harmless(name, offset):
+    """Features a long way from 0 beside their differences: the same scores, bit for bit."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 16, (300, 5)) / 4
+    y = np.minimum(X @ [1.0, -1.0, 0.5, 0.0, 0.0] > 1, 1) + (X[:, 0] > 3)
+    near = rl.QueryDataset.from_arrays(X, y, group=[10] * 30)
+    far = rl.QueryDataset.from_arrays(X + offset, y, group=[10] * 30)
+
+    centred = [
+        rl.Mapped(rl.make_learner(name), maps=["centre"]).predict_then_learn(data)
+        for data in (near, far)
+    ]
+    assert np.array_equal(*centred)

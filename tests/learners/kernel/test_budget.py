@@ -149,7 +149,7 @@ def test_forgetron_is_the_papers():
 def test_a_budget_costs_little_where_the_problem_is_small(removal):
     data = separable(300, np.random.default_rng(3), n_documents=10, n_features=3).data
     free, held = (
-        rl.evaluate(data, make_learner(text).progress(data), "nDCG@10")["nDCG@10"]
+        rl.evaluate(data, make_learner(text).predict_then_learn(data), "nDCG@10")["nDCG@10"]
         for text in ("kernel-slam:budget=none", f"kernel-slam:budget=200,removal={removal}")
     )
     assert held > free - 0.05

@@ -172,7 +172,7 @@ def test_ohsumed(data_dir, tmp_path):
     import subprocess
 
     subprocess.run(["bash", str(data_dir / "unpack"), str(tmp_path)], check=True)
-    train, valid, test = rl.letor_folds(tmp_path / "OHSUMED")[2].read()
+    train, valid, test = rl.data.letor_folds(tmp_path / "OHSUMED")[2].read()
     test = test.shuffled(np.random.default_rng(0))
     ranker = rl.KeepRank("rbf(5)", passes=2).fit(train, valid=valid)
     linear = rl.NewtonXENDCG().fit(train)

@@ -37,7 +37,7 @@ def test_linear_kernel_is_the_primal(primal, shape, average):
     data = stream(shape, seed=1)
     linear = make_learner(primal).set_params(average=average)
     kernel = make_learner(in_kernel(PRIMAL[primal])).set_params(average=average)
-    expected, found = linear.progress(data), kernel.progress(data)
+    expected, found = linear.predict_then_learn(data), kernel.predict_then_learn(data)
     scale = np.abs(expected).max()
     assert np.allclose(found, expected, rtol=0, atol=1e-5 * scale)
     assert kernel.updates_ == linear.updates_ > 0
@@ -50,7 +50,7 @@ def test_exactly_where_all_numbers_are_whole(grades):
     """No rounding: the very same scores, ties and all."""
     data = stream("short", grades, seed=2, whole=True)
     linear, kernel = make_learner("minimax"), make_learner(in_kernel("kernel-minimax"))
-    assert np.array_equal(linear.progress(data), kernel.progress(data))
+    assert np.array_equal(linear.predict_then_learn(data), kernel.predict_then_learn(data))
     assert linear.updates_ == kernel.updates_
 
 
@@ -83,7 +83,7 @@ def test_a_kernel_learns_what_no_line_can(name):
     y = (np.hypot(*X.T) < 0.5) + 0.0
     data = rl.QueryDataset.from_arrays(X, y, group=[20] * 200)
     linear, kernel = (
-        rl.evaluate(data, make_learner(text).progress(data), "AP")["AP"]
+        rl.evaluate(data, make_learner(text).predict_then_learn(data), "AP")["AP"]
         for text in (name.removeprefix("kernel-"), f"{name}:kernel=rbf(0.1)")
     )
     assert linear < 0.5

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankloop.learners.registry import ONLINE_NAMES, make_learner
+from rankloop.learners.registry import make_learner, online_names
 
 from ..streams import KERNEL, LINEAR, stream
 
@@ -87,11 +87,11 @@ def test_a_learner_that_keeps_its_queries_would_be_found(queries, limit):
     assert growth("pairwise", queries, leak=True) > limit
 
 
-@pytest.mark.parametrize("name", ONLINE_NAMES)
+@pytest.mark.parametrize("name", online_names())
 def test_what_is_learnt_has_one_size(name):
     def size(value):
-        if hasattr(value, "learnt"):
-            return sum(map(size, value.learnt().values()))
+        if hasattr(value, "state"):
+            return sum(map(size, value.state().values()))
         if isinstance(value, list):
             return sum(map(size, value))
         return value.nbytes if isinstance(value, np.ndarray) else 0

@@ -19,7 +19,7 @@ def test_it_is_algorithm_1(kind):
         side = 1 if grade > 0 else -1
         if grade >= 0 and side * (w @ x) <= 0:
             w += side * x
-    assert np.allclose(rl.Perceptron().partial_fit(data).weights_, w, rtol=1e-12)
+    assert np.allclose(rl.learners.Perceptron().partial_fit(data).weights_, w, rtol=1e-12)
 
 
 def test_rankings_do_not_depend_on_the_rate():

@@ -10,9 +10,9 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
-from rankloop.learners.registry import ONLINE_NAMES
+from rankloop.learners.registry import online_names
 
-LEARNERS = [name for name in ONLINE_NAMES if name != "mapped"]
+LEARNERS = [name for name in online_names() if name != "mapped"]
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +27,10 @@ def old_and_new():
 def test_loosening_keeps_rankings(old_and_new, name):
     old, new = old_and_new
     ranker = rl.make_learner(name).fit(old)
-    loose = copy.deepcopy(ranker).loosen(0.25)
+    loose = copy.deepcopy(ranker).discount_past(0.25)
     for query in new:
         assert np.array_equal(ranker.rank(query).order, loose.rank(query).order)
-    same = copy.deepcopy(ranker).loosen(1.0).partial_fit(new)
+    same = copy.deepcopy(ranker).discount_past(1.0).partial_fit(new)
     assert np.array_equal(same.predict(new), ranker.partial_fit(new).predict(new))
 
 
@@ -39,9 +39,9 @@ def test_where_the_target_drifts_a_loose_model_is_ahead(old_and_new, name):
     old, new = old_and_new
     ranker = rl.make_learner(name).fit(old)
     values = {}
-    for hold in (1.0, 0.01):
-        scores = copy.deepcopy(ranker).loosen(hold).progress(new)
-        values[hold] = rl.evaluate(new, scores, "nDCG@10")["nDCG@10"]
+    for keep in (1.0, 0.01):
+        scores = copy.deepcopy(ranker).discount_past(keep).predict_then_learn(new)
+        values[keep] = rl.evaluate(new, scores, "nDCG@10")["nDCG@10"]
     assert values[0.01] > values[1.0] + 0.01
 
 
@@ -49,8 +49,8 @@ def test_where_the_target_drifts_a_loose_model_is_ahead(old_and_new, name):
 def test_where_it_does_not_an_old_model_is_ahead_of_a_new_one(name):
     data = separable(200, np.random.default_rng(0), n_documents=10, n_features=8).data
     old, new = data.select(slice(0, 150)), data.select(slice(150, 200))
-    kept = rl.make_learner(name).fit(old).progress(new)
-    fresh = rl.make_learner(name).progress(new)
+    kept = rl.make_learner(name).fit(old).predict_then_learn(new)
+    fresh = rl.make_learner(name).predict_then_learn(new)
     measured = [rl.evaluate(new, s, "nDCG@10")["nDCG@10"] for s in (kept, fresh)]
     assert measured[0] > measured[1]
 
@@ -76,6 +76,6 @@ def test_errors(old_and_new):
     old, _ = old_and_new
     with pytest.raises(DataError, match="the same shape"):
         rl.SolarI().learn_pairs(old.X[:3], old.X[:2])
-    for hold in (0.0, 1.5, -1.0, float("nan")):
-        with pytest.raises(DataError, match="hold must be above 0"):
-            rl.SolarI().fit(old).loosen(hold)
+    for keep in (0.0, 1.5, -1.0, float("nan")):
+        with pytest.raises(DataError, match="keep must be above 0"):
+            rl.SolarI().fit(old).discount_past(keep)

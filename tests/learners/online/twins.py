@@ -25,6 +25,22 @@ def pairs(y):
     return [(i, j) for i in order for j in order if y[i] > y[j]]
 
 
+def tiled_pairs(y, size):
+    """The same pairs, `size` documents against `size` others at a time."""
+    order = sorted(range(len(y)), key=lambda i: (-y[i], i))
+    parts = [order[first : first + size] for first in range(0, len(order), size)]
+    tiles = [(parts[p], parts[q]) for p in range(len(parts)) for q in range(p, len(parts))]
+    return [(i, j) for better, others in tiles for i in better for j in others if y[i] > y[j]]
+
+
+def pairs_by_rows(y):
+    """All pairs (i, j) with y_i > y_j: the worse one in row order, then the better one."""
+    return [(j, i) for i in range(len(y)) for j in range(len(y)) if y[j] > y[i]]
+
+
+PAIRS = {"grades": pairs, "rows": pairs_by_rows}
+
+
 def is_mistake(s, y):
     return any(s[i] <= s[j] for i, j in pairs(y))
 
@@ -48,17 +64,40 @@ class Twin:
 class SlamTwin(Twin):
     """Algorithm 2 with eq. 9-11, 16, 24; every maximum by looking at every document."""
 
-    def __init__(self, d, measure="nDCG", rate=0.01, decay=0.0, margin=1.0):
+    def __init__(
+        self,
+        d,
+        measure="nDCG",
+        rate=0.01,
+        decay=0.0,
+        margin=1.0,
+        steps_on="mistakes",
+        within_grade="score",
+    ):
         super().__init__(d, rate, decay)
         self.measure, self.margin = measure, margin
+        self.steps_on, self.within_grade = steps_on, within_grade
 
     def learn_judged(self, X, y):
+        self.w = self.w - self.eta * self.subgradient(X, y)
+
+    def is_round_to_step(self, s, y):
+        if self.steps_on == "mistakes" or "@" not in self.measure:
+            return is_mistake(s, y)
+        cutoff = int(self.measure.partition("@")[2])
+        ranked = sorted(range(len(y)), key=lambda i: (-s[i], y[i]))  # ties in the worse order
+        found = [2 ** y[i] - 1 for i in ranked[:cutoff]]
+        return found != [2**grade - 1 for grade in sorted(y, reverse=True)[:cutoff]]
+
+    def subgradient(self, X, y):
         s = X @ self.w
         if self.measure == "AP":
             y = (y > 0).astype(float)
-        if not is_mistake(s, y):
-            return
+        if not self.is_round_to_step(s, y):
+            return np.zeros(len(self.w))
         v = self.weights(s, y)
+        if self.within_grade == "mean":
+            v = np.array([v[y == grade].mean() for grade in y])
         z = np.zeros(len(self.w))
         for i in range(len(y)):
             lower = [j for j in range(len(y)) if y[j] < y[i]]
@@ -67,7 +106,7 @@ class SlamTwin(Twin):
             k = min(lower, key=lambda j: (-s[j], j))
             if self.margin + s[k] - s[i] > 0:
                 z += v[i] * (X[k] - X[i])
-        self.w = self.w - self.eta * z
+        return z
 
     def weights(self, s, y):
         order = sorted(range(len(y)), key=lambda i: (-y[i], -s[i], i))
@@ -81,6 +120,25 @@ class SlamTwin(Twin):
         return v / v.sum()
 
 
+class RateFreeSlamTwin(SlamTwin):
+    """Coin betting with norms."""
+
+    def __init__(self, d, **options):
+        super().__init__(d, **options)
+        self.sum, self.won, self.staked, self.longest = np.zeros(d), 0.0, 0.0, 0.0
+
+    def learn_judged(self, X, y):
+        g = -self.subgradient(X, y)
+        length = np.linalg.norm(g)
+        if length:
+            self.won = max(0.0, self.won + g @ self.w)
+            self.sum += g
+            self.staked += length
+            self.longest = max(self.longest, length)
+            wealth = self.margin + self.won
+            self.w = wealth * self.sum / (self.longest * (self.staked + self.longest))
+
+
 class MinimaxTwin(Twin):
     """Algorithm 3 with eq. 27, 29."""
 
@@ -92,8 +150,12 @@ class MinimaxTwin(Twin):
 
 
 class ListNetTwin(Twin):
+    def __init__(self, d, rate=1.0, decay=0.0, one_grade=False):
+        super().__init__(d, rate, decay)
+        self.one_grade = one_grade
+
     def learn_judged(self, X, y):
-        if len(set(y)) > 1:
+        if len(set(y)) > 1 or self.one_grade:
             self.w = self.w - self.eta * X.T @ (softmax(X @ self.w) - softmax(y))
 
 
@@ -111,9 +173,9 @@ class XENDCGTwin(Twin):
 class NewtonTwin(Twin):
     """Literal Newton steps; with `steps=None` the minimum, found by a general solver."""
 
-    def __init__(self, d, prior=10.0, steps=3, power=0.5, gamma=1.0):
+    def __init__(self, d, prior=10.0, steps=3, power=0.5, gamma=1.0, covariance="full"):
         super().__init__(d)
-        self.steps, self.power, self.gamma = steps, power, gamma
+        self.steps, self.power, self.gamma, self.covariance = steps, power, gamma, covariance
         self.L = prior * np.eye(d)
 
     def learn_judged(self, X, y):
@@ -144,10 +206,14 @@ class NewtonTwin(Twin):
                 options={"gtol": 1e-10},
             )
             v = found.x
-            assert np.abs(gradient(v)).max() < 1e-6
+            assert np.abs(gradient(v)).max() < 1e-5 * max(
+                1, c
+            )  # as near as BLAS's rounding lets it
         for _ in range(self.steps or 0):
             v = v - np.linalg.solve(L + curvature(v), gradient(v))
         self.w, self.L = v, L + curvature(v)
+        if self.covariance == "diagonal":
+            self.L = np.diag(np.diag(self.L))
 
 
 class PRankTwin(Twin):
@@ -174,8 +240,12 @@ class PRankTwin(Twin):
 
 
 class PairwiseTwin(Twin):
+    def __init__(self, d, pair_order="grades"):
+        super().__init__(d)
+        self.pairs = PAIRS[pair_order]
+
     def learn_judged(self, X, y):
-        for i, j in pairs(y):
+        for i, j in self.pairs(y):
             if self.w @ (X[i] - X[j]) <= 0:
                 self.w = self.w + (X[i] - X[j])
 
@@ -183,13 +253,14 @@ class PairwiseTwin(Twin):
 class CommitteeTwin(Twin):
     """Elsas et al. 2008; the current hypothesis takes part by its say so far."""
 
-    def __init__(self, d, size=20):
+    def __init__(self, d, size=20, pair_order="grades"):
         super().__init__(d)
+        self.pairs = PAIRS[pair_order]
         self.current, self.streak = np.zeros(d), 0
         self.seats = [(0, np.zeros(d))] * size
 
     def learn_judged(self, X, y):
-        for i, j in pairs(y):
+        for i, j in self.pairs(y):
             if self.current @ (X[i] - X[j]) > 0:
                 self.streak += 1
                 continue
@@ -208,12 +279,12 @@ class CommitteeTwin(Twin):
 class SolarITwin(Twin):
     """Eq. 4-6."""
 
-    def __init__(self, d, C=1e-5):
+    def __init__(self, d, C=1e-5, tile=None):
         super().__init__(d)
-        self.C = C
+        self.C, self.tile = C, tile
 
     def learn_judged(self, X, y):
-        for i, j in pairs(y):
+        for i, j in pairs(y) if self.tile is None else tiled_pairs(y, self.tile):
             delta = X[i] - X[j]
             loss = max(0.0, 1 - self.w @ delta)
             self.w = self.w + loss / (delta @ delta + 1 / (2 * self.C)) * delta
@@ -222,13 +293,14 @@ class SolarITwin(Twin):
 class SolarIITwin(Twin):
     """Eq. 7-9 with the covariance S itself, full or only its diagonal."""
 
-    def __init__(self, d, gamma=1e4, covariance="full"):
+    def __init__(self, d, gamma=1e4, covariance="full", tile=None):
         super().__init__(d)
+        self.tile = tile
         self.gamma, self.covariance, self.S = gamma, covariance, np.eye(d)
         self.L, self.h = np.eye(d), np.zeros(d)  # sums over pairs, to compare with
 
     def learn_judged(self, X, y):
-        for i, j in pairs(y):
+        for i, j in pairs(y) if self.tile is None else tiled_pairs(y, self.tile):
             delta = X[i] - X[j]
             loss = max(0.0, 1 - self.w @ delta)
             if loss == 0:

@@ -22,6 +22,8 @@ from rankloop.learners.predtron.estimators import (
     PredtronMultilabel,
     PredtronOrdinal,
 )
+from rankloop.learners.predtron.label_ranker import PredtronLabelRanker
+from rankloop.learners.predtron.weights import KernelWeights, NamedKernel
 
 EVERY = [PredtronClassifier, PredtronOrdinal, PredtronMultilabel]
 
@@ -45,7 +47,7 @@ def test_going_on_is_one_pass(cls):
     whole = cls(passes=1, random_state=None).fit(X, y)
     parts = cls().partial_fit(X[:50], y[:50], classes=[0, 1, 2]).partial_fit(X[50:], y[50:])
     assert np.array_equal(whole.scores(X), parts.scores(X))
-    assert whole.learner_.rounds == parts.learner_.rounds == 120
+    assert whole.ranker_.rounds == parts.ranker_.rounds == 120
 
 
 @pytest.mark.parametrize("cls", EVERY)
@@ -177,3 +179,66 @@ def test_what_was_learnt_stays_after_bad_input(cls):
     with pytest.raises(DataError, match="for 119 rows"):
         model.partial_fit(X[1:], y)
     assert np.array_equal(model.scores(X), before)
+
+
+def graded(n=300, seed=0):
+    """Rows whose labels have grades 0 to 2, by a hidden matrix."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    return X, np.digitize(X @ rng.normal(size=(5, 6)), [0.5, 2.0])
+
+
+@pytest.mark.parametrize("kernel", [None, "linear", "rbf(5)", lambda A, B: A @ B.T])
+@pytest.mark.parametrize("measure", ["nDCG", "nDCG@3", "P@2"])
+def test_labels_are_ranked(kernel, measure):
+    X, y = graded()
+    model = PredtronLabelRanker(measure=measure, kernel=kernel, passes=3).fit(X[:200], y[:200])
+    chance = PredtronLabelRanker(measure=measure, passes=1).fit(X[:1], y[:1])
+    assert model.score(X[200:], y[200:]) > max(0.8, chance.score(X[200:], y[200:]) + 0.05)
+    best = model.predict(X)
+    assert best.shape == (300, 6)
+    assert np.array_equal(np.sort(best, axis=1), np.tile(np.arange(6), (300, 1)))
+    scores = model.decision_function(X)
+    assert (np.diff(np.take_along_axis(scores, best, axis=1), axis=1) <= 0).all()
+
+
+def test_the_linear_kernel_is_the_weight_matrix():
+    X, y = graded()
+    plain = PredtronLabelRanker(passes=1, random_state=None).fit(X, y)
+    kernel = PredtronLabelRanker(passes=1, random_state=None, kernel="linear").fit(X, y)
+    assert np.allclose(plain.scores(X), kernel.scores(X), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("cls", [*EVERY, PredtronLabelRanker])
+def test_a_budget_bounds_what_is_held(cls):
+    X, y = graded() if cls is PredtronLabelRanker else labelled(cls)
+    model = cls(kernel="rbf(5)", budget=20, passes=2).fit(X, y)
+    whole = cls(kernel="rbf(5)", passes=2).fit(X, y)
+    assert len(model.ranker_.weights.inputs) == 20 < len(whole.ranker_.weights.inputs)
+    assert np.isfinite(model.scores(X)).all()
+    plenty = cls(kernel="rbf(5)", budget=10_000, passes=2).fit(X, y)
+    assert np.array_equal(plenty.scores(X), whole.scores(X))
+
+
+def test_the_budget_keeps_what_counts_most():
+    weights = KernelWeights(NamedKernel("linear"), (1, 2), average=False, budget=2)
+    for x, step in (([3.0, 0.0], 1.0), ([0.0, 0.1], 2.0), ([0.0, 5.0], -1.0), ([0.0, 1.0], 4.0)):
+        weights.learn(np.array([x]), np.array([[step]]))
+    assert weights.inputs.tolist() == [[0.0, 5.0], [0.0, 1.0]]
+    assert weights.coefficients.tolist() == [[-1.0], [4.0]]
+
+
+def test_label_rankers_say_what_is_wrong():
+    X, y = graded(20)
+    with pytest.raises(DataError, match="a matrix of grades from 0"):
+        PredtronLabelRanker().fit(X, y[:, 0])
+    with pytest.raises(DataError, match="a matrix of grades from 0"):
+        PredtronLabelRanker().fit(X, y - 1)
+    with pytest.raises(DataError, match="y has 5 labels, not 6 as before"):
+        PredtronLabelRanker().fit(X, y).partial_fit(X, y[:, :5])
+    with pytest.raises(DataError, match="budget must be a whole number of at least 1"):
+        PredtronLabelRanker(kernel="linear", budget=0).fit(X, y)
+    with pytest.raises(DataError, match="a budget is for weights with a kernel"):
+        PredtronLabelRanker(budget=5).fit(X, y)
+    with pytest.raises(DataError, match="unknown kernel 'rfb'"):
+        PredtronLabelRanker(kernel="rfb(1)").fit(X, y)

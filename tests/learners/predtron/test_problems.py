@@ -61,7 +61,7 @@ def scores_of(problem, seed, scale, whole):
 def draws(check):
     parts = {
         "seed": st.integers(0, 10**6),
-        "scale": st.sampled_from([0.0, 0.1, 1.0, 3.0, 30.0]),
+        "scale": st.sampled_from([0.0, 0.125, 1.0, 3.0, 30.0]),
         "whole": st.booleans(),
     }
     return settings(max_examples=60)(given(**parts)(check))

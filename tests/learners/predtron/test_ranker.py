@@ -50,7 +50,7 @@ def test_one_grade_or_none_changes_nothing():
     for grades in ([1, 1], [0, 0], [-1, -1], [-1, 2]):
         ranker.learn([[1.0], [2.0]], grades)
     assert np.array_equal(ranker.weights_, before)
-    assert (ranker.queries_, ranker.updates_) == (5, 1)
+    assert (ranker.n_queries_seen_, ranker.updates_) == (5, 1)
 
 
 def test_ties_are_mistakes_in_any_order():
@@ -64,7 +64,7 @@ def test_loosening_keeps_weights_and_dual_together(geometry):
     data = stream("forty", seed=1)
     ranker = PredtronRanker(geometry=geometry).fit(data)
     order = np.argsort(ranker.predict(data.query(0)))
-    ranker.loosen(0.1)
+    ranker.discount_past(0.1)
     assert np.array_equal(np.argsort(ranker.predict(data.query(0))), order)
     from rankloop.learners.predtron.geometry import as_geometry
 
@@ -108,4 +108,4 @@ def test_bad_parameters(text, error, says):
     learner = make_learner(text)
     with pytest.raises(error, match=says):
         learner.fit(stream())
-    assert not learner.is_learnt
+    assert not learner.is_fitted

@@ -10,7 +10,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
-from rankloop.learners.training import continued, new_learner, trained
+from rankloop.learners.training import new_learner
 from rankloop.learners.wrappers.mapped import map_names, map_rows
 
 from ...tiny import Tiny
@@ -34,18 +34,20 @@ def valid():
 @pytest.mark.parametrize("ranker", [Tiny(shrink=0.3), rl.SolarI()], ids=["batch", "online"])
 def test_it_is_the_ranker_on_scaled_data(data, valid, ranker, scale):
     model = rl.Scaled(ranker, scale).fit(data)
-    scaler = {"standard": rl.Standard, "log": rl.RobustLog}.get(scale, rl.QueryMinMax)().fit(data)
+    scaler = {"standard": rl.data.Standard, "log": rl.data.RobustLog}.get(
+        scale, rl.data.QueryMinMax
+    )().fit(data)
     alone = type(ranker)(**ranker.get_params()).fit(scaler.transform(data))
     expected = alone.predict(scaler.transform(valid))
     assert np.array_equal(model.predict(valid), expected)
-    assert not ranker.is_learnt
+    assert not ranker.is_fitted
     assert model.explain() == alone.explain()
 
 
 @pytest.mark.parametrize("maps", [("minmax", "rank"), ("raw", "square", "0*3")])
 def test_maps_follow_the_scaler(data, valid, maps):
     model = rl.Scaled(rl.RankSVM(), "standard", maps).fit(data)
-    scaler = rl.Standard().fit(data)
+    scaler = rl.data.Standard().fit(data)
 
     def seen(part):
         part = scaler.transform(part)
@@ -62,7 +64,7 @@ def test_columns_are_named_by_their_maps(data):
     named = dataclasses.replace(data, feature_names=tuple("abcde"))
     ranker = rl.LambdaMART(trees=3, increasing=["rank of b", 9])
     model = rl.Scaled(ranker, "none", ["raw", "rank"]).fit(named)
-    assert model.ranker_.feature_names_[5:7] == ("rank of a", "rank of b")
+    assert model.ranker_.feature_names_in_[5:7] == ("rank of a", "rank of b")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_columns_are_named_by_their_maps(data):
 def test_whether_rows_are_scored_alone(data, scale, maps, alone):
     model = rl.Scaled(rl.RankSVM(), scale, maps).fit(data)
     assert model.scores_rows_alone == alone
-    row_by_row = np.concatenate([model.predict(data.X[[k]]) for k in range(20)])
+    row_by_row = np.concatenate([model.predict(data.X[[k]], group=[1]) for k in range(20)])
     assert np.allclose(row_by_row, model.predict(data)[:20]) == alone
 
 
@@ -85,7 +87,7 @@ def test_mapped_rankers_travel(data, valid, tmp_path):
 
 
 def test_early_stopping_is_the_rankers(data, valid):
-    scaler = rl.RobustLog().fit(data)
+    scaler = rl.data.RobustLog().fit(data)
     rounds, told = [], []
     alone = Tiny(rounds=20, patience=3)
     alone.fit(scaler.transform(data), valid=scaler.transform(valid), on_round=rounds.append)
@@ -95,9 +97,9 @@ def test_early_stopping_is_the_rankers(data, valid):
 
 
 def test_the_measure_is_handed_on(data, valid):
-    model = rl.Scaled(Tiny(), metric="AP").fit(data, valid=valid)
-    assert model.ranker_.metric == "AP"
-    assert rl.Scaled(Tiny(metric="P@1")).fit(data).ranker_.metric == "P@1"
+    model = rl.Scaled(Tiny(), valid_measure="AP").fit(data, valid=valid)
+    assert model.ranker_.valid_measure == "AP"
+    assert rl.Scaled(Tiny(valid_measure="P@1")).fit(data).ranker_.valid_measure == "P@1"
 
 
 def test_an_interrupt_leaves_what_was_learnt(data):
@@ -138,9 +140,9 @@ def test_errors_change_nothing(data):
     for params, says in (
         ({"scale": "x"}, "no scaler"),
         ({"maps": ["x"]}, "unknown map 'x'"),
-        ({"maps": ["0*5"]}, "beyond all 5"),
+        ({"maps": ["0*5"]}, "there are 5 features, numbered from 0 to 4"),
         ({"maps": []}, "at least one"),
-        ({"maps": ["nystrom(rbf(1),9)"]}, "take Lifted"),
+        ({"maps": ["nystrom(rbf(1),9)"]}, "use Lifted"),
         ({"ranker": rl.LambdaMART(increasing=["a"]), "maps": ["rank"]}, "no feature 'a'"),
         ({"ranker": Tiny(shrink=2)}, "shrink"),
     ):
@@ -165,25 +167,26 @@ def test_a_ranker_that_looks_at_whole_queries(data):
     assert not rl.Scaled(rl.Blend([rl.RankSVM()])).scores_rows_alone
 
 
-def test_nothing_to_explain(data):
-    with pytest.raises(DataError, match="Auto has no parts"):
-        rl.Scaled(rl.Auto()).fit(data).explain()
+def test_a_mix_behind_a_scaler_explains_itself(data):
+    parts = rl.Scaled(rl.Auto()).fit(data).explain()
+    assert [part["weight"] for part in parts] == [0.5, 0.5]
+    assert parts[1]["features"][0].split(" of ")[0] in ("minmax", "rank")
 
 
 def test_new_learners(tiny):
-    assert new_learner(Tiny, {}, "AP").metric == "AP"
-    assert new_learner(Tiny, {"metric": "P@1"}, "AP").metric == "P@1"
-    assert repr(new_learner(rl.Slam, {}, "AP", "log")).startswith("Mapped(learner=Slam()")
+    assert new_learner(Tiny, {}, "AP").valid_measure == "AP"
+    assert new_learner(Tiny, {"valid_measure": "P@1"}, "AP").valid_measure == "P@1"
+    assert repr(new_learner(rl.Slam, {}, "AP", "log")).startswith("Mapped(ranker=Slam()")
     assert isinstance(new_learner(Tiny, {}, "AP", "log").ranker, Tiny)
 
 
 def test_training_goes_on(data, valid):
-    model = continued(trained(Tiny(rounds=2, patience=None), data, valid), data)
+    model = Tiny(rounds=2, patience=None).fit(data, valid=valid).go_on(data)
     whole = Tiny(rounds=4, patience=None).fit(data)
     assert np.allclose(model.predict(valid), whole.predict(valid))
     assert model.warm_start is False
-    with pytest.raises(DataError, match="hold is for online learners"):
-        continued(model, data, 0.5)
+    with pytest.raises(DataError, match="does not learn online"):
+        model.discount_past(0.5)
 
 
 def test_linear_learners_explain_themselves(data):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.io.files import bare_suffix, open_input
 from rankloop.data.io.table_columns import show_names
@@ -13,6 +15,8 @@ from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from rankloop.data.io.table_source import Source
 
@@ -74,6 +78,37 @@ def from_click_table(table: Any, **columns: str) -> ClickLog:
     (['b', 'a'], [False, True])
     """
     return _build(in_memory(table), columns)
+
+
+def read_click_values(
+    path: str | os.PathLike[str], column: str, log: ClickLog
+) -> NDArray[np.float64]:
+    """Read a column of numbers of the file that a log came from, in the log's order.
+
+    Raises
+    ------
+    ParseError
+        naming the column that is not there, or holds something else.
+    """
+    if bare_suffix(path) in (".csv", ".tsv"):
+        return _numbers(in_memory(_read_csv(path)), column, log, os.fspath(path))
+    with in_file(path) as source:
+        return _numbers(source, column, log, os.fspath(path))
+
+
+def _numbers(source: Source, column: str, log: ClickLog, name: str) -> NDArray[np.float64]:
+    if column not in source.schema.names:
+        known = show_names(source.schema.names)
+        raise ParseError(name, None, f"there is no column {column!r}; the columns are {known}")
+    batches = list(source.batches([column], 1 << 20))
+    table = arrow().Table.from_batches(batches, source.schema.empty_table().select([column]).schema)
+    try:
+        values = np.asarray(_values(table, column), np.float64)
+    except (TypeError, ValueError):
+        raise ParseError(name, None, f"column {column!r} must hold numbers") from None
+    except DataError as error:
+        raise ParseError(name, None, str(error)) from None
+    return values if log.rows is None else values[log.rows]
 
 
 def _read_csv(path: str | os.PathLike[str]) -> Any:

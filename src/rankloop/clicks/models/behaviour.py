@@ -82,13 +82,17 @@ class Chain:
             threads(),
         )
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing is left to chance but the clicks."""
+        return all(((a == 0) | (a == 1)).all() for a in (self.after_skip, self.after_click))
+
     def sample(self, rng: np.random.Generator) -> NDArray[np.bool_]:
         """Draw clicks: a draw a document for the click and, unless certain, one for going on."""
         check_rng(rng)
         n = len(self.attraction)
         clicks = rng.random(n)
-        certain = all(((a == 0) | (a == 1)).all() for a in (self.after_skip, self.after_click))
-        stops = None if certain else rng.random(n)
+        stops = None if self.is_certain else rng.random(n)
         return _core.chain_clicks(
             self.attraction, self.after_skip, self.after_click, self.offsets, clicks, stops
         ).view(bool)

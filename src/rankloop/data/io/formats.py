@@ -1,153 +1,137 @@
-"""One door to all formats: find out what a path holds, read it, write it."""
+"""One door to all formats: find out what a place holds, read it, write it."""
 
 from __future__ import annotations
 
-import itertools
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankloop.data.io.files import COMPRESSED_SUFFIXES, bare_suffix, open_input, unreadable
+from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
+from rankloop.data.io.letor_options import LetorOptions
+from rankloop.data.io.locations import (
+    FORMATS,
+    TABLES,
+    PathLike,
+    data_files,
+    detect,
+    format_for,
+    local_copies,
+)
 from rankloop.data.joining import concat, join_within
 from rankloop.data.memory import memory_limit_or_default
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.data.features import Features
 
-PathLike = str | os.PathLike[str]
-
-FORMATS = ("letor", "parquet", "arrow", "qrels")
-_BY_SUFFIX = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".qrels": "qrels",
-}
-_TEXT_SUFFIXES = (
-    ".txt",
-    ".svm",
-    ".svmlight",
-    ".libsvm",
-    ".dat",
-    ".data",
-    ".train",
-    ".test",
-    ".letor",
-)
-_PARTS = ("train", "vali", "valid", "validation", "test")
-
-
-def detect(path: PathLike) -> str:
-    """Tell the format of an existing file, by its first bytes and its first line.
-
-    Raises
-    ------
-    ParseError
-        where the file cannot be read.
-    """
-    if os.fspath(path) == "-":
-        return "letor"
-    with open_input(path) as stream:
-        head = stream.read(1 << 16)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ARROW1"):
-        return "arrow"
-    lines = (line.split() for line in head.splitlines())
-    words = next((line for line in lines if line and not line[0].startswith(b"#")), [])
-    return "qrels" if len(words) == 4 and not any(b":" in word for word in words) else "letor"
-
-
-def format_for(path: PathLike) -> str:
-    """Tell the format to write from a file's name; LETOR text unless the suffix says otherwise."""
-    return _BY_SUFFIX.get(bare_suffix(path), "letor")
-
-
-def data_files(path: PathLike) -> list[Path]:
-    """List the data files that a path stands for.
-
-    A file stands for itself. A folder stands for the files in it: `Fold1/{train,vali,test}`, which
-    together hold every query, where there are LETOR folds; else its parts `S1`, `S2`, ...; else
-    all files with a suffix that we know.
-    """
-    name = os.fspath(path)
-    folder = Path(name)
-    if not name:  # which would be the folder we are in
-        raise ParseError(name, None, "the name is empty; name a file or folder")
-    try:
-        if not folder.is_dir():
-            return [folder]
-        if (folder / "Fold1").is_dir():
-            return data_files(folder / "Fold1")
-        known = sorted(
-            file
-            for file in folder.iterdir()
-            if file.is_file()
-            and (bare_suffix(file) in _TEXT_SUFFIXES or bare_suffix(file) in _BY_SUFFIX)
-        )
-    except OSError as error:
-        raise unreadable(name, error) from None
-    parts = [f for f in known if _stem(f)[:1] == "S" and _stem(f)[1:].isdigit()]
-    if not parts:
-        parts = sorted(
-            (f for f in known if _stem(f) in _PARTS), key=lambda f: _PARTS.index(_stem(f))
-        )
-    if parts or known:
-        return parts or known
-    raise ParseError(
-        name, None, "the folder holds no data files; expected Fold1, S1.txt or the like"
-    )
+_LETOR = {*(field.name for field in fields(LetorOptions)), "query_file"}
 
 
 def read(
     *paths: PathLike,
     format: str | None = None,
     memory_limit: int | str | None = None,
-    **letor_options: Any,
+    like: Features | Sequence[str] | None = None,
+    width: int | None = None,
+    **options: Any,
 ) -> QueryDataset:
     """Read files or folders of any format we know into one data set.
 
+    Missing values of tables are NaN. The tables among the files are one table, and have the same
+    columns.
+
     Parameters
     ----------
-    paths : see :func:`data_files`
+    paths : see :func:`rankloop.data.io.locations.data_files`; also `s3://...` and other places that
+        fsspec knows, and `duckdb:FILE?SELECT ...` or `postgresql://...?SELECT ...`
     format : one of `FORMATS`; default: found out from each file
     memory_limit : what reading all of them may take together, as in :func:`read_letor`
-    letor_options : see :class:`rankloop.data.io.letor_options.LetorOptions`; for text files
+    like, width : the features of a model that the data is for, as a description or as names, and
+        their number: tables are read with these columns, text with so many
+    options : of text files, see :class:`rankloop.data.io.letor_options.LetorOptions`, or of tables,
+        see :class:`rankloop.data.io.table_columns.TableOptions`; an option that fits none of the
+        files is an error
     """
     if not paths:
         raise DataError("name at least one file or folder to read")
-    files = list(itertools.chain.from_iterable(data_files(path) for path in paths))
-    left = memory_limit_or_default(memory_limit)
-    parts: list[QueryDataset] = []
-    for file in files:
-        parts.append(_read_one(file, format, max(left, 1), letor_options))
-        left -= parts[-1].nbytes
-    return join_within(parts, left)
+    places = [file for path in paths for file in data_files(path)]
+    for_text, for_tables = _sorted_out(options)
+    with local_copies(places) as files:
+        known = [_known(format) or detect(file) for file in files]
+        check_options(options, known)
+        left = memory_limit_or_default(memory_limit)
+        parts: list[QueryDataset] = []
+        tables = [file for file, one in zip(files, known, strict=True) if one in TABLES]
+        for file, one in zip(files, known, strict=True):
+            if one in TABLES and file != tables[0]:
+                continue
+            together = tables if one in TABLES else [file]
+            given = {**_for_model(like, width), **for_text, **for_tables}
+            parts.append(_read_some(together, one, format, max(left, 1), given))
+            left -= parts[-1].nbytes
+    found = join_within(parts, left)
+    if not found.n_documents:
+        raise ParseError(os.fspath(places[0]), None, "it has no rows; there is nothing to learn")
+    return found
 
 
-def _read_one(
-    path: Path,
+def _for_model(like: Features | Sequence[str] | None, width: int | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"features": like} if like else {}
+    return found if width is None else {**found, "n_features": width}
+
+
+def _read_some(
+    files: list[str],
+    known: str,
     format: str | None,
     memory_limit: int | str | None,
     options: dict[str, Any],
 ) -> QueryDataset:
-    known = _known(format) or detect(path)
+    for_text, for_tables = _sorted_out(options)
     if known == "letor":
-        return read_letor(path, memory_limit=memory_limit, **options)
+        return read_letor(*files, memory_limit=memory_limit, **for_text)
     if known == "qrels":
         from rankloop.data.io.trec import read_qrels
         from rankloop.data.io.trec_join import dataset_from_qrels
 
-        return dataset_from_qrels(read_qrels(path))
+        return dataset_from_qrels(read_qrels(files[0]))
     from rankloop.data.io.table import read_table
 
-    return read_table(path, memory_limit=memory_limit)
+    return read_table(
+        *files, allow_nan=True, memory_limit=memory_limit, format=format, **for_tables
+    )
+
+
+def _sorted_out(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part options into those of text and those of tables."""
+    for_text = {name: value for name, value in options.items() if name in _LETOR}
+    return for_text, {name: value for name, value in options.items() if name not in _LETOR}
+
+
+def check_options(options: dict[str, Any], formats: list[str]) -> None:
+    """Raise where an option is given that none of the formats could follow."""
+    for_text, for_tables = _sorted_out(options)
+    for_tables.pop("format", None)
+    fits = {"text": "letor" in formats, "tables": any(one in TABLES for one in formats)}
+    for kind, given in (("text", for_text), ("tables", for_tables)):
+        named = [name for name, value in given.items() if _says_something(name, value)]
+        if named and not fits[kind]:
+            other = "LETOR text" if kind == "text" else "tables with named columns"
+            raise DataError(
+                f"{named[0]}= is for {other}, but the data is {', '.join(dict.fromkeys(formats))}; "
+                "leave it out"
+            )
+
+
+def _says_something(name: str, value: Any) -> bool:
+    default = {field.name: field.default for field in fields(LetorOptions)}.get(name)
+    silent = name in ("labelled", "notice") or value is True
+    return not silent and value not in (None, (), [], default)
 
 
 def read_batches(
@@ -155,23 +139,35 @@ def read_batches(
     *,
     format: str | None = None,
     progress: Callable[[float], None] | None = None,
-    **letor_options: Any,
+    **options: Any,
 ) -> Iterator[QueryDataset]:
     """Read a file of any size in batches of whole queries, in bounded memory.
 
     In text, each run of consecutive rows with one id is a query, and an id that comes again is
     another query; in tables, a query that starts again is an error. Judgements (qrels) are one
-    batch. `progress` is called before each batch with the share of the file read so far.
+    batch. `progress` is called before each batch with the share of the file read so far. CSV, JSON
+    lines and queries of databases are held in memory as a table.
     """
-    known = _known(format) or detect(path)
-    if known == "letor":
-        yield from iter_letor(path, progress=progress, **letor_options)
-    elif known == "qrels":
-        yield _read_one(Path(path), known, None, {})
-    else:
-        from rankloop.data.io.table import iter_table
+    for_text, for_tables = _sorted_out(options)
+    with local_copies([os.fspath(path)]) as (file,):
+        known = _known(format) or detect(file)
+        check_options(options, [known])
+        if known == "letor":
+            yield from iter_letor(file, progress=progress, **for_text)
+        elif known == "qrels":
+            yield _read_some([file], known, format, None, {})
+        else:
+            from rankloop.data.io.table import iter_table
 
-        yield from iter_table(path, progress=progress)
+            batches = iter_table(
+                file, progress=progress, allow_nan=True, format=format, **for_tables
+            )
+            first = next(batches, None)
+            if first is None:
+                raise ParseError(os.fspath(path), None, "it has no rows")
+            yield first
+            del first  # what is handed over is not kept here
+            yield from batches
 
 
 def write_batches(
@@ -185,12 +181,14 @@ def write_batches(
 
     Parameters
     ----------
-    format : one of `FORMATS`; default: as the suffix says
+    format : one of `FORMATS` but JSON lines; default: as the suffix says
     options : of the format's writer: `sparse` and `zero_based` for text, `layout` for tables
     """
     known = _known(format) or format_for(path)
     if known == "letor":
         write_letor(batches, path, **options)
+    elif known == "jsonl":
+        raise DataError("JSON lines are read, but not written; write CSV or Parquet")
     elif known == "qrels":
         from rankloop.data.io.trec import write_qrels
         from rankloop.data.io.trec_join import qrels_from_dataset
@@ -199,19 +197,16 @@ def write_batches(
     else:
         from rankloop.data.io.table import write_table
 
-        if os.fspath(path) == "-" or Path(path).suffix in COMPRESSED_SUFFIXES:
+        stored = os.fspath(path) == "-" or Path(path).suffix in COMPRESSED_SUFFIXES
+        if stored and known in ("parquet", "arrow"):
             raise DataError(
                 f"cannot write a table to {os.fspath(path)!r}: it needs a file, and is compressed "
                 f"inside; name it for example 'data.{known}'"
             )
-        write_table(batches, path, format="parquet" if known == "parquet" else "arrow", **options)
+        write_table(batches, path, format=known, **options)
 
 
 def _known(format: str | None) -> str | None:
     if format is not None and format not in FORMATS:
         raise DataError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
     return format
-
-
-def _stem(file: Path) -> str:
-    return (file.with_suffix("") if file.suffix in COMPRESSED_SUFFIXES else file).stem

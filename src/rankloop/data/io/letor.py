@@ -188,6 +188,13 @@ def letor_lines(
     dataset: QueryDataset, *, zero_based: bool = False, sparse: bool = False, step: int = 4096
 ) -> Iterator[bytes]:
     """Give the text of a data set in pieces of `step` lines."""
+    if dataset.features is not None and not dataset.features.are_numbers:
+        strange = [c.name for c in dataset.features if c.kind not in ("number", "boolean")]
+        raise DataError(
+            f"LETOR text holds numbers only, but these columns are dates or categories: "
+            f"{', '.join(map(repr, strange[:10]))}; write Parquet or CSV, or leave them out with "
+            "drop="
+        )
     ids = [str(i) for i in dataset.query_ids]
     bad = next((i for i in ids if not i or any(c.isspace() or c == "#" for c in i)), None)
     if bad is not None:

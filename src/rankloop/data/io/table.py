@@ -1,22 +1,23 @@
-"""Parquet and Arrow files, and tables in memory: pyarrow, pandas, polars.
+"""Tables in files, databases and memory: Parquet, Arrow, CSV, JSON lines, SQL, pandas, polars.
 
-A table has one row a document, in any query order. Its features are either *wide*, one column of
-numbers each, or one *list* column. Files are known by their first bytes. What `write_table`
-writes, `read_table` reads back exactly.
+A table has one row a document, in any query order. Its features are either *wide*, one column
+each, or one *list* column. What `write_table` writes to Parquet or Arrow, `read_table` reads back
+exactly.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.files import bare_suffix
 from rankloop.data.io.table_build import build, whole_queries
-from rankloop.data.io.table_columns import resolve
-from rankloop.data.io.table_source import arrow, in_file, in_memory
+from rankloop.data.io.table_columns import TableOptions, resolve
+from rankloop.data.io.table_files import in_files
+from rankloop.data.io.table_source import arrow, in_memory
 from rankloop.data.io.table_write import (
     Layout,
     how_they_differ,
@@ -27,44 +28,38 @@ from rankloop.data.io.table_write import (
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from rankloop.data.io.table_source import Source
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+TEXT_SUFFIXES = (".csv", ".tsv")
 
 
 def read_table(
-    path: str | os.PathLike[str],
-    *,
-    label: str | None = None,
-    query: str | None = None,
-    doc_id: str | None = None,
-    features: str | Sequence[str] | None = None,
-    doc_weight: str | None = None,
-    query_weight: str | None = None,
+    *paths: str | os.PathLike[str],
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
+    format: str | None = None,
+    **options: Any,
 ) -> QueryDataset:
-    """Read a Parquet or Arrow (IPC, Feather 2) file.
+    """Read a table: Parquet, Arrow (IPC, Feather 2), CSV, TSV, JSON lines, or what a database has.
 
     Ids and grades are read first, then the features, 16 columns at a time, straight into their
-    place: the peak is the float32 matrix, the ids a few times, and at most 100 MB of Parquet pages
-    (of an Arrow file: twice its largest record batch), whatever the order of the rows.
+    place. For Parquet the peak is the float32 matrix, the ids a few times, and at most 100 MB of
+    pages (of an Arrow file: twice its largest record batch), whatever the order of the rows; text
+    and databases are held as an Arrow table meanwhile, numbers with a fraction as float32.
 
     Parameters
     ----------
-    path : a file; its first bytes tell the format
-    label : the column of grades. None: `label`, `y`, `relevance`, `grade` or `target`
-    query : the column of query ids, whole numbers or text. None: `qid`, `query_id`, `query` or
-        `group`
-    doc_id : the column of document ids. None: `doc_id`, `docid` or `document_id`, if there
-    features : the columns of features, or the name of one list column. None: all other columns,
-        a pandas index left aside
-    doc_weight, query_weight : columns of weights; a query's rows share theirs. None: those names,
-        if there
+    paths : files of one table, one after the other, with the same columns in any order; or
+        `duckdb:FILE?SELECT ...` or `postgresql://...?SELECT ...`
     allow_nan : read null and NaN features as NaN
     memory_limit : what reading and the result may take together, in bytes or as `"4GB"`; default:
         three quarters of the memory that is free
+    format : `parquet`, `arrow`, `csv`, `tsv`, `jsonl` or `sql`; default: found out
+    options : see :class:`rankloop.data.io.table_columns.TableOptions`
 
     Raises
     ------
@@ -73,22 +68,26 @@ def read_table(
     MemoryLimitError
         where the limit would be passed, before it is.
     """
-    with in_file(path) as source:
-        columns = resolve(source, features, label, query, doc_id, doc_weight, query_weight)
-        return build(source, columns, allow_nan, memory_limit)
+    chosen = table_options(options)
+    with in_files(paths, format, chosen) as source:
+        return build(source, resolve(source, chosen), allow_nan, memory_limit)
+
+
+def table_options(options: Mapping[str, Any]) -> TableOptions:
+    """Return options by name; raise where one is unknown."""
+    known = [field.name for field in fields(TableOptions)]
+    for name in options:
+        if name not in known:
+            raise DataError(f"there is no option {name!r} of tables; there are {', '.join(known)}")
+    return TableOptions(**options)
 
 
 def from_table(
     table: Any,
     *,
-    label: str | None = None,
-    query: str | None = None,
-    doc_id: str | None = None,
-    features: str | Sequence[str] | None = None,
-    doc_weight: str | None = None,
-    query_weight: str | None = None,
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
+    **options: Any,
 ) -> QueryDataset:
     """Take a pyarrow table, a pandas or polars frame, or any Arrow stream in memory.
 
@@ -105,25 +104,19 @@ def from_table(
     (('bm25',), [0.5, 2.5, 1.5])
     """
     source = in_memory(table)
-    columns = resolve(source, features, label, query, doc_id, doc_weight, query_weight)
-    return build(source, columns, allow_nan, memory_limit)
+    return build(source, resolve(source, table_options(options)), allow_nan, memory_limit)
 
 
 def iter_table(
-    path: str | os.PathLike[str],
-    *,
+    *paths: str | os.PathLike[str],
     batch_rows: int = 65_536,
     progress: Callable[[float], None] | None = None,
-    label: str | None = None,
-    query: str | None = None,
-    doc_id: str | None = None,
-    features: str | Sequence[str] | None = None,
-    doc_weight: str | None = None,
-    query_weight: str | None = None,
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
+    format: str | None = None,
+    **options: Any,
 ) -> Iterator[QueryDataset]:
-    """Read a file in batches of whole queries; each query's rows must stand together.
+    """Read a table in batches of whole queries; each query's rows must stand together.
 
     Holds about two batches (or the longest query, if longer), one row group and the ids of the
     queries seen, by which a query that starts again is found and refused.
@@ -137,40 +130,40 @@ def iter_table(
     """
     if batch_rows < 1:
         raise DataError(f"batch_rows must be at least 1; found {batch_rows}")
-    roles = (features, label, query, doc_id, doc_weight, query_weight)
-    for part, share in _parts(path, roles, batch_rows, allow_nan, memory_limit):
-        if progress is not None:
-            progress(share)
-        yield part
-        del part  # what is handed over is not kept here
+    chosen = table_options(options)
+    with in_files(paths, format, chosen) as source:
+        for part, share in _parts(source, chosen, batch_rows, allow_nan, memory_limit):
+            if progress is not None:
+                progress(share)
+            yield part
+            del part  # what is handed over is not kept here
 
 
 def _parts(
-    path: str | os.PathLike[str],
-    roles: tuple[Any, ...],
+    source: Source,
+    options: TableOptions,
     batch_rows: int,
     allow_nan: bool,
     memory_limit: int | str | None,
 ) -> Iterator[tuple[QueryDataset, float]]:
     """Give batches of whole queries, each with the share of rows read so far."""
-    with in_file(path) as source:
-        columns = resolve(source, *roles)
-        seen: set[int | str] = set()
-        for table, first in whole_queries(source, columns, batch_rows):
-            part = build(in_memory(table), columns, allow_nan, memory_limit, first)
-            del table  # two batches at most are held
-            end = first + part.n_documents
-            ids = part.query_ids.tolist()
-            again = seen.intersection(ids)
-            if part.rows is not None or again:
-                which = f"query {min(again)!r}" if again else "a query"
-                raise DataError(
-                    f"{which} in rows {first} to {end - 1} starts again after other queries; sort "
-                    "the rows by query, or use read_table"
-                )
-            seen.update(ids)
-            yield part, end / max(source.n_rows, 1)
-            del part
+    columns = resolve(source, options)
+    seen: set[int | str] = set()
+    for table, first in whole_queries(source, columns, batch_rows):
+        part = build(in_memory(table), columns, allow_nan, memory_limit, first)
+        del table  # two batches at most are held
+        end = first + part.n_documents
+        ids = part.query_ids.tolist()
+        again = seen.intersection(ids)
+        if part.rows is not None or again:
+            which = f"query {min(again)!r}" if again else "a query"
+            raise DataError(
+                f"{which} in rows {first} to {end - 1} starts again after other queries; sort "
+                "the rows by query, or use read_table"
+            )
+        seen.update(ids)
+        yield part, end / max(source.n_rows, 1)
+        del part
 
 
 def to_table(dataset: QueryDataset, layout: Layout = "wide") -> Any:
@@ -198,32 +191,33 @@ def write_table(
     path: str | os.PathLike[str],
     layout: Layout = "wide",
     *,
-    format: Literal["parquet", "arrow"] | None = None,  # noqa: A002 - what users call it
+    format: str | None = None,
 ) -> None:
-    """Write a Parquet or Arrow file, whole or not at all, in row groups of about 64 MB.
+    """Write a Parquet, Arrow, CSV or TSV file, whole or not at all, about 64 MB at a time.
 
     Parameters
     ----------
     data : a data set, or several with the same columns to write one after the other
     path : the file; rows in the caller's order, as in :func:`to_table`
     layout : as in :func:`to_table`
-    format : None: as the suffix says, `.parquet` or `.pq`, `.arrow`, `.feather` or `.ipc`
+    format : `parquet`, `arrow`, `csv` or `tsv`. None: as the suffix says, `.parquet` or `.pq`,
+        `.arrow`, `.feather` or `.ipc`, `.csv` or `.tsv`; text may be compressed: `.csv.gz`
     """
-    suffix = f".{format}" if format else Path(path).suffix.lower()
-    if suffix not in PARQUET_SUFFIXES + ARROW_SUFFIXES:
+    suffix = f".{format}" if format else bare_suffix(path)
+    known = PARQUET_SUFFIXES + ARROW_SUFFIXES + TEXT_SUFFIXES
+    if suffix not in known:
         raise DataError(
             f"cannot tell the format of {os.fspath(path)!r}; end its name in "
-            f"{', '.join(PARQUET_SUFFIXES + ARROW_SUFFIXES)}, or pass format='parquet' or 'arrow'"
+            f"{', '.join(known)}, or pass format='parquet', 'arrow', 'csv' or 'tsv'"
         )
     parts = iter([data] if isinstance(data, QueryDataset) else data)
     first = next(parts, None)
     if first is None:
         raise DataError("there is no data set to write; give at least one")
     schema = table_schema(first, layout)
-    with (
-        replaced_when_done(path) as partial,
-        table_writer(partial, schema, parquet=suffix in PARQUET_SUFFIXES) as writer,
-    ):
+    kind = "parquet" if suffix in PARQUET_SUFFIXES else "arrow"
+    kind = suffix[1:] if suffix in TEXT_SUFFIXES else kind
+    with table_writer(path, schema, kind) as writer:
         for i, part in enumerate(itertools.chain([first], parts)):
             if not table_schema(part, layout).equals(schema, check_metadata=True):
                 raise DataError(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rankloop.data.io.table_source import Source
 
 
+_MANY = 100  # categories that are never too many
 _ROLE_BYTES = 40  # a row and column, numbers or short texts: read, joined, grouped
 
 
@@ -58,9 +59,11 @@ def build(
             X[slice(done, end) if place is None else place[done:end], part] = block
             done = end
         _check_rows(done, n)
+    if first_row == 0:
+        _refuse_ids(columns, n)
     return QueryDataset(
         X,
-        values["label"],
+        values["label"] if "label" in values else np.full(n, -1.0),
         grouping.offsets,
         grouping.ids,
         values.get("doc_id"),
@@ -68,7 +71,23 @@ def build(
         values.get("doc_weight"),
         _one_a_query(values.get("query_weight"), grouping, columns.roles),
         grouping.rows,
+        columns.described(),
     )
+
+
+def _refuse_ids(columns: Columns, n: int) -> None:
+    """Raise where text differs from row to row, so that it tells rows apart but not their kind."""
+    many = {
+        name: len(coder.categories)
+        for name, coder in columns.coders.items()
+        if coder.grows and len(coder.categories) > max(_MANY, n // 2)
+    }
+    if many:
+        shown = ", ".join(f"{name!r} ({count:,} different)" for name, count in many.items())
+        raise DataError(
+            f"text that is nearly always different is no category, in {n:,} rows: {shown}; leave "
+            "it out with drop=, or say with doc_id= or query= what it is"
+        )
 
 
 def _check_rows(found: int, expected: int, whole: bool = True) -> None:

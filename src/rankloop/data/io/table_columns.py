@@ -4,25 +4,81 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from rankloop.data.features import Feature, Features
+from rankloop.data.io.table_coding import Coder
 from rankloop.data.io.table_source import COLUMNS_AT_ONCE, arrow
+from rankloop.data.words import count
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rankloop.data.features import Kind
     from rankloop.data.io.table_source import Source
 
 ROLES = {
     "label": ("label", "y", "relevance", "grade", "target"),
-    "query": ("qid", "query_id", "query", "group"),
-    "doc_id": ("doc_id", "docid", "document_id"),
+    "query": ("qid", "query_id", "query", "group", "search_id", "srch_id"),
+    "doc_id": ("doc_id", "docid", "document_id", "product_id", "item_id"),
     "doc_weight": ("doc_weight",),
     "query_weight": ("query_weight",),
 }
 """What a column can be besides a feature, with its usual names; we write the first of them."""
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Which column of a table is what. None: found by its usual name, where there is one.
+
+    Parameters
+    ----------
+    label : the column of grades
+    query : the column of query ids
+    doc_id : the column of document ids
+    features : the columns of features, the name of one list column, or the description that a
+        model was trained with; None: all columns that are nothing else
+    drop : columns to leave aside
+    category : columns that hold categories, though they are numbers
+    position : the column of the place at which a document was shown: never a feature
+    doc_weight, query_weight : columns of weights
+    labelled : whether there must be grades; if not, a table without them has -1, unjudged
+    notice : called with what each column was taken for
+    """
+
+    label: str | None = None
+    query: str | None = None
+    doc_id: str | None = None
+    features: str | Sequence[str] | Features | None = None
+    drop: Sequence[str] = ()
+    category: Sequence[str] = ()
+    position: str | None = None
+    doc_weight: str | None = None
+    query_weight: str | None = None
+    labelled: bool = True
+    notice: Callable[[Columns], None] | None = None
+
+    @property
+    def roles(self) -> dict[str, str | None]:
+        """The columns that are given, by role."""
+        return {role: getattr(self, role) for role in ROLES}
+
+    @property
+    def description(self) -> Features | None:
+        """The description that a model was trained with, if that is what was given."""
+        return self.features if isinstance(self.features, Features) else None
+
+    @property
+    def chosen(self) -> list[str] | None:
+        """The names of the columns of features that are given."""
+        if self.features is None:
+            return None
+        if isinstance(self.features, Features):
+            return list(self.features.names)
+        return [self.features] if isinstance(self.features, str) else list(self.features)
 
 
 @dataclass(frozen=True)
@@ -34,6 +90,21 @@ class Columns:
     listed: bool  # features are one list column
     width: int
     names: tuple[str, ...] | None
+    kinds: tuple[Kind, ...] = ()  # one a column, none for a list
+    coders: Mapping[str, Coder] = field(default_factory=dict)  # of columns that hold categories
+
+    guessed: frozenset[str] = frozenset()  # roles that were found by name alone
+
+    def __str__(self) -> str:
+        roles = (
+            f"{role.replace('_', ' ')} {name!r}{' (by its name)' if role in self.guessed else ''}"
+            for role, name in self.roles.items()
+        )
+        kinds = Counter(kind for kind in self.kinds if kind != "number")
+        many = {"boolean": "booleans", "date": "dates", "category": "categories"}
+        of_them = ", ".join(count(n, kind, many[kind]) for kind, n in sorted(kinds.items()))
+        more = f" ({of_them})" if of_them else ""
+        return f"columns: {', '.join(roles)}; {count(self.width, 'feature', 'features')}{more}"
 
     @property
     def rows_at_once(self) -> int:
@@ -48,44 +119,116 @@ class Columns:
             names = self.names and self.names[part]
             features = self.features if self.listed else self.features[part]
             width = part.stop - part.start
-            yield part, Columns(self.roles, features, self.listed, width, names)
+            kinds = self.kinds[part]
+            yield part, Columns(self.roles, features, self.listed, width, names, kinds, self.coders)
+
+    def described(self) -> Features | None:
+        """Return what the columns are, once all were read; None where all are numbers."""
+        if all(kind == "number" for kind in self.kinds):
+            return None
+        return Features(
+            tuple(
+                Feature(
+                    name,
+                    kind,
+                    self.coders[name].categories if kind == "category" else (),
+                )
+                for name, kind in zip(self.features, self.kinds, strict=True)
+            )
+        )
 
 
-def resolve(source: Source, features: str | Sequence[str] | None, *roles: str | None) -> Columns:
-    """Decide what each column is, or say which columns there are; roles as in `ROLES`."""
-    schema, given = source.schema, dict(zip(ROLES, roles, strict=True))
+def resolve(source: Source, options: TableOptions) -> Columns:
+    """Decide what each column is, or say which columns there are."""
+    schema, given = source.schema, options.roles
     present: list[str] = schema.names
-    twice = [name for name, count in Counter(present).items() if count > 1]
+    twice = [name for name, times in Counter(present).items() if times > 1]
     if twice:
         raise DataError(f"two columns are named {twice[0]!r}; rename one")
-    ours = _our_note(schema)
-    chosen = [features] if isinstance(features, str) else features
-    named = [*(name for name in given.values() if name is not None), *(chosen or ())]
-    for name, count in Counter(named).items():
-        if name not in present:
-            raise DataError(f"there is no column {name!r}; the columns are {show_names(present)}")
-        if count > 1:
+    ours, chosen = _our_note(schema), options.chosen
+    named = [name for name in given.values() if name is not None]
+    _check_present([*named, *(chosen or ()), *options.drop, *options.category], present)
+    aside = {*options.drop, *([options.position] if options.position else ())}
+    for name, times in Counter([*named, *(chosen or ()), *aside]).items():
+        if times > 1:
             raise DataError(f"column {name!r} is given twice; give each column one use")
-    free = [name for name in present if name not in {*named, *ours.get("features", ())}]
-    guessed = {role: name or _guess(role, free, present) for role, name in given.items()}
+    taken = {*named, *(chosen or ()), *aside, *ours.get("features", ())}
+    free = [name for name in present if name not in taken]
+    needed = ("label", "query") if options.labelled else ("query",)
+    guessed = {role: name or _guess(role, free, present, needed) for role, name in given.items()}
     found = {role: name for role, name in guessed.items() if name is not None}
     if chosen is None:
-        aside = {*found.values(), *_index_columns(schema)}
+        aside |= {*found.values(), *_index_columns(schema)}
         chosen = [name for name in present if name not in aside]
+    columns = _described(source, options, found, chosen)
+    if not ours:
+        by_name = frozenset(role for role in found if given[role] is None)
+        columns = replace(columns, guessed=by_name)
+    if options.notice is not None:
+        options.notice(columns)
+    return columns
+
+
+def feature_columns(source: Source, options: TableOptions) -> Columns:
+    """Take all columns of a table, or those that are chosen, for features."""
+    names = source.schema.names
+    _check_present(options.chosen or (), names)
+    return _described(source, options, {}, options.chosen or names)
+
+
+def _described(
+    source: Source, options: TableOptions, roles: dict[str, str], chosen: list[str]
+) -> Columns:
+    schema, ours = source.schema, _our_note(source.schema)
     listed = len(chosen) == 1 and is_list(schema.field(chosen[0]).type)
-    for name in chosen:
-        kind = schema.field(name).type
-        if not is_number(kind.value_type if listed else kind):
-            raise DataError(
-                f"column {name!r} holds {kind}, not numbers; pass features=[...] to choose columns "
-                f"of numbers, or one list column; the columns are {show_names(present)}"
-            )
+    if listed and not is_number(schema.field(chosen[0]).type.value_type):
+        raise DataError(f"column {chosen[0]!r} holds {schema.field(chosen[0]).type}, not numbers")
+    kinds = () if listed else _kinds(schema, chosen, options)
     width = _list_width(source, chosen[0]) if listed else len(chosen)
     names = ours.get("names") if listed else list(chosen)
     unnamed = ours.get("unnamed") and names == numbered(width)
     if names is None or len(names) != width or unnamed:
-        return Columns(found, tuple(chosen), listed, width, None)
-    return Columns(found, tuple(chosen), listed, width, tuple(names))
+        names = None
+    known = options.description
+    coders = {
+        name: Coder(None if known is None else known.columns[j].categories)
+        for j, (name, kind) in enumerate(zip(chosen, kinds, strict=not listed))
+        if kind == "category"
+    }
+    shown = None if names is None else tuple(names)
+    return Columns(roles, tuple(chosen), listed, width, shown, kinds, coders)
+
+
+def _check_present(named: Sequence[str], present: list[str]) -> None:
+    absent = [name for name in dict.fromkeys(named) if name not in present]
+    if absent:
+        close = get_close_matches(absent[0], present, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        one = len(absent) == 1
+        raise DataError(
+            f"there {'is' if one else 'are'} no column{'' if one else 's'} {show_names(absent)}; "
+            f"the columns are {show_names(present)}{hint}"
+        )
+
+
+def _kinds(schema: Any, chosen: list[str], options: TableOptions) -> tuple[Kind, ...]:
+    """Tell what each column of features holds; all that cannot be used are named at once."""
+    if options.description is not None:
+        return tuple(column.kind for column in options.description)
+    kinds = [
+        "category" if name in options.category else kind_of(schema.field(name).type)
+        for name in chosen
+    ]
+    bad = [name for name, kind in zip(chosen, kinds, strict=True) if kind is None]
+    if bad:
+        shown = ", ".join(f"{name!r} ({schema.field(name).type})" for name in bad[:20])
+        lists = " (a list column must be the only feature)" if len(chosen) > 1 else ""
+        raise DataError(
+            f"{len(bad)} of {len(chosen)} columns cannot be used as features{lists}: {shown}; "
+            f"leave them out with drop=, or name the others with features=: columns of numbers, "
+            "booleans, dates or text"
+        )
+    return tuple(kind for kind in kinds if kind is not None)
 
 
 def numbered(width: int) -> list[str]:
@@ -113,12 +256,30 @@ def is_number(kind: Any) -> bool:
     )
 
 
-def _guess(role: str, free: list[str], present: list[str]) -> str | None:
+def kind_of(kind: Any) -> Kind | None:
+    """Tell what values of an Arrow type are to a learner; None: nothing it could use."""
+    t = arrow().types
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    if t.is_boolean(kind):
+        return "boolean"
+    if is_number(kind):
+        return "number"
+    if t.is_date(kind) or t.is_timestamp(kind):
+        return "date"
+    text = (t.is_string, t.is_large_string, t.is_string_view)
+    return "category" if any(test(kind) for test in text) else None
+
+
+def _guess(role: str, free: list[str], present: list[str], needed: Sequence[str]) -> str | None:
     usual = ROLES[role]
     fit = [name for name in free if name.lower() in usual]
     if len(fit) > 1:
-        raise DataError(f"{show_names(fit)} could each be the {role}; pass {role}= to choose one")
-    if not fit and role in ("label", "query"):
+        raise DataError(
+            f"{show_names(fit)} could each be the {role}; pass {role}= to choose one, or drop= to "
+            "leave the others out"
+        )
+    if not fit and role in needed:
         raise DataError(
             f"no column is named {show_names(usual, ' or ')}; pass {role}= to name the column; "
             f"the columns are {show_names(present)}"

@@ -62,12 +62,11 @@ def in_memory(table: Any) -> Source:
 
 
 @contextlib.contextmanager
-def in_file(path: str | os.PathLike[str]) -> Iterator[Source]:
-    """Open a file by its first bytes; whatever is wrong with it is an error that names it."""
-    pa, name = arrow(), os.fspath(path)
+def naming(name: str) -> Iterator[None]:
+    """Turn whatever goes wrong with a file into an error that names it."""
+    pa = arrow()
     try:
-        with contextlib.ExitStack() as stack:
-            yield _open(name, stack)
+        yield
     except MemoryError as error:  # pyarrow's own is one too
         if isinstance(error, RankloopError):
             raise
@@ -82,7 +81,16 @@ def in_file(path: str | os.PathLike[str]) -> Iterator[Source]:
         raise ParseError(name, None, str(error)) from None
 
 
-def _open(name: str, stack: contextlib.ExitStack) -> Source:
+@contextlib.contextmanager
+def in_file(path: str | os.PathLike[str]) -> Iterator[Source]:
+    """Open a Parquet or Arrow file."""
+    name = os.fspath(path)
+    with naming(name), contextlib.ExitStack() as stack:
+        yield open_binary(name, stack)
+
+
+def open_binary(name: str, stack: contextlib.ExitStack) -> Source:
+    """Open a Parquet or Arrow file by its first bytes."""
     try:
         with Path(name).open("rb") as file:
             head = file.read(6)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.grouping import TEXT
+from rankloop.data.io.table_coding import days, plain_words
 from rankloop.data.io.table_columns import is_number
 from rankloop.data.io.table_source import arrow
 from rankloop.data.validation import bad_feature
@@ -59,12 +60,29 @@ def read_features(
         block = _list_features(batch.column(columns.features[0]), columns, first_row)
     else:
         block = np.empty((batch.num_rows, columns.width), np.float32)
-        for j, name in enumerate(columns.features):
-            block[:, j] = _floats(batch.column(name), np.float32)
+        for j, (name, kind) in enumerate(zip(columns.features, columns.kinds, strict=True)):
+            block[:, j] = _numbers(batch.column(name), name, kind, columns)
     bad = _core.first_not_finite(block, allow_nan)
     if bad >= 0:
         raise bad_feature(block, bad, columns.names, first_row)
     return block
+
+
+def _numbers(array: Any, name: str, kind: str, columns: Columns) -> NDArray[np.float32]:
+    """Return one column of features as numbers."""
+    pa = arrow()
+    if kind == "category":
+        return columns.coders[name].code(array)
+    if kind == "date":
+        return days(array)
+    try:
+        if pa.types.is_dictionary(array.type):
+            array = plain_words(array)
+        return _floats(array, np.float32)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(
+            f"column {name!r} should hold numbers, but holds {array.type}: {error}"
+        ) from None
 
 
 def _list_features(array: Any, columns: Columns, first_row: int) -> NDArray[np.float32]:
@@ -84,9 +102,7 @@ def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
     """Convert ids, grades or weights whose first row is `row`; each value is there and fits."""
     pa = arrow()
     if pa.types.is_dictionary(array.type):
-        words = array.dictionary  # of polars: views, which `take` does not know
-        words = words.cast(pa.string()) if words.type == pa.string_view() else words
-        array = words.take(array.indices)
+        array = plain_words(array)
     if array.null_count:
         null = row + array.is_null().to_numpy(zero_copy_only=False).argmax()
         raise DataError(f"{name!r} is null in row {null}; every row needs its {role}")
@@ -106,6 +122,8 @@ def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
 def _ids(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
     pa = arrow()
     kind, types = array.type, pa.types
+    if types.is_null(kind):  # of no rows: there would be an error for each
+        return np.empty(0, np.int64)
     if types.is_floating(kind):  # as frames make them of whole numbers
         values = _floats(array, np.float64)
         wrong = ~np.isfinite(values) | (values != np.floor(values)) | (np.abs(values) >= 2**63)

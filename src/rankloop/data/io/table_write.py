@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rankloop.data.grouping import TEXT
+from rankloop.data.io.files import open_output
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.io.table_columns import ROLES, is_list, numbered, show_names
 from rankloop.data.io.table_source import arrow
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    import os
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -45,8 +47,13 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
                 f"a wide table would have two columns {clash!r}; rename the feature, or write "
                 "layout='list'"
             )
-        fields += [(name, pa.float32()) for name in names]
+        kinds = _kinds(dataset)
+        fields += [(name, _ARROW_TYPE[kind]()) for name, kind in zip(names, kinds, strict=True)]
         note["features"] = names
+    elif not all(kind in ("number", "boolean") for kind in _kinds(dataset)):
+        raise DataError(
+            "a list column holds numbers only; write dates and categories layout='wide'"
+        )
     else:
         fields.append(("features", pa.list_(pa.float32(), d)))
         note |= {"features": ["features"], "names": dataset.feature_names}
@@ -72,28 +79,72 @@ def record_batches(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
         if is_list(schema.field(len(schema) - 1).type):
             arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), d))
         else:
-            arrays += [pa.array(np.ascontiguousarray(X[:, j])) for j in range(d)]
+            arrays += [_as_arrow(X[:, j], dataset, j) for j in range(d)]
         yield pa.record_batch(arrays, schema=schema)
 
 
-@contextlib.contextmanager
-def table_writer(path: Path, schema: Any, *, parquet: bool) -> Iterator[Any]:
-    """Open a new Parquet or else Arrow file for record batches."""
-    pa = arrow()
-    if parquet:
-        import pyarrow.parquet as pq
+_ARROW_TYPE: dict[str, Callable[[], Any]] = {
+    "number": lambda: arrow().float32(),
+    "boolean": lambda: arrow().bool_(),
+    "date": lambda: arrow().timestamp("ms"),
+    "category": lambda: arrow().string(),
+}
 
-        repeated = [names[0] for names in ROLES.values()]  # features: no dictionaries for them
-        options = {"compression": "zstd", "use_dictionary": repeated, "write_page_checksum": True}
-        with pq.ParquetWriter(path, schema, **options) as writer:
-            yield writer
-    else:
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with (
-            pa.OSFile(str(path), "wb") as sink,
-            pa.ipc.new_file(sink, schema, options=options) as writer,
-        ):
-            yield writer
+
+def _kinds(dataset: QueryDataset) -> list[str]:
+    if dataset.features is None:
+        return ["number"] * dataset.n_features
+    return [column.kind for column in dataset.features]
+
+
+def _as_arrow(values: NDArray[np.float32], dataset: QueryDataset, j: int) -> Any:
+    """Return one column of features as it was read."""
+    pa = arrow()
+    kind = _kinds(dataset)[j]
+    if kind == "number":
+        return pa.array(np.ascontiguousarray(values))
+    absent = np.isnan(values)
+    known = np.where(absent, 0, values)
+    if kind == "category":
+        assert dataset.features is not None
+        words = pa.array(dataset.features.columns[j].categories, pa.string())
+        return words.take(pa.array(known.astype(np.int64), mask=absent))
+    if kind == "boolean":
+        return pa.array(known != 0, mask=absent)
+    instants = np.round(known.astype(np.float64) * 86_400_000).astype(np.int64)
+    return pa.array(instants, pa.timestamp("ms"), mask=absent)
+
+
+@contextlib.contextmanager
+def table_writer(path: str | os.PathLike[str], schema: Any, kind: str) -> Iterator[Any]:
+    """Open a new file for record batches, `parquet`, `arrow`, `csv` or `tsv`, whole when done."""
+    pa = arrow()
+    if kind in ("csv", "tsv"):
+        from pyarrow import csv
+
+        options = csv.WriteOptions(delimiter="\t" if kind == "tsv" else ",")
+        with open_output(path) as sink, csv.CSVWriter(sink, schema, write_options=options) as out:
+            yield out
+        return
+    with replaced_when_done(path) as partial:
+        if kind == "parquet":
+            import pyarrow.parquet as pq
+
+            repeated = [names[0] for names in ROLES.values()]  # features: no dictionaries for them
+            settings = {
+                "compression": "zstd",
+                "use_dictionary": repeated,
+                "write_page_checksum": True,
+            }
+            with pq.ParquetWriter(partial, schema, **settings) as writer:
+                yield writer
+        else:
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            with (
+                pa.OSFile(str(partial), "wb") as sink,
+                pa.ipc.new_file(sink, schema, options=options) as writer,
+            ):
+                yield writer
 
 
 def how_they_differ(a: QueryDataset, b: QueryDataset) -> str:

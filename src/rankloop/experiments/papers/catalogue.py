@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from rankloop.experiments.papers import (
     keeprank,
     multileaving,
+    pdgd,
     predtron,
     slam,
     solar,
+    transfer,
     xendcg,
     xendcg_trees,
 )
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 
     from rankloop.experiments.papers.declaration import Experiment
 
+_MODULES = (
+    *(slam, solar, transfer, predtron, xendcg, xendcg_trees),
+    *(keeprank, multileaving, pdgd),
+)
+
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {
-        experiment.id: experiment
-        for module in (slam, solar, predtron, xendcg, xendcg_trees, keeprank, multileaving)
-        for experiment in module.EXPERIMENTS
-    }
+    {experiment.id: experiment for module in _MODULES for experiment in module.EXPERIMENTS}
 )
 """Every experiment."""

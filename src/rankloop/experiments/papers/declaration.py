@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy.special import stdtrit
+
+from rankloop.exceptions import DataError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rankloop.experiments.papers.datasets import Source
 
 NEAR = 3.0
 """A difference up to this many tolerances is near."""
+
+CONFIDENCE = 0.95
+"""A claim is settled where this interval around a number does not reach its threshold."""
 
 
 class Verdict(StrEnum):
@@ -20,55 +29,122 @@ class Verdict(StrEnum):
 
     OK = "OK"
     NEAR = "NEAR"
+    ABOVE = "ABOVE"
     FAR = "FAR"
+    NOT_JUDGED = "not judged"
     NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
 class Published:
-    """A number of a paper; ours may differ from it by `tolerance`, or be better.
+    """A number of a paper: ours is OK within `tolerance`, ABOVE where it is better than that.
 
     lower_is_better : for errors
 
-    >>> Published(0.45, 0.01).judge(0.47), Published(0.45, 0.01).judge(0.43)
-    (<Verdict.OK: 'OK'>, <Verdict.NEAR: 'NEAR'>)
+    >>> Published(0.45, 0.01).judge(Measured(0.47)), Published(0.45, 0.01).judge(Measured(0.43))
+    (<Verdict.ABOVE: 'ABOVE'>, <Verdict.NEAR: 'NEAR'>)
     """
 
     value: float
     tolerance: float
-    better_is_fine: bool = True
     lower_is_better: bool = False
 
-    def judge(self, ours: float) -> Verdict:
+    def judge(self, ours: Measured) -> Verdict:
         """Say how near ours is."""
-        difference = self.value - ours if self.lower_is_better else ours - self.value
-        if abs(difference) <= self.tolerance or (difference > 0 and self.better_is_fine):
+        better = self.value - ours.value if self.lower_is_better else ours.value - self.value
+        if abs(better) <= self.tolerance:
             return Verdict.OK
-        return Verdict.NEAR if abs(difference) <= NEAR * self.tolerance else Verdict.FAR
+        if better > 0:
+            return Verdict.ABOVE
+        return Verdict.NEAR if -better <= NEAR * self.tolerance else Verdict.FAR
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f}"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper, turned into a number that is above 0 where it holds.
+    """A statement of a paper about a number: that it is above one threshold, or below another.
 
-    slack : how far below 0 still counts as near
+    A number over several trials settles it where its 95% interval (Student's t) does not reach the
+    threshold: OK on the right side, FAR on the wrong one, and NEAR in between.
+
+    slack : how far on the wrong side still counts as near
+
+    >>> Claim(above=0).judge(Measured.over([0.02, -0.01, 0.05]))
+    <Verdict.NEAR: 'NEAR'>
+    >>> Claim(below=0.1).judge(Measured(0.05))
+    <Verdict.OK: 'OK'>
     """
 
+    above: float | None = None
+    below: float | None = None
     slack: float = 0.0
 
-    def judge(self, ours: float) -> Verdict:
+    def __post_init__(self) -> None:
+        if (self.above is None) == (self.below is None):
+            raise DataError("a claim says that a number is above something, or below something")
+
+    def judge(self, ours: Measured) -> Verdict:
         """Say whether it holds."""
-        if ours > 0:
+        right = ours.value - self.above if self.above is not None else self._below - ours.value
+        if right > ours.interval:
             return Verdict.OK
-        return Verdict.NEAR if ours >= -self.slack and self.slack > 0 else Verdict.FAR
+        near = max(ours.interval, self.slack)
+        return Verdict.NEAR if right >= -near and near > 0 else Verdict.FAR
+
+    @property
+    def _below(self) -> float:
+        assert self.below is not None
+        return self.below
+
+    def __str__(self) -> str:
+        return f"> {self.above:g}" if self.above is not None else f"< {self.below:g}"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A number of ours, and its spread over permutations, folds or trials."""
+    """A number of ours.
+
+    spread : its standard deviation over permutations, folds or trials
+    error : the standard error of the mean over them
+    trials : the number of each
+    """
 
     value: float
     spread: float = 0.0
+    error: float = 0.0
+    trials: tuple[float, ...] = ()
+
+    @classmethod
+    def over(cls, trials: Iterable[float]) -> Measured:
+        """Return the mean over trials, with its spread and error.
+
+        >>> Measured.over([1.0, 3.0]).error
+        1.0
+        """
+        values = np.array(list(trials), np.float64)
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        error = spread / math.sqrt(len(values))
+        return cls(float(values.mean()), spread, error, tuple(values.tolist()))
+
+    @property
+    def interval(self) -> float:
+        """Half of its 95% interval, by Student's t over the trials; 0 for a single number.
+
+        >>> round(Measured.over([1.0, 2.0, 3.0]).interval, 3)
+        2.484
+        """
+        freedom = len(self.trials) - 1
+        if freedom < 1:
+            return 0.0
+        return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * self.error
+
+    def minus(self, other: Measured) -> Measured:
+        """Return the difference, trial by trial."""
+        if len(self.trials) != len(other.trials) or not self.trials:
+            return Measured(self.value - other.value)
+        return Measured.over(a - b for a, b in zip(self.trials, other.trials, strict=True))
 
 
 @dataclass(frozen=True)
@@ -96,14 +172,23 @@ class Found:
 
 @dataclass(frozen=True)
 class Setting:
-    """How to run: quickly for a look (and the tests), or as published."""
+    """How to run: quickly for a look (and the tests), or as published.
+
+    most_trials : at most so many permutations, draws or splits where more are declared; the page
+        says so
+    """
 
     quick: bool = False
     seed: int = 0
+    most_trials: int | None = None
 
     def pick(self, full: int, quick: int) -> int:
         """Return one number for a full run and another for a quick one."""
         return quick if self.quick else full
+
+    def trials(self, full: int) -> int:
+        """Return how many permutations, draws or splits to run: two in a quick run."""
+        return 2 if self.quick else min(full, self.most_trials or full)
 
 
 @dataclass(frozen=True)

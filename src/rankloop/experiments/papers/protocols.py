@@ -11,15 +11,17 @@ from rankloop.experiments.compare import compare_learners
 from rankloop.experiments.papers.declaration import Curve, Found, Measured
 from rankloop.experiments.progressive import progressive
 from rankloop.learners.registry import make_online_learner
+from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.papers.datasets import Source
     from rankloop.experiments.papers.declaration import Setting
     from rankloop.experiments.progressive import Stream
     from rankloop.experiments.standings import Standing
+    from rankloop.learners.search import Search
     from rankloop.metrics.conventions import Convention
 
 POINTS = 200
@@ -33,6 +35,7 @@ def online(
     permutations: int,
     *,
     queries: int | None = None,
+    shuffle: bool = True,
     prepare: Callable[[QueryDataset], QueryDataset] | None = None,
     make: Callable[[Setting], QueryDataset] | None = None,
 ) -> Callable[[Source, Setting], Found]:
@@ -44,6 +47,7 @@ def online(
     ----------
     learners : one or several texts a name, of which the best by the first measure counts
     queries : at most so many
+    shuffle : whether documents are shuffled; without it, the notes say what their order knows
     prepare : applied to the data first
     make : makes the data, where the paper simulates it
     """
@@ -57,11 +61,14 @@ def online(
             {text: make_online_learner(text) for texts in learners.values() for text in texts},
             measures,
             convention,
-            permutations=setting.pick(permutations, 2),
+            permutations=setting.trials(permutations),
             seed=setting.seed,
+            shuffle=shuffle,
         )
         best = _best(learners, streams)
-        notes = tuple(f"{name}: {text}" for name, text in best.items() if len(learners[name]) > 1)
+        notes = list(_choices(learners, best))
+        if not shuffle:
+            notes.append(_leak(data, measures[-1], convention, setting))
         named = [
             replace(stream, learner=name)
             for name, text in best.items()
@@ -69,21 +76,44 @@ def online(
             if stream.learner == text
         ]
         return Found(
-            {f"{s.learner}, {s.measure}": Measured(s.mean, s.std) for s in named},
+            {f"{s.learner}, {s.measure}": Measured.over(s.means) for s in named},
             curves(named),
             ("queries", "mean so far"),
-            notes,
+            tuple(notes),
         )
 
     return run
 
 
+def _choices(learners: Mapping[str, Sequence[str]], best: Mapping[str, str]) -> Iterator[str]:
+    """Name what was chosen where there was a choice, and warn where a grid may end too early."""
+    for name, texts in learners.items():
+        if len(texts) > 1:
+            at_edge = best[name] in (texts[0], texts[-1])
+            warning = ", AT THE EDGE of its grid: one beyond it may be better" if at_edge else ""
+            yield f"{name}: {best[name]}, the best of {len(texts)}{warning}"
+
+
+def _leak(data: QueryDataset, measure: str, convention: str | Convention, setting: Setting) -> str:
+    """Say how well the order of the file ranks, without any learner."""
+    nothing = np.zeros(data.n_documents)
+    known = evaluate(data, nothing, measure, convention)[measure]
+    mixed = data.shuffled(np.random.default_rng(setting.seed))
+    chance = evaluate(mixed, nothing, measure, convention)[measure]
+    return f"the file's own order has {measure} {known:.3f}, a random one {chance:.3f}"
+
+
 def _best(learners: Mapping[str, Sequence[str]], streams: Sequence[Stream]) -> dict[str, str]:
-    """Choose the best text of each learner by the first measure."""
+    """Choose the best text of each learner by the first measure; of equals, the middle one."""
     means: dict[str, float] = {}
     for stream in streams:
-        means.setdefault(stream.learner, stream.mean)
-    return {name: max(texts, key=means.__getitem__) for name, texts in learners.items()}
+        means.setdefault(stream.learner, round(stream.mean, 6))
+    best = {}
+    for name, texts in learners.items():
+        top = max(means[text] for text in texts)
+        equals = [text for text in texts if means[text] == top]
+        best[name] = equals[len(equals) // 2]
+    return best
 
 
 def by_folds(
@@ -92,6 +122,7 @@ def by_folds(
     conventions: Mapping[str, str],
     *,
     chosen_by: str,
+    grids: Mapping[str, Mapping[str, Search]] | None = None,
 ) -> Callable[[Source, Setting], Found]:
     """Run over the data set's own folds, parameters chosen on their validation parts.
 
@@ -100,6 +131,7 @@ def by_folds(
     learners : texts by name
     conventions : which one each learner was published under
     chosen_by : the measure on validation data
+    grids : what to choose from, by name; default: the learner's own
     """
 
     def run(source: Source, setting: Setting) -> Found:
@@ -113,15 +145,16 @@ def by_folds(
             folds=3 if setting.quick else None,
             seed=setting.seed,
             search=not setting.quick,
+            grids={learners[name]: grid for name, grid in (grids or {}).items()},
         )
-        found = {(row.learner, row.metric, row.convention): row for row in standings.rows}
+        found = {(row.learner, row.measure, row.convention): row for row in standings.rows}
         rows = {
             (name, measure): found[text, measure, conventions[name]]
             for name, text in learners.items()
             for measure in measures
         }
         return Found(
-            {f"{name}, {m}": Measured(row.mean, row.std) for (name, m), row in rows.items()},
+            {f"{name}, {m}": Measured.over(row.fold_means) for (name, m), row in rows.items()},
             _by_cutoff(rows, learners),
             ("cutoff", "mean over folds"),
         )
@@ -161,13 +194,12 @@ def curves(streams: Sequence[Stream]) -> dict[str, list[Curve]]:
 
 
 def with_claims(
-    run: Callable[[Source, Setting], Found], claims: Callable[[Found], Mapping[str, float]]
+    run: Callable[[Source, Setting], Found], claims: Callable[[Found], Mapping[str, Measured]]
 ) -> Callable[[Source, Setting], Found]:
-    """Add numbers that are above 0 where a claim holds."""
+    """Add the numbers that claims are about."""
 
     def both(source: Source, setting: Setting) -> Found:
         found = run(source, setting)
-        more = {name: Measured(value) for name, value in claims(found).items()}
-        return Found({**found.values, **more}, found.curves, found.axes, found.notes)
+        return replace(found, values={**found.values, **claims(found)})
 
     return both

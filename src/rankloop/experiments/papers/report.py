@@ -12,9 +12,10 @@ from rankloop.plotting.curves import plot_curves
 from rankloop.plotting.save import save_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from rankloop.experiments.papers.declaration import Experiment
     from rankloop.experiments.papers.runner import Judged, Outcome
 
 
@@ -40,20 +41,24 @@ def markdown(outcome: Outcome, pictures: list[str]) -> str:
     """Return the page of one experiment."""
     experiment = outcome.experiment
     counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
+    most = outcome.setting.most_trials
+    fewer = f" --trials {most}" if most else ""
     lines = [
         f"# {experiment.id}: {experiment.source}",
         "",
         f"{experiment.paper}. {experiment.shows}",
         "",
-        f"**{counts}.** Remake it with `rankloop reproduce {experiment.id} --data DIR --out DIR`.",
+        f"**{counts}.** Remake it with "
+        f"`rankloop reproduce {experiment.id} --data DIR --out DIR{fewer}`.",
+        *(["", f"This run had at most {most} trials where more are declared."] if most else []),
         "",
-        "| data | value | ours | spread | published | verdict |",
-        "|---|---|---:|---:|---:|---|",
+        "| part | data | value | ours | ± | published | verdict |",
+        "|---|---|---|---:|---:|---:|---|",
         *(_line(judged) for judged in outcome.judged if judged.verdict != Verdict.NOT_RUN),
     ]
-    missing = sorted({(j.part, j.why) for j in outcome.judged if j.verdict == Verdict.NOT_RUN})
+    missing = sorted({(j.part, str(j.verdict), j.why) for j in outcome.judged if j.why})
     remarks = [
-        *(f"- {part}: not run, {why}" for part, why in missing),
+        *(f"- {part}: {verdict}, {why}" for part, verdict, why in missing),
         *(f"- {part}: {note}" for part, found in outcome.found.items() for note in found.notes),
     ]
     lines += ["", f"**Why some are far.** {outcome.reason}"] if outcome.reason else []
@@ -62,38 +67,42 @@ def markdown(outcome: Outcome, pictures: list[str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def index(outcomes: Sequence[Outcome]) -> str:
-    """Return a page that leads to those of the experiments."""
-    verdicts = list(Verdict)
+def write_index(folder: Path, experiments: Iterable[Experiment]) -> Path:
+    """Write a page that leads to those of all experiments that have been run into a folder."""
+    verdicts = [str(verdict) for verdict in Verdict]
     lines = [
         "# Tables and figures of the papers",
         "",
         "| experiment | what it shows | " + " | ".join(verdicts) + " |",
         "|---|---|" + "---:|" * len(verdicts),
     ]
-    for outcome in outcomes:
-        experiment, counts = outcome.experiment, outcome.count()
-        numbers = " | ".join(str(counts[verdict]) for verdict in verdicts)
-        lines.append(f"| [{experiment.id}]({experiment.id}.md) | {experiment.shows} | {numbers} |")
-    sums = [sum(outcome.count()[verdict] for outcome in outcomes) for verdict in verdicts]
-    lines.append("| all | | " + " | ".join(map(str, sums)) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def write_index(outcomes: Sequence[Outcome], folder: Path) -> Path:
-    """Write that page."""
+    sums = dict.fromkeys(verdicts, 0)
+    for experiment in experiments:
+        name, numbers = experiment.id, folder / f"{experiment.id}.json"
+        if not numbers.is_file():
+            continue
+        told = json.loads(numbers.read_text())
+        counts = {verdict: told["verdicts"].get(verdict, 0) for verdict in verdicts}
+        sums = {verdict: sums[verdict] + n for verdict, n in counts.items()}
+        most = told.get("most_trials")
+        shows = experiment.shows + (f" (at most {most} trials)" if most else "")
+        lines.append(f"| [{name}]({name}.md) | {shows} | {_cells(counts)} |")
+    lines.append(f"| all | | {_cells(sums)} |")
     path = folder / "results.md"
-    _write(path, index(outcomes))
+    _write(path, "\n".join(lines) + "\n")
     return path
 
 
+def _cells(counts: Mapping[str, int]) -> str:
+    return " | ".join(map(str, counts.values()))
+
+
 def _line(judged: Judged) -> str:
-    published = "" if judged.published is None else f"{judged.published:.4f}"
     spread = f"{judged.spread:.4f}" if judged.spread else ""
     where = f"{judged.data}, {judged.convention}" if judged.published is not None else judged.data
     return (
-        f"| {where} | {judged.name} | {judged.ours:.4f} | {spread} | {published} "
-        f"| {judged.verdict} |"
+        f"| {judged.part} | {where} | {judged.name} | {judged.ours:.4f} | {spread} "
+        f"| {judged.expected} | {judged.verdict} |"
     )
 
 

@@ -40,8 +40,9 @@ class Judged:
     name: str
     verdict: Verdict
     ours: float | None
-    spread: float | None
+    spread: float | None  # of a number over trials; of a claim, its standard error
     published: float | None
+    expected: str
     tolerance: float
     convention: str
     data: str
@@ -63,6 +64,7 @@ class Outcome:
     judged: tuple[Judged, ...]
     found: dict[str, Found]
     sources: dict[str, str]
+    setting: Setting
 
     def count(self) -> dict[Verdict, int]:
         """Count the verdicts."""
@@ -79,6 +81,7 @@ class Outcome:
             "id": self.experiment.id,
             "paper": self.experiment.paper,
             "source": self.experiment.source,
+            "most_trials": self.setting.most_trials,
             "verdicts": {str(v): n for v, n in self.count().items()},
             "values": [judged.to_dict() for judged in self.judged],
             "reason": self.reason,
@@ -115,7 +118,7 @@ def run(
         sources[part.name] = str(source)
         found[part.name] = _kept(experiment, part, source, setting, keep)
         judged.extend(_judge(part, source, found[part.name], setting))
-    return Outcome(experiment, tuple(judged), found, sources)
+    return Outcome(experiment, tuple(judged), found, sources, setting)
 
 
 def _source(part: Part, setting: Setting, data: Sequence[str]) -> Source | None:
@@ -129,42 +132,52 @@ def _source(part: Part, setting: Setting, data: Sequence[str]) -> Source | None:
 
 def _not_run(part: Part) -> Iterator[Judged]:
     for name, expected in part.expected.items():
-        value = expected.value if isinstance(expected, Published) else None
         why = f"{part.data} is not at hand"
-        yield Judged(
-            part.name, name, Verdict.NOT_RUN, None, None, value, _allowed(expected),
-            part.convention, "none", why,
-        )  # fmt: skip
+        yield _judged(part, name, Verdict.NOT_RUN, None, expected, "none", why)
 
 
 def _judge(part: Part, source: Source, found: Found, setting: Setting) -> Iterator[Judged]:
     for name, expected in part.expected.items():
-        ours = found.values.get(name)
-        published, why = isinstance(expected, Published), ""
+        ours, why = found.values.get(name), ""
         if ours is None:
             verdict, why = Verdict.NOT_RUN, "left out of a quick run"
-        elif published and setting.quick:
-            verdict, why = Verdict.NOT_RUN, "published numbers are not judged by a quick run"
-        elif published and source.kind not in ("real", "own"):
-            verdict, why = Verdict.NOT_RUN, _OTHER[source.kind]
+        elif setting.quick:
+            verdict, why = Verdict.NOT_JUDGED, "a quick run is not judged"
+        elif isinstance(expected, Published) and source.kind in _OTHER:
+            verdict, why = Verdict.NOT_JUDGED, _OTHER[source.kind]
         else:
-            verdict = expected.judge(ours.value)
-        yield Judged(
-            part.name,
-            name,
-            verdict,
-            None if ours is None else ours.value,
-            None if ours is None else ours.spread,
-            expected.value if isinstance(expected, Published) else None,
-            _allowed(expected),
-            part.convention,
-            str(source),
-            why,
-        )
+            verdict = expected.judge(ours)
+        yield _judged(part, name, verdict, ours, expected, str(source), why)
 
 
-def _allowed(expected: Published | Claim) -> float:
-    return expected.tolerance if isinstance(expected, Published) else expected.slack
+def _judged(
+    part: Part,
+    name: str,
+    verdict: Verdict,
+    ours: Measured | None,
+    expected: Published | Claim,
+    data: str,
+    why: str,
+) -> Judged:
+    value = spread = None
+    if ours is not None:
+        value = ours.value
+        spread = ours.spread if isinstance(expected, Published) else ours.error
+    number = expected.value if isinstance(expected, Published) else None
+    tolerance = expected.tolerance if isinstance(expected, Published) else expected.slack
+    return Judged(
+        part.name,
+        name,
+        verdict,
+        value,
+        spread,
+        number,
+        str(expected),
+        tolerance,
+        part.convention,
+        data,
+        why,
+    )
 
 
 def _kept(
@@ -186,7 +199,10 @@ def _kept(
 
 def _from_dict(tree: dict[str, Any]) -> Found:
     return Found(
-        {name: Measured(**value) for name, value in tree["values"].items()},
+        {
+            name: Measured(**{**value, "trials": tuple(value["trials"])})
+            for name, value in tree["values"].items()
+        },
         {panel: [Curve(**curve) for curve in curves] for panel, curves in tree["curves"].items()},
         tuple(tree["axes"]),
         tuple(tree["notes"]),

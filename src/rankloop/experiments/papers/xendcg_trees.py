@@ -9,7 +9,6 @@ import numpy as np
 
 from rankloop.clicks.cascade import cascade_clicks, click_probabilities
 from rankloop.data.perturb import add_negatives, perturb_grades
-from rankloop.data.simulate import mslr_like
 from rankloop.experiments.compare import compare_learners
 from rankloop.experiments.fold_source import Trials
 from rankloop.experiments.papers.declaration import (
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.papers.datasets import Source
     from rankloop.experiments.papers.declaration import Setting
-    from rankloop.learners.batch.base import Round
     from rankloop.learners.boosting.base import BoostedRanker
+    from rankloop.learners.rounds import Round
     from rankloop.losses.base import Floats
 
 PAPER = "Bruch: an alternative cross entropy loss for learning-to-rank"
@@ -47,9 +46,10 @@ _TABLE_1 = {
     "Yahoo": (".7176 .7652", ".7300 .7749", ".7337 .7784"),
 }
 # leaves of a tree, and documents in a leaf: section 5.2
-_SHAPES = {"MSLR": (400, 50), "simulated": (400, 50), "Yahoo": (200, 100)}
+_SHAPES = {"MSLR": (400, 50), "Yahoo": (200, 100)}
+_ALL_PAIRS = 10_000  # documents, LightGBM's most: eq. 4 sums over all pairs of a list
 _STAND_IN = 300  # queries
-_TRIALS = {"MQ2008": 50, "OHSUMED": 50}  # small ones; 10 of others
+_TRIALS = {"MQ2008": 50, "OHSUMED": 50}  # small ones; 20 of others
 
 
 def _learners(data: str, setting: Setting, gamma: str = "random") -> dict[str, BoostedRanker]:
@@ -61,19 +61,16 @@ def _learners(data: str, setting: Setting, gamma: str = "random") -> dict[str, B
         "leaves": leaves,
         "min_data_in_leaf": least,
         "params": {"min_sum_hessian_in_leaf": 0},
-        "metric": "nDCG@5",
+        "valid_measure": "nDCG@5",
     }
     return {
         "ListNet": ListNetBoost(**settings),
-        "LambdaMART": LambdaMART(normalise=False, **settings),
+        "LambdaMART": LambdaMART(truncation=_ALL_PAIRS, normalise=False, **settings),
         "XE_NDCG": XENDCGBoost(gamma, **settings),
     }
 
 
 def _data(source: Source, setting: Setting) -> QueryDataset:
-    if source.kind == "own":  # as MSLR, whatever is at hand
-        rng = np.random.default_rng(setting.seed)
-        return mslr_like(setting.pick(_STAND_IN, 60), rng, mean_length=40).data
     return source.quick_data if setting.quick else source.data
 
 
@@ -83,35 +80,34 @@ def _trials(source: Source, setting: Setting) -> Found:
         _data(source, setting),
         learners,
         MEASURES,
-        trials=Trials(setting.pick(_TRIALS.get(source.name, 10), 2)),
+        trials=Trials(setting.trials(_TRIALS.get(source.name, 20))),
         seed=setting.seed,
         search=False,
     )
-    rows = {(r.learner, r.metric): r for r in standings.rows}
+    rows = {(r.learner, r.measure): r for r in standings.rows}
     values: dict[str, Measured] = {}
     notes: list[str] = []
     for measure in MEASURES:
         means = {name: rows[name, measure] for name in learners}
-        for name, found in means.items():
-            values[f"{name}, {measure}"] = Measured(found.mean, found.std)
+        over = {name: Measured.over(found.fold_means) for name, found in means.items()}
+        values.update({f"{name}, {measure}": found for name, found in over.items()})
         for first, second in ORDER:
-            ahead, behind = means[first].fold_means, means[second].fold_means
-            gaps = np.subtract(ahead, behind)
-            error = float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
-            values[f"{first} ahead of {second}, {measure}"] = Measured(float(gaps.mean()), error)
+            gap = values[f"{first} ahead of {second}, {measure}"] = over[first].minus(over[second])
+            ahead, behind = over[first].trials, over[second].trials
+            wins = sum(g > 0 for g in gap.trials)
             p = paired_t(np.array(ahead), np.array(behind))
             notes.append(
-                f"{measure}, {first} - {second}: {gaps.mean():+.4f}, "
-                f"ahead in {(gaps > 0).sum()} of {len(gaps)} trials, paired t-test p = {p:.2g}"
+                f"{measure}, {first} - {second}: {gap.value:+.4f}, "
+                f"ahead in {wins} of {len(gap.trials)} trials, paired t-test p = {p:.2g}"
             )
     return Found(values, {}, ("", ""), tuple(notes))
 
 
 def _table_1() -> tuple[Part, ...]:
     parts = []
-    for name in ("MSLR", "Yahoo", "MQ2008", "OHSUMED", "simulated"):
+    for name in ("MSLR", "Yahoo", "MQ2008", "OHSUMED"):
         expected: dict[str, Published | Claim] = {
-            f"{first} ahead of {second}, {measure}": Claim(0.005)
+            f"{first} ahead of {second}, {measure}": Claim(above=0, slack=0.005)
             for measure in MEASURES
             for first, second in ORDER
         }
@@ -119,8 +115,7 @@ def _table_1() -> tuple[Part, ...]:
             ("ListNet", "LambdaMART", "XE_NDCG"), _TABLE_1.get(name, ()), strict=False
         ):
             expected.update(row(learner, " ".join(MEASURES), values, 0.01))
-        data = None if name == "simulated" else name
-        parts.append(Part(name, _trials, expected, data, stand_in=_STAND_IN, seconds=800))
+        parts.append(Part(name, _trials, expected, name, stand_in=_STAND_IN, seconds=800))
     return tuple(parts)
 
 
@@ -130,12 +125,11 @@ TABLE_1 = Experiment(
     "Table 1",
     "Random 60/20/20 splits: ListNet behind LambdaMART behind XE_NDCG.",
     _table_1(),
-    "On all but OHSUMED XE_NDCG is ahead of LambdaMART, but LambdaMART not of ListNet; on OHSUMED "
-    "it is the other way round. There are 54 to 470 queries to learn from, not 18,000, and with "
-    "the published settings (many leaves, no ridge, lambdas not normalised) LambdaMART fits their "
-    "noise. Normalised lambdas take back .004 of its .007 at nDCG@10 on MQ2008 (20 trials); on "
-    "simulated data with 40 features and 31 leaves the published order holds (nDCG@5 .655, .668, "
-    ".670 after 60 queries and .693, .696, .700 after 300; 3 draws).",
+    "LambdaMART is behind ListNet where there are few queries to learn from: 54 on MSLR-sample, "
+    "where the paper has 18,000. With 54, 150 and all 470 training queries of MQ2008 it is .021 +- "
+    ".009, .007 +- .006 and .009 +- .006 behind at nDCG@5 (12 splits). The settings decide less: "
+    "on MSLR-sample (8 splits) it is .032 +- .025 behind with the published ones, .029 +- .037 "
+    "with normalised lambdas, .055 +- .025 with pairs of the first 30 places only.",
 )
 
 
@@ -146,7 +140,7 @@ def _split(data: QueryDataset, seed: int) -> tuple[QueryDataset, QueryDataset, Q
 def _convergence(source: Source, setting: Setting) -> Found:
     pair = ("LambdaMART", "XE_NDCG")
     trees = setting.pick(500, 10)
-    reached = np.full((setting.pick(5, 2), len(pair), trees), np.nan)
+    reached = np.full((setting.trials(10), len(pair), trees), np.nan)
     for trial, of_trial in enumerate(reached):
         train, valid, _ = _split(_data(source, setting), setting.seed + trial)
         learners = _learners(source.name, setting)
@@ -157,12 +151,10 @@ def _convergence(source: Source, setting: Setting) -> Found:
 
             learners[name].set_params(patience=None).fit(train, valid=valid, on_round=keep)
     early = reached[:, :, : max(trees // 10, 1)].mean(axis=2)
-    gaps = early[:, 1] - early[:, 0]
-    error = float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
     axis = np.arange(1.0, trees + 1).tolist()
     curves = zip(pair, reached.mean(axis=0), strict=True)
     return Found(
-        {"XE_NDCG ahead in the first tenth of the trees": Measured(float(gaps.mean()), error)},
+        {"XE_NDCG ahead in the first tenth of the trees": Measured.over(early[:, 1] - early[:, 0])},
         {"nDCG@5 on validation data": [Curve(name, axis, y.tolist()) for name, y in curves]},
         ("trees", "nDCG@5"),
     )
@@ -177,7 +169,7 @@ FIGURE_2 = Experiment(
         Part(
             name,
             _convergence,
-            {"XE_NDCG ahead in the first tenth of the trees": Claim(0.005)},
+            {"XE_NDCG ahead in the first tenth of the trees": Claim(above=0, slack=0.005)},
             name,
             stand_in=_STAND_IN,
             seconds=140,
@@ -194,42 +186,38 @@ def _robust(
     noise: Callable[[QueryDataset, float, np.random.Generator], QueryDataset],
     levels: tuple[float, ...],
     axis: str,
+    noisy_validation: bool,
 ) -> Found:
-    """Train and validate on noisy data, test on clean data."""
+    """Train on noisy data, test on clean data."""
     pair = ("LambdaMART", "XE_NDCG")
     shown = (levels[0], levels[-1]) if setting.quick else levels
-    reached = np.empty((setting.pick(5, 2), len(shown), len(pair)))
+    reached = np.empty((setting.trials(20), len(shown), len(pair)))
     for trial, level in np.ndindex(reached.shape[:2]):
         rng = np.random.default_rng([setting.seed, trial])
         train, valid, test = _split(_data(source, setting), setting.seed + trial)
-        train, valid = (noise(part, shown[level], rng) for part in (train, valid))
+        train = noise(train, shown[level], rng)
+        valid = noise(valid, shown[level], rng) if noisy_validation else valid
         test = test.shuffled(rng)
         learners = _learners(source.name, setting)
         for k, name in enumerate(pair):
             model = learners[name].fit(train, valid=valid)
             reached[trial, level, k] = evaluate(test, model.predict(test), "nDCG@5")["nDCG@5"]
     gaps = reached[:, :, 1] - reached[:, :, 0]
-    errors = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
-    more = gaps[:, -1] - gaps[:, 0]
-    worst = int(gaps.mean(axis=0).argmin())
+    by_level = [Measured.over(gap) for gap in gaps.T]
     curves = [
         Curve(name, list(shown), reached[:, :, k].mean(axis=0).tolist())
         for k, name in enumerate(pair)
     ]
     return Found(
         {
-            "LambdaMART loses more to noise": Measured(
-                float(more.mean()), float(more.std(ddof=1) / np.sqrt(len(more)))
-            ),
-            "XE_NDCG ahead at every level": Measured(
-                float(gaps.mean(axis=0)[worst]), float(errors[worst])
-            ),
+            "LambdaMART loses more to noise": Measured.over(gaps[:, -1] - gaps[:, 0]),
+            "XE_NDCG ahead at every level": min(by_level, key=lambda gap: gap.value),
         },
         {"nDCG@5": curves},
         (axis, "nDCG@5 on clean test data"),
         tuple(
-            f"{axis} {level:g}: XE_NDCG - LambdaMART {gap:+.4f} +- {error:.4f}"
-            for level, gap, error in zip(shown, gaps.mean(axis=0), errors, strict=True)
+            f"{axis} {level:g}: XE_NDCG - LambdaMART {gap.value:+.4f} +- {gap.error:.4f}"
+            for level, gap in zip(shown, by_level, strict=True)
         ),
     )
 
@@ -244,10 +232,13 @@ def _robustness(
     axis: str,
     claim: str,
     kind: str,
+    *,
+    noisy_validation: bool,
 ) -> list[Part]:
-    run = partial(_robust, noise=noise, levels=levels, axis=axis)
+    run = partial(_robust, noise=noise, levels=levels, axis=axis, noisy_validation=noisy_validation)
+    expected = {claim: Claim(above=0, slack=0.005)}
     return [
-        Part(f"{name}, {kind}", run, {claim: Claim(0.005)}, name, stand_in=_STAND_IN, seconds=500)
+        Part(f"{name}, {kind}", run, expected, name, stand_in=_STAND_IN, seconds=2000)
         for name in ("MSLR", "Yahoo")
     ]
 
@@ -264,6 +255,7 @@ FIGURE_3 = Experiment(
             "negatives added, as a share",
             "LambdaMART loses more to noise",
             "negatives",
+            noisy_validation=False,
         ),
         *_robustness(
             perturb_grades,
@@ -271,6 +263,7 @@ FIGURE_3 = Experiment(
             "grades replaced, as a share",
             "LambdaMART loses more to noise",
             "grades",
+            noisy_validation=False,
         ),
     ),
 )
@@ -286,11 +279,9 @@ FIGURE_4 = Experiment(
             "click probability added to grade 0",
             "XE_NDCG ahead at every level",
             "clicks",
+            noisy_validation=True,
         )
     ),
-    "On the sample of MSLR XE_NDCG is ahead at the four lower levels of noise. At the highest one "
-    "the clicks on 54 queries teach next to nothing: both are near a random order, and the "
-    "difference is about its error over 5 trials.",
 )
 
 EXPERIMENTS = (TABLE_1, FIGURE_2, FIGURE_3, FIGURE_4)

@@ -1,1 +1,1 @@
-"""Rankers that learn from a whole data set, round after round."""
+"""Rankers that are fitted to a whole data set, in several rounds."""

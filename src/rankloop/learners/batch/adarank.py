@@ -1,4 +1,4 @@
-"""AdaRank: boosting a measure, one feature a round."""
+"""AdaRank: boosting that optimises a measure and adds one feature per round."""
 
 from __future__ import annotations
 
@@ -31,40 +31,44 @@ _SURE = 1 - 1e-6
 
 
 class AdaRank(BatchRanker):
-    """Boosting a measure E: each round adds the feature that ranks hard queries best.
+    """Boosting of a measure E: each round adds the feature that ranks hard queries best.
 
-    Queries have weights P, equal at first. A weak ranker is one feature, or its negative; the one
-    with the largest e = sum_q P_q E_q is added with
+    Queries have weights P, which are equal at first. A weak ranker is one feature, or its negative.
+    The weak ranker with the largest e = sum_q P_q E_q is added with
 
         alpha = 1/2 ln(sum_q P_q (1 + E_q) / sum_q P_q (1 - E_q)) = 1/2 ln((1 + e) / (1 - e)),
 
-    and then P_q is proportional to exp(-E_q) of all that was added so far.
+    and then P_q becomes proportional to exp(-E_q), with E_q measured for the sum of the weak
+    rankers so far.
 
-    Where we depart: as published, a feature that changes no ranking is chosen again for ever, since
-    P stays as it is; RankLib sets a feature aside after five times in a row. Here a weak ranker is
-    added only where the mean of E over the training queries rises by more than `tolerance`; else
-    the next best is tried, and learning ends where none helps. So the training measure rises every
-    round. e counts as 1 - 1e-6 at most, so that alpha stays finite. Tied documents share their
-    ranks in E where the measure allows it, else they are shuffled.
+    Where we depart: in the published algorithm, a feature that changes no ranking is chosen again
+    in every later round, because P does not change; RankLib excludes a feature that was chosen five
+    times in a row. Here a weak ranker is added only if the mean of E over the training queries
+    rises by more than `tolerance`; otherwise the next best one is tried, and training stops when
+    none helps. So the training measure rises in every round. e is limited to 1 - 1e-6, so that
+    alpha stays finite. Tied documents share their ranks in E if the measure allows it; otherwise
+    they are shuffled.
 
     Parameters
     ----------
     measure : E, any measure between 0 and 1: `nDCG@10`, `AP`, ...
-    rounds : weak rankers in all
-    both_directions : let features count against a document as well; the paper does not
-    tolerance : least rise of the measure a round, from 0
-    metric, patience, warm_start : see :class:`BatchRanker`
+    rounds : maximum number of weak rankers
+    both_directions : whether to use the negatives of features as well; the paper does not
+    tolerance : smallest rise of the measure per round, at least 0
+    valid_measure, patience, warm_start : see :class:`BatchRanker`
 
     Attributes
     ----------
-    features_, alphas_ : the weak rankers, one a round; alpha is below 0 for a negative
-    weights_ : (d,) their sum, a linear ranker
+    features_, alphas_ : the weak rankers, one per round; alpha is below 0 for the negative of a
+        feature
+    weights_ : (d,) the weights of their sum, which is a linear ranker
 
     Notes
     -----
-    Features are added as they are: bring them to one scale (:class:`QueryMinMax`, say).
-    Cost: 2 d evaluations to start with; then O(d q) and an evaluation of O(n log m) for every weak
-    ranker that is tried, d features, q queries, n documents; memory O(d q) and a copy of the data.
+    Features are added without scaling, so bring them to a common scale first (for example with
+    :class:`QueryMinMax`). Cost: 2 d evaluations at the start; then O(d q) and an evaluation of O(n
+    log m) for every weak ranker that is tried, with d features, q queries and n documents; memory
+    O(d q) and a copy of the data.
 
     Examples
     --------
@@ -82,7 +86,7 @@ class AdaRank(BatchRanker):
     search_space: ClassVar[Mapping[str, Search]] = {
         "measure": Choice(("nDCG@5", "nDCG@10", "nDCG", "AP"))
     }
-    _arrays: ClassVar[tuple[str, ...]] = ("features_", "alphas_")
+    _learns: ClassVar[tuple[str, ...]] = ("features_", "alphas_")
     features_: NDArray[np.int64]
     alphas_: Floats
 
@@ -92,7 +96,7 @@ class AdaRank(BatchRanker):
         rounds: int = 500,
         both_directions: bool = True,
         tolerance: float = 0.0,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = 50,
         warm_start: bool = False,
     ) -> None:
@@ -100,14 +104,14 @@ class AdaRank(BatchRanker):
         self.rounds = rounds
         self.both_directions = both_directions
         self.tolerance = tolerance
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 
     @property
     def weights_(self) -> Floats:
         """The linear ranker that the weak rankers add up to."""
-        self._check_learnt()
+        self._check_fitted()
         return np.asarray(
             np.bincount(self.features_, self.alphas_, self.n_features_in_), np.float64
         )
@@ -168,10 +172,11 @@ class AdaRank(BatchRanker):
             self.alphas_ = np.append(self.alphas_, alpha)
             yield 1 - reached
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+        """Score checked rows."""
         return linear_scores(X, self.weights_)
 
 
 def _hard_queries(E: Objective, values: Floats) -> tuple[Floats, float]:
-    """Return weights that are large where the measure is small, and the mean of the measure."""
+    """Return query weights, larger where the measure is lower, and the mean of the measure."""
     return E.weights * np.exp(-values), float(np.average(values, weights=E.weights))

@@ -1,4 +1,4 @@
-"""What a ranker must beat: its best feature, and no opinion at all."""
+"""Baselines for comparison: the best single feature, and constant scores."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class SingleFeature(BatchRanker):
-    """The feature, or its negative, that ranks the training data best by itself.
+    """Ranks by the single feature, or its negative, that ranks the training set best.
 
-    Among equals the first feature wins, its own direction before the other.
+    If several are equally good, the first feature is taken, and the feature before its negative.
 
     Parameters
     ----------
     measure : any
-    metric, patience, warm_start : see :class:`BatchRanker`; there is one round
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; there is one round
 
     Attributes
     ----------
@@ -46,31 +46,31 @@ class SingleFeature(BatchRanker):
 
     Examples
     --------
-    >>> ranker = SingleFeature("AP").fit([[1, 3], [2, 2], [1, 1]], [0, 1, 2])
+    >>> ranker = SingleFeature("AP").fit([[1, 3], [2, 2], [1, 1]], [0, 1, 2], group=[3])
     >>> ranker.explain(), ranker.predict([[5, 4]]).tolist()
     ([{'feature': '2', 'weight': -1.0}], [-4.0])
     """
 
     search_space: ClassVar[Mapping[str, Search]] = {"measure": Choice(("nDCG@10", "AP"))}
     baseline: ClassVar[bool] = True
-    _arrays: ClassVar[tuple[str, ...]] = ("choice_",)
+    _learns: ClassVar[tuple[str, ...]] = ("choice_",)
     choice_: NDArray[np.int64]
 
     def __init__(
         self,
         measure: str | Measure = "nDCG@10",
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,
     ) -> None:
         self.measure = measure
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the feature, and 1 or -1."""
-        self._check_learnt()
+        self._check_fitted()
         feature, sign = self.choice_.tolist()
         return [{"feature": self.feature_name(feature), "weight": float(sign)}] if sign else []
 
@@ -101,7 +101,8 @@ class SingleFeature(BatchRanker):
         self.choice_ = np.array([chosen % data.n_features, 1 if chosen < data.n_features else -1])
         yield 1 - float(worth[chosen])
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+        """Score checked rows."""
         feature, sign = self.choice_.tolist()
         if not sign:
             return np.zeros(len(X))
@@ -109,13 +110,14 @@ class SingleFeature(BatchRanker):
 
 
 class Constant(BatchRanker):
-    """Scores every document 0: what it seems to reach is what ties are worth.
+    """Scores every document 0; its measured quality shows the effect of ties alone.
 
-    In file order that is the order of the file; shuffle documents to see chance.
+    Without shuffling, it measures the order of the rows in the file; shuffle the documents to
+    measure a random ranking.
 
     Parameters
     ----------
-    metric, patience, warm_start : see :class:`BatchRanker`; there are no rounds
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; there are no rounds
 
     Notes
     -----
@@ -123,7 +125,7 @@ class Constant(BatchRanker):
 
     Examples
     --------
-    >>> Constant().fit([[1.0], [2.0]], [0, 1]).predict([[3.0], [4.0]]).tolist()
+    >>> Constant().fit([[1.0], [2.0]], [0, 1], group=[2]).predict([[3.0], [4.0]]).tolist()
     [0.0, 0.0]
     """
 
@@ -131,21 +133,22 @@ class Constant(BatchRanker):
 
     def __init__(
         self,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,
     ) -> None:
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return nothing."""
-        self._check_learnt()
+        """Return an empty list."""
+        self._check_fitted()
         return []
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:  # noqa: ARG002
         return iter(())
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+        """Score checked rows."""
         return np.zeros(len(X))

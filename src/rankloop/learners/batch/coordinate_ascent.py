@@ -1,4 +1,4 @@
-"""Coordinate ascent: a measure climbed one weight at a time."""
+"""Coordinate ascent: a linear ranker that optimises a measure one weight at a time."""
 
 from __future__ import annotations
 
@@ -30,42 +30,43 @@ _FIRST_STEP, _SMALL_STEP = 0.001, 0.05
 
 
 class CoordinateAscent(BatchRanker):
-    """A linear ranker whose weights climb a measure, one at a time, from several starts.
+    """A linear ranker that optimises a measure, one weight at a time, from several starts.
 
-    A round passes over all features in a random order. The weight w of each is tried at
-    w + t, t = a, 3a, 7a, 15a, ... (`steps` points), if none is better at w - t, and if none is, at
-    0; the best is taken if it raises the mean of the measure over queries, and weights are divided
-    by the sum of their sizes. The first start has equal weights, the others random ones. Each start
-    goes on until a round raises its measure by no more than `tolerance`; the best start ranks.
+    A round goes through all features in a random order. For the weight w of each feature it tries
+    the values w + t with t = a, 3a, 7a, 15a, ... (`steps` points); if none of them is better, it
+    tries w - t; and if none of those is better, it tries 0. The best value is taken if it raises
+    the mean of the measure over queries. Then all weights are divided by the sum of their absolute
+    values. The first start has equal weights, and the others have random weights. Each start
+    continues until a round raises its measure by no more than `tolerance`; the best start is used
+    for ranking. The step a is 0.001; if this is more than half of |w|, and w is not 0, a is |w| /
+    20. These are RankLib's steps and defaults.
 
-    a is 0.001; where that is more than half of |w|, and w is not 0, it is |w| / 20. These are
-    RankLib's steps and defaults.
-
-    Where we depart: RankLib starts anew from equal weights; the paper, and we, from random ones.
-    All starts take their rounds side by side, so that a validation set can stop them together.
+    Where we depart: RankLib starts again from equal weights; the paper and Rankloop start from
+    random weights. All starts advance together, round by round, so that a validation set can stop
+    them together.
 
     Parameters
     ----------
     measure : any
-    rounds : passes over the features in all
+    rounds : maximum number of passes over the features
     restarts : number of starts
-    steps : points a line search, in one direction
-    tolerance : least rise of the measure a round, from 0
-    random_state : seed of the starts and of the orders, at least 0
-    metric, patience, warm_start : see :class:`BatchRanker`
+    steps : number of points per line search, in one direction
+    tolerance : smallest rise of the measure per round, at least 0
+    random_state : random seed of the starts and of the orders, at least 0
+    valid_measure, patience, warm_start : see :class:`BatchRanker`
 
     Attributes
     ----------
-    weights_ : (d,) the weights that rank; their sizes sum to 1
+    weights_ : (d,) the weights used for ranking; their absolute values sum to 1
     starts_ : (restarts, d) the weights of each start
-    finished_ : (restarts,) whether it rises no more
-    best_ : (1,) the start that ranks
+    finished_ : (restarts,) whether the start has stopped improving
+    best_ : (1,) the start used for ranking
 
     Notes
     -----
-    Bring features to one scale first (:class:`QueryMinMax`, say).
-    Cost: up to 2 steps + 1 evaluations of O(n log m) for each feature, start and round, n documents
-    of which m a query: small data only. Memory: a copy of the data.
+    Bring features to a common scale first (for example with :class:`QueryMinMax`). Cost: up to 2
+    steps + 1 evaluations of O(n log m) for each feature, start and round, with n documents and m
+    per query; use it for small data only. Memory: a copy of the data.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class CoordinateAscent(BatchRanker):
     """
 
     search_space: ClassVar[Mapping[str, Search]] = {"measure": Choice(("nDCG@10", "AP"))}
-    _arrays: ClassVar[tuple[str, ...]] = ("starts_", "finished_", "best_")
+    _learns: ClassVar[tuple[str, ...]] = ("starts_", "finished_", "best_")
     starts_: Floats
     finished_: NDArray[np.bool_]
     best_: NDArray[np.int64]
@@ -95,7 +96,7 @@ class CoordinateAscent(BatchRanker):
         steps: int = 25,
         tolerance: float = 0.001,
         random_state: int = 0,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = 5,
         warm_start: bool = False,
     ) -> None:
@@ -105,14 +106,14 @@ class CoordinateAscent(BatchRanker):
         self.steps = steps
         self.tolerance = tolerance
         self.random_state = random_state
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 
     @property
     def weights_(self) -> Floats:
-        """The weights that rank."""
-        self._check_learnt()
+        """The weights used for ranking."""
+        self._check_fitted()
         return np.array(self.starts_[self.best_[0]])
 
     def explain(self) -> list[dict[str, Any]]:
@@ -149,7 +150,9 @@ class CoordinateAscent(BatchRanker):
     def _check_state(self, state: Mapping[str, Any]) -> None:
         super()._check_state(state)
         if not state["best_"][0] < len(state["starts_"]) == len(state["finished_"]):
-            raise ModelError("best_ is none of the starts_, or finished_ differs from them")
+            raise ModelError(
+                "best_ is not one of the starts_, or finished_ and starts_ differ in length"
+            )
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         E = Objective(self.measure, data)
@@ -164,7 +167,7 @@ class CoordinateAscent(BatchRanker):
             yield 1 - float(reached.max())
 
     def _climb(self, E: Objective, starts: Floats, start: int) -> float:
-        """Take one start through one round; return what it reaches."""
+        """Run one round for one start; return the measure that it reaches."""
         w = starts[start]
         scores = E.scores(w)
         reached = E.mean(scores)
@@ -185,7 +188,7 @@ class CoordinateAscent(BatchRanker):
     def _search(
         self, E: Objective, scores: Floats, x: Rows, weight: float, least: float
     ) -> tuple[float, float]:
-        """Return the best step for one weight and what it reaches; (0, least) if none does."""
+        """Return the best step for one weight and its measure; (0, least) if none is better."""
         first = _FIRST_STEP
         if weight != 0 and first > abs(weight) / 2:
             first = _SMALL_STEP * abs(weight)
@@ -197,5 +200,6 @@ class CoordinateAscent(BatchRanker):
                 return float(line[best]), float(means[best])
         return 0.0, least
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+        """Score checked rows."""
         return linear_scores(X, self.weights_)

@@ -27,32 +27,33 @@ _LEAST = 1e-6
 
 
 class FRank(StumpRanker):
-    """Weak rankers added one by one to make the fidelity loss of pairs small.
+    """A sum of weak rankers, added one by one, that minimises the fidelity loss of pairs.
 
     With p_ij = 1 / (1 + exp(s_j - s_i)), the loss is the mean over queries of the mean over the
-    query's pairs R_i > R_j of 1 - sqrt(p_ij): no pair and no query costs more than 1.
-    A weak ranker h is 1 where a feature is above a threshold, else 0. With
+    query's pairs R_i > R_j of 1 - sqrt(p_ij). So the loss of a pair or a query is at most 1. A weak
+    ranker h is 1 where a feature is above a threshold, and 0 elsewhere. With
 
         W_ij = D_ij (1 - p_ij) sqrt(p_ij),   D_ij = 1 / (number of queries x pairs of the query),
 
-    it gets alpha = 1/2 ln(sum of W_ij where h_i > h_j / sum of W_ij where h_i < h_j): the zero of
-    the loss's slope, W's denominator (1 + exp(s_j - s_i))^(3/2) being held.
+    its weight is alpha = 1/2 ln(sum of W_ij where h_i > h_j / sum of W_ij where h_i < h_j). There
+    the slope of the loss is zero, if W's denominator (1 + exp(s_j - s_i))^(3/2) is held fixed.
 
     Where we depart: the paper computes alpha and the loss of every weak ranker in every round; we
-    do so for the `candidates` whose slope |sum W_ij (h_i - h_j)| is steepest, found without pairs.
-    Both sums of alpha's ratio are raised by a millionth of their total, so that it stays finite.
-    Learning ends where the loss falls no more.
+    do so only for the `candidates` with the steepest slope |sum W_ij (h_i - h_j)|, which are found
+    without listing pairs. A millionth of their total is added to both sums in the ratio of alpha,
+    so that alpha stays finite. Training stops when the loss no longer falls.
 
     Parameters
     ----------
-    candidates : weak rankers whose loss is computed each round; None: all, as published
+    candidates : number of weak rankers whose loss is computed in each round; None means all, as in
+        the paper
     rounds, thresholds : see :class:`StumpRanker`
-    metric, patience, warm_start : see :class:`BatchRanker`
+    valid_measure, patience, warm_start : see :class:`BatchRanker`
 
     Notes
     -----
-    Cost: O(n d + c p) a round, n documents, d features, c candidates, p pairs; memory (d + c) n
-    bytes besides a copy of the data. Pairs are visited, not stored.
+    Cost: O(n d + c p) per round, with n documents, d features, c candidates and p pairs; memory (d
+    + c) n bytes and a copy of the data. Pairs are not stored.
 
     Examples
     --------
@@ -76,14 +77,14 @@ class FRank(StumpRanker):
         rounds: int = 300,
         thresholds: int = 255,
         candidates: int | None = 1,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = 100,
         warm_start: bool = False,
     ) -> None:
         self.rounds = rounds
         self.thresholds = thresholds
         self.candidates = candidates
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 
@@ -139,6 +140,6 @@ class FRank(StumpRanker):
 
 
 def _shares(pairs: BinnedPairs) -> Floats:
-    """Return the weight D of a pair of documents of weight 1, one a query."""
+    """Return, for each query, the weight D of a pair of documents with weight 1."""
     shares: Floats = pairs.query_weights / (pairs.query_weights.sum() * pairs.totals)
     return shares

@@ -1,4 +1,4 @@
-"""L-BFGS: going down a smooth function, convex or not, by its gradients."""
+"""L-BFGS: minimise a smooth function, convex or not, with its gradients."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MEMORY, _HALVINGS = 10, 40
 
 
 def descend(function: Function, x: Floats, tolerance: float) -> Iterator[tuple[Floats, float]]:
-    """Give point and value after each step, each lower than the one before.
+    """Yield the point and value after each step; every value is lower than the previous one.
 
-    The last step is one that lowers the value by less than `tolerance` times what it is, or that
+    It stops after a step that lowers the value by less than `tolerance` times the value, or that
     finds no lower point.
 
     References
@@ -51,7 +51,7 @@ def descend(function: Function, x: Floats, tolerance: float) -> Iterator[tuple[F
 
 
 def _inverse_times(pairs: deque[tuple[Floats, Floats]], v: Floats) -> Floats:
-    """Return the inverse Hessian, as the pairs tell of it, times v."""
+    """Return v times the inverse Hessian that the pairs approximate."""
     shares = []
     for moved, turned in reversed(pairs):
         share = (moved @ v) / (moved @ turned)

@@ -1,4 +1,4 @@
-"""Linear batch rankers: the weights that make a convex loss and a ridge smallest."""
+"""Linear batch rankers: their weights minimise a convex loss plus an L2 penalty (ridge)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.batch.solver import Ridge, minimise
+from rankloop.learners.explaining import weight_parts
 from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_number
 from rankloop.processors import threads
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class ConvexRanker(BatchRanker):
-    """A linear ranker: scores are X @ weights_, the weights at the optimum of a convex objective.
+    """A linear ranker with scores X @ weights_, where the weights minimise a convex objective.
 
     |w|^2 / 2 + C sum of the loss over queries.
 
-    A subclass says which loss (:meth:`_loss`). Besides those of :class:`BatchRanker` it has the
-    parameters
+    A subclass defines the loss (:meth:`_loss`). In addition to the parameters of
+    :class:`BatchRanker` it has:
 
-    C : what the loss weighs against the ridge, above 0
-    tolerance : stop where a round promises to lower the objective by less than this part of it
+    C : weight of the loss relative to the penalty, above 0
+    tolerance : stop when a round is expected to lower the objective by less than this fraction
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class ConvexRanker(BatchRanker):
     tolerance: float
     weights_: NDArray[np.float64]
 
-    _arrays: ClassVar[tuple[str, ...]] = ("weights_",)
+    _learns: ClassVar[tuple[str, ...]] = ("weights_",)
     follows_path: ClassVar[bool] = True
 
     @abstractmethod
@@ -70,13 +71,11 @@ class ConvexRanker(BatchRanker):
             self.weights_ = point.w
             yield point.objective
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+        """Score checked rows."""
         return _core.row_products(X, self.weights_, threads())
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return the weight of each feature, the largest either way first."""
-        self._check_learnt()
-        return [
-            {"feature": self.feature_name(int(j)), "weight": float(self.weights_[j])}
-            for j in np.argsort(-np.abs(self.weights_), kind="stable")
-        ]
+        """Return the weight of each feature, the largest absolute value first."""
+        self._check_fitted()
+        return weight_parts(self, self.weights_)

@@ -1,4 +1,4 @@
-"""ListNet: the cross entropy of top-one probabilities, at its optimum."""
+"""ListNet: a linear ranker that minimises the cross entropy of top-one probabilities."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 
 
 class ListNet(ConvexRanker):
-    """The linear ranker of the least ListNet loss.
+    """A linear ranker that minimises the ListNet loss.
 
     |w|^2 / 2 + C sum over queries of -sum_i softmax(R)_i log softmax(s)_i,   s = X w.
 
-    Where we depart: the paper goes down by gradient steps and stops early; we minimise the same
-    loss with a small ridge, to the end. With `patience` and a validation set it stops early too.
+    Where we depart: the paper uses gradient descent and stops early. We minimise the same loss plus
+    a small L2 penalty (ridge) until convergence. With `patience` and a validation set, training
+    also stops early.
 
     Parameters
     ----------
-    C : what queries weigh against the ridge, above 0
-    tolerance : stop where a round promises to lower the objective by less than this part of it
-    metric, patience, warm_start : see :class:`BatchRanker`; None as patience: go on to the optimum
+    C : weight of the queries relative to the penalty, above 0
+    tolerance : stop when a round is expected to lower the objective by less than this fraction
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
+        optimum
 
     Attributes
     ----------
@@ -36,8 +38,9 @@ class ListNet(ConvexRanker):
 
     Notes
     -----
-    Cost: O(n d) a product, about 10 products, and O(n d^2) once (where d is at most 500);
-    O(n + d^2) memory beside the features. Scale raw counts first: the ridge knows no units.
+    Cost: O(n d) per product with the Hessian, about 10 products, and O(n d^2) once (if d is at most
+    500); O(n + d^2) memory in addition to the features. Scale raw counts first, because the penalty
+    depends on the scale of the features.
 
     Examples
     --------
@@ -58,13 +61,13 @@ class ListNet(ConvexRanker):
         self,
         C: float = 1.0,
         tolerance: float = 1e-8,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,
     ) -> None:
         self.C = C
         self.tolerance = tolerance
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 

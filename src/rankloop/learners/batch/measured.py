@@ -1,4 +1,4 @@
-"""What the rankers that optimise a measure share: measuring, and linear scores."""
+"""Shared code of the rankers that optimise a measure: measuring, and linear scores."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _BLOCK = 1024
 
 
 class Objective:
-    """A measure of rankings of one data set; queries in which it is not defined are left out.
+    """A measure of rankings of one data set; queries where it is not defined are left out.
 
-    Tied documents share their ranks, so that their order in the file counts for nothing. Where the
-    measure knows no shared ranks (RR, ERR, RBP, Success, AP@k), documents are shuffled instead.
+    Tied documents share their ranks, so that their order in the file has no effect. For measures
+    that are not defined for shared ranks (RR, ERR, RBP, Success, AP@k), documents are shuffled
+    instead.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class Objective:
 
     @staticmethod
     def check(measure: str | Measure, data: QueryDataset) -> None:
-        """Raise where the measure cannot be computed on the data."""
+        """Raise if the measure cannot be computed on the data."""
         evaluate(data, np.zeros(data.n_documents), measure)
 
     def values(self, scores: NDArray[Any]) -> Floats:
@@ -66,7 +67,7 @@ class Objective:
         return linear_scores(self.data.X, weights)
 
     def of_features(self, both: bool) -> Floats:
-        """Return one row a feature, one column a query; with `both`, then those of -feature."""
+        """Return one row per feature and one column per query; `both` adds rows for -feature."""
         values = [self.values(column) for column in self.columns]
         if both:
             values += [self.values(-column) for column in self.columns]
@@ -74,7 +75,7 @@ class Objective:
 
 
 def linear_scores(X: Rows, weights: Floats) -> Floats:
-    """Return X @ weights in float64, features added in order, so that equal rows have equal scores.
+    """Return X @ weights in float64; equal rows get equal scores, as features are added in order.
 
     >>> linear_scores(np.eye(2, dtype=np.float32), np.array([0.5, 0.0])).tolist()
     [0.5, 0.0]
@@ -88,7 +89,7 @@ def linear_scores(X: Rows, weights: Floats) -> Floats:
 
 
 def explain_weights(ranker: BatchRanker, weights: Floats) -> list[dict[str, Any]]:
-    """Return features with weights other than 0, largest first."""
+    """Return the features with nonzero weights, largest first."""
     order = np.argsort(-np.abs(weights), kind="stable")
     return [
         {"feature": ranker.feature_name(int(feature)), "weight": float(weights[feature])}

@@ -1,4 +1,4 @@
-"""One hidden layer of tanh units: its objective on a data set, and the slope of it."""
+"""A network with one hidden layer of tanh units: its objective on a data set, and the gradient."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Network:
 
     Notes
     -----
-    Cost: O(n d hidden) a call, beside the loss; O(n hidden) memory.
+    Cost: O(n d hidden) per call, in addition to the loss; O(n hidden) memory.
     """
 
     def __init__(self, data: QueryDataset, loss: QueryLoss, C: float, hidden: int) -> None:
@@ -54,7 +54,7 @@ class Network:
 
 
 def hidden_units(X: Rows, V: Floats, b: Floats) -> Floats:
-    """Return tanh(X V + b), added up in float64."""
+    """Return tanh(X V + b), summed in float64."""
     units = np.empty((len(X), V.shape[1]))
     for first in range(0, len(X), _ROWS):
         rows = slice(first, first + _ROWS)
@@ -63,7 +63,7 @@ def hidden_units(X: Rows, V: Floats, b: Floats) -> Floats:
 
 
 def _transposed_times(X: Rows, pull: Floats) -> Floats:
-    """Return X' pull, added up in float64."""
+    """Return X' pull, summed in float64."""
     total = np.zeros((X.shape[1], pull.shape[1]))
     for first in range(0, len(X), _ROWS):
         rows = slice(first, first + _ROWS)

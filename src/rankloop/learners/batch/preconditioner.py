@@ -1,6 +1,7 @@
-"""Matrices like the Hessian but easy to invert: conjugate gradients then need few products.
+"""Preconditioners: approximations of the Hessian that are easy to invert.
 
-Units and correlations of features, which make a Hessian hard, are in them.
+With them, conjugate gradients need few products. They contain the scales and correlations of the
+features, which make a problem badly conditioned.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.losses.base import Floats
 
-_WIDEST = 500  # features; beyond, a matrix of them costs more than it saves
+_WIDEST = 500  # with more features, a full matrix costs more than it saves
 
 
 class Diagonal:
-    """The diagonal of the matrix that :class:`Dense` has whole."""
+    """The diagonal of the matrix of :class:`Dense`."""
 
     def __init__(self, data: QueryDataset, h: Floats, C: float) -> None:
         self._m = 1 + C * _core.column_spreads(data.X, data.offsets, h, threads())
@@ -35,22 +36,23 @@ class Diagonal:
 
 
 class Dense:
-    """M = I + C sum over queries of X'(diag(h) - h h' / sum h) X, for a Hessian of diagonal h.
+    """M = I + C sum over queries of X'(diag(h) - h h' / sum h) X, for a Hessian with diagonal h.
 
-    It is the Hessian of a softmax, nearly, and that of pairs as if whom a document meets depended
-    only on how often each is met.
+    It is approximately the Hessian of a softmax. For pairs, it is the Hessian that would result if
+    the partners of every document were drawn in proportion to h.
 
     Notes
     -----
-    Cost: O(n d^2 + d^3) to make, O(d^2) to use, and to keep. None of it goes through BLAS, whose
-    threads cost more than such small matrices, and whose bits depend on them.
+    Cost: O(n d^2 + d^3) to build; O(d^2) time per use, and O(d^2) memory. It does not use BLAS,
+    because BLAS threads cost more than they save on such small matrices, and change the bits of the
+    result.
     """
 
     def __init__(self, data: QueryDataset, h: Floats, C: float) -> None:
         d = data.n_features
         matrix = np.eye(d) + C * _core.query_scatter(data.X, data.offsets, h, threads())
         self._unit = 1 / np.sqrt(np.diag(matrix))
-        self._m = matrix * self._unit * self._unit[:, None]  # a diagonal of 1
+        self._m = matrix * self._unit * self._unit[:, None]  # its diagonal is 1
         self._factor = _core.cholesky(self._m + 1e-10 * np.eye(d))
 
     def times(self, v: Floats) -> Floats:
@@ -63,5 +65,5 @@ class Dense:
 
 
 def preconditioner(data: QueryDataset, h: Floats, C: float) -> Dense | Diagonal:
-    """Make one for a Hessian of diagonal h, as good as the number of features allows."""
+    """Make a preconditioner for a Hessian with diagonal h; many features get a diagonal one."""
     return (Dense if data.n_features <= _WIDEST else Diagonal)(data, h, C)

@@ -25,28 +25,31 @@ _SURE = 1 - 1e-6
 class RankBoost(StumpRanker):
     """Boosting on pairs: each round adds the weak ranker that agrees best with hard pairs.
 
-    It makes small the sum over pairs R_i > R_j of exp(s_j - s_i). With D, the shares of the pairs
-    in that sum, a weak ranker h (1 where a feature is above a threshold, else 0) is worth
+    It minimises the sum over pairs R_i > R_j of exp(s_j - s_i). Let D be the shares of the pairs in
+    that sum. The value of a weak ranker h (1 where a feature is above a threshold, 0 elsewhere) is
 
         r = sum_ij D_ij (h_i - h_j) = sum_i pi_i h_i,
         pi_i = sum_{j: R_j < R_i} D_ij - sum_{j: R_j > R_i} D_ji;
 
-    the one with the largest |r| is added with alpha = 1/2 ln((1 + r) / (1 - r)), which is below 0
-    where low values are good. D_ij is a product of a factor of i and one of j, so that pi takes
-    sums over documents by grade, and pairs are never listed.
+    the weak ranker with the largest |r| is added with alpha = 1/2 ln((1 + r) / (1 - r)), which is
+    below 0 if low values of the feature are good. D_ij is the product of a factor for i and a
+    factor for j, so that pi can be computed from sums over the documents of each grade, and pairs
+    are never listed.
 
-    Where we depart: D starts equal over all pairs of all queries, each times the weights of its
-    query and its two documents; |r| counts as 1 - 1e-6 at most, so that alpha stays finite; among
-    equals the first feature and the lowest threshold win.
+    Where we depart: at the start, D is equal for all pairs of all queries, multiplied by the
+    weights of the query and of the two documents; |r| is limited to 1 - 1e-6, so that alpha stays
+    finite; if several weak rankers are equally good, the first feature and the lowest threshold are
+    taken.
 
     Parameters
     ----------
     rounds, thresholds : see :class:`StumpRanker`
-    metric, patience, warm_start : see :class:`BatchRanker`
+    valid_measure, patience, warm_start : see :class:`BatchRanker`
 
     Notes
     -----
-    Cost: O(n d) a round, n documents, d features; memory n d bytes besides a copy of the data.
+    Cost: O(n d) per round, with n documents and d features; memory n d bytes and a copy of the
+    data.
 
     Examples
     --------
@@ -69,13 +72,13 @@ class RankBoost(StumpRanker):
         self,
         rounds: int = 300,
         thresholds: int = 255,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = 100,
         warm_start: bool = False,
     ) -> None:
         self.rounds = rounds
         self.thresholds = thresholds
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 

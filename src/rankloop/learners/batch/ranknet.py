@@ -1,4 +1,4 @@
-"""RankNet: the logistic loss of every pair, of a linear function or of a small network."""
+"""RankNet: the logistic loss of all pairs, for a linear model or a small neural network."""
 
 from __future__ import annotations
 
@@ -29,26 +29,29 @@ if TYPE_CHECKING:
 
 
 class RankNet(ConvexRanker):
-    """The ranker of the least logistic loss over pairs.
+    """A ranker that minimises the logistic loss over pairs.
 
     |w|^2 / 2 + C sum over pairs R_i > R_j of log(1 + exp(-(s_i - s_j))),   s = X w;
 
     with `hidden` units s = tanh(X V + b) w, and |V|^2 / 2 is added.
 
-    Where we depart: the paper's network is always hidden and goes down by gradient steps, a pair
-    or a query at a time, stopping early. Ours is linear unless asked, and goes down on all data,
-    with a small ridge: by Newton steps to the optimum, or with hidden units by L-BFGS, to an
-    optimum near the random start. With `patience` and a validation set it stops early too.
+    Where we depart: the paper's network always has a hidden layer and is trained by gradient steps
+    on one pair or one query at a time, with early stopping. Ours is linear by default, and is
+    trained on all data at once, with a small L2 penalty (ridge): the linear model by Newton steps
+    to the optimum, and the network with hidden units by L-BFGS to a local optimum near the random
+    start. With `patience` and a validation set, training also stops early.
 
     Parameters
     ----------
-    C : what pairs weigh against the ridge, above 0; as there are many pairs, it is small
-    hidden : hidden units; 0: linear
-    rounds : at most so many, with hidden units
-    tolerance : stop where a round promises to lower the objective, or lowers it with hidden units,
-        by less than this part of it
-    random_state : seed of the start, with hidden units
-    metric, patience, warm_start : see :class:`BatchRanker`; None as patience: go on to the optimum
+    C : weight of the pairs relative to the penalty, above 0; use small values, as there are many
+        pairs
+    hidden : number of hidden units; 0 gives a linear model
+    rounds : maximum number of rounds, with hidden units
+    tolerance : stop when a round is expected to lower the objective (with hidden units: lowers it)
+        by less than this fraction
+    random_state : random seed of the start, with hidden units
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
+        optimum
 
     Attributes
     ----------
@@ -57,9 +60,9 @@ class RankNet(ConvexRanker):
 
     Notes
     -----
-    Cost: O(n d + n m) a product, m documents a query; linear it takes about 10, and O(n d^2) once
-    (where d is at most 500). With hidden units: O(n d hidden + n m) a round and O(n hidden) memory.
-    Scale raw counts first.
+    Cost: O(n d + n m) per product with the Hessian, with m documents per query; a linear model
+    needs about 10 products, and O(n d^2) once (if d is at most 500). With hidden units: O(n d
+    hidden + n m) per round and O(n hidden) memory. Scale raw counts first.
 
     Examples
     --------
@@ -77,9 +80,9 @@ class RankNet(ConvexRanker):
 
     search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-6, 1, points=13, log=True)}
 
-    follows_path: ClassVar[bool] = False  # hidden units would go on from another optimum
+    follows_path: ClassVar[bool] = False  # hidden units would continue from another local optimum
 
-    _arrays: ClassVar[tuple[str, ...]] = ("weights_", "hidden_weights_", "hidden_bias_")
+    _learns: ClassVar[tuple[str, ...]] = ("weights_", "hidden_weights_", "hidden_bias_")
 
     hidden_weights_: NDArray[np.float64]
     hidden_bias_: NDArray[np.float64]
@@ -91,7 +94,7 @@ class RankNet(ConvexRanker):
         rounds: int = 200,
         tolerance: float = 1e-8,
         random_state: int = 0,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,
     ) -> None:
@@ -100,7 +103,7 @@ class RankNet(ConvexRanker):
         self.rounds = rounds
         self.tolerance = tolerance
         self.random_state = random_state
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 
@@ -109,10 +112,10 @@ class RankNet(ConvexRanker):
         check_whole("hidden", self.hidden, 0)
         check_whole("rounds", self.rounds)
         check_whole("random_state", self.random_state, 0)
-        if self.warm_start and self.is_learnt and len(self.hidden_bias_) != self.hidden:
+        if self.warm_start and self.is_fitted and len(self.hidden_bias_) != self.hidden:
             raise DataError(
-                f"warm_start goes on from {len(self.hidden_bias_)} hidden units, but hidden is "
-                f"{self.hidden}; set warm_start to False to start anew"
+                f"warm_start continues from {len(self.hidden_bias_)} hidden units, but hidden is "
+                f"{self.hidden}; set warm_start to False to start again"
             )
 
     def _loss(self) -> QueryLoss:
@@ -147,14 +150,15 @@ class RankNet(ConvexRanker):
             self.weights_, self.hidden_bias_, self.hidden_weights_ = network.unpacked(packed)
             yield value
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows."""
         if not self.hidden_bias_.size:
-            return super()._score_rows(X, offsets)
+            return super().score_rows(X, offsets)
         return np.asarray(hidden_units(X, self.hidden_weights_, self.hidden_bias_) @ self.weights_)
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return the weight of each feature, or each hidden unit with its own, largest first."""
-        self._check_learnt()
+        """Return the weights of features, or of hidden units with their features, largest first."""
+        self._check_fitted()
         if not self.hidden_bias_.size:
             return super().explain()
         parts = []

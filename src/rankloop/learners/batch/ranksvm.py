@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 
 
 class RankSVM(ConvexRanker):
-    """The linear ranker of the largest margin, in the primal.
+    """The linear large-margin ranker, solved in the primal.
 
     |w|^2 / 2 + C sum over pairs R_i > R_j of max(0, 1 - (s_i - s_j))^2,   s = X w.
 
     The objective is that of `LinearSVC(loss="squared_hinge", fit_intercept=False)` on the
-    differences of all pairs, but no pair is listed.
+    differences of all pairs, but pairs are never listed.
 
-    Where we depart: the paper sums over pairs by sorting for two grades and one pass a grade; we
-    halve the grades, so that many grades, or real-valued ones, cost little more.
+    Where we depart: the paper sums over pairs by sorting, with one pass per grade. We split the
+    grades in halves repeatedly, so that many grades, or real-valued grades, cost little more.
 
     Parameters
     ----------
-    C : what pairs weigh against the ridge, above 0; as there are many pairs, it is small
-    tolerance : stop where a round promises to lower the objective by less than this part of it
-    metric, patience, warm_start : see :class:`BatchRanker`; None as patience: go on to the optimum
+    C : weight of the pairs relative to the penalty, above 0; use small values, as there are many
+        pairs
+    tolerance : stop when a round is expected to lower the objective by less than this fraction
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
+        optimum
 
     Attributes
     ----------
@@ -39,8 +41,9 @@ class RankSVM(ConvexRanker):
 
     Notes
     -----
-    Cost: O(n d + n log m) a product, about 10 products, and O(n d^2) once (where d is at most 500);
-    O(n + d^2) memory beside the features. Scale raw counts first: the ridge knows no units.
+    Cost: O(n d + n log m) per product with the Hessian, about 10 products, and O(n d^2) once (if d
+    is at most 500); O(n + d^2) memory in addition to the features. Scale raw counts first, because
+    the penalty depends on the scale of the features.
 
     Examples
     --------
@@ -63,13 +66,13 @@ class RankSVM(ConvexRanker):
         self,
         C: float = 1e-3,
         tolerance: float = 1e-8,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,
     ) -> None:
         self.C = C
         self.tolerance = tolerance
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 

@@ -1,4 +1,4 @@
-"""Trust-region Newton steps by conjugate gradients, for smooth convex losses of linear scores."""
+"""Trust-region Newton method with conjugate gradients, for smooth convex losses."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from rankloop.losses.base import Floats, QueryLoss
 
 _MOST_ROUNDS, _MOST_PRODUCTS = 1000, 1000
-_FLAT = 0.1  # conjugate gradients end where a product lowers the model by this part of the mean
-_STALE = 10  # after more products than this, a new preconditioner pays
+_FLAT = 0.1  # stop when a product lowers the model by this fraction of the mean decrease
+_STALE = 10  # after more products than this, a new preconditioner is worth its cost
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where the solver stands: weights, objective, gradient."""
+    """A point of the solver: weights, objective and gradient."""
 
     w: Floats
     objective: float
@@ -35,9 +35,9 @@ class Point:
 
 
 class Ridge:
-    """f(w) = |w|^2 / 2 + C sum of the loss over queries, of scores X w.
+    """f(w) = |w|^2 / 2 + C sum of the loss over queries, with scores X w.
 
-    Features are read as float32 and added up in float64, in an order that does not depend on the
+    Features are read as float32 and summed in float64, in an order that does not depend on the
     number of threads.
     """
 
@@ -46,7 +46,7 @@ class Ridge:
         self._whole = WholeLoss(loss, data)
 
     def at(self, w: Floats) -> Point:
-        """Go to w; products are from now on those with the Hessian there."""
+        """Move to w; later calls of `product` use the Hessian at w."""
         value, slope = self._whole.at(_core.row_products(self._data.X, w, threads()))
         gradient = w + self._C * _core.column_products(self._data.X, slope, threads())
         return Point(w, float(w @ w / 2 + self._C * value), gradient)
@@ -57,19 +57,19 @@ class Ridge:
         return v + self._C * _core.column_products(self._data.X, bent, threads())
 
     def preconditioner(self) -> Dense | Diagonal:
-        """Return about the Hessian."""
+        """Return an approximation of the Hessian."""
         return preconditioner(self._data, self._whole.diagonal(), self._C)
 
 
 def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]:
-    """Go down from `start`; give the point after each round, never a worse one than before.
+    """Minimise from `start`; yield the point after each round, which is never worse than before.
 
-    The last round is one whose step was foretold to lower the objective by less than `tolerance`
-    times what it is.
+    It stops after a round whose step was expected to lower the objective by less than `tolerance`
+    times the objective.
 
     Notes
     -----
-    Cost: two passes over the features for each of 5 to 50 products a round; 5 to 20 rounds.
+    Cost: two passes over the features per product, 5 to 50 products per round, 5 to 20 rounds.
 
     References
     ----------
@@ -86,7 +86,7 @@ def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]
         step, foretold, products = _newton_step(problem, here.gradient, M, radius)
         there = problem.at(here.w + step)
         lowered = here.objective - there.objective
-        noise = 1e-13 * abs(here.objective)  # both sums are rounded
+        noise = 1e-13 * abs(here.objective)  # rounding error of both sums
         length = _norm(step, M)
         if lowered < 0.25 * foretold - noise:
             radius = 0.25 * length
@@ -96,7 +96,7 @@ def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]
             here = there
             yield here
         else:
-            problem.at(here.w)  # as if we had not gone
+            problem.at(here.w)  # return to the previous point
         if foretold <= max(tolerance * abs(here.objective), noise):
             return
 
@@ -104,9 +104,9 @@ def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]
 def _newton_step(
     problem: Ridge, gradient: Floats, M: Dense | Diagonal, radius: float
 ) -> tuple[Floats, float, int]:
-    """Minimise g.s + s.Hs/2 over |s| <= radius, nearly; |s| is the root of s.Ms.
+    """Minimise g.s + s.Hs/2 over |s| <= radius approximately; |s| is the square root of s.Ms.
 
-    Returns the step, how much it promises, and how many products it took.
+    Returns the step, the decrease that it is expected to bring, and the number of products used.
     """
     step, residual = np.zeros_like(gradient), -gradient
     towards = M.solve(residual)

@@ -1,4 +1,4 @@
-"""Sums of weak rankers, each a threshold on one feature, chosen one a round."""
+"""Sums of weak rankers: each is a threshold on one feature, and each round adds one."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_THRESHOLDS = 255
-"""Bins are numbered in one byte."""
+"""The number of a bin is stored in one byte."""
 
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedPairs:
-    """Training data for losses over pairs: documents by grade, features by threshold.
+    """Training data for losses over pairs: documents sorted by grade, features cut into bins.
 
     X, y, offsets : documents in ascending order of grade inside each query
-    weights : one a document
-    query_weights : one a query
-    totals : the sum of a query's pairs, each the product of its documents' weights
+    weights : one per document
+    query_weights : one per query
+    totals : for each query, the sum over its pairs of the product of the two document weights
     cuts : the thresholds of each feature, ascending
-    bins : (d, n) how many of them are below the document's value
+    bins : (d, n) the number of thresholds below the document's value
     """
 
     X: Rows
@@ -71,7 +71,7 @@ class BinnedPairs:
         return cls(X, y, data.offsets, weights, of_queries, totals, cuts, bins)
 
     def slopes(self, potentials: Floats) -> Floats:
-        """Return, for each feature and threshold, the potentials of the documents above it."""
+        """Return, for each feature and threshold, the summed potentials of the documents above."""
         width = 1 + max(map(len, self.cuts))
         sums = np.empty((len(self.bins), width))
         _core.bin_sums(self.bins, potentials, sums, threads())
@@ -81,7 +81,7 @@ class BinnedPairs:
 
 
 def pair_totals(y: Floats, query: NDArray[np.int64], weights: Floats) -> Floats:
-    """Return the sum over a query's pairs of w_i w_j; documents stand by query, then by grade.
+    """Return each query's sum over pairs of w_i w_j; rows are sorted by query and grade.
 
     >>> pair_totals(np.array([0.0, 0, 1, 0, 1]), np.array([0, 0, 0, 1, 1]), np.ones(5)).tolist()
     [2.0, 1.0]
@@ -93,7 +93,7 @@ def pair_totals(y: Floats, query: NDArray[np.int64], weights: Floats) -> Floats:
 
 
 def cut_points(values: Rows, counts: Floats, most: int) -> NDArray[np.float32]:
-    """Return thresholds that part values: all, or so many at quantiles; ascending.
+    """Return ascending thresholds between values: all of them, or at most `most` at quantiles.
 
     >>> cut_points(np.float32([3, 1, 1, 2]), np.ones(4), 5).tolist()
     [1.5, 2.5]
@@ -114,33 +114,34 @@ def cut_points(values: Rows, counts: Floats, most: int) -> NDArray[np.float32]:
 
 
 class StumpRanker(BatchRanker):
-    """A sum of weak rankers: alpha where a feature is above a threshold, else 0.
+    """A sum of weak rankers; each adds alpha where a feature is above a threshold.
 
-    A subclass says what each document weighs in the loss (:meth:`_potentials`) and which weak
-    ranker comes next (:meth:`_choose`). It has, with those of :class:`BatchRanker`, the parameters
+    A subclass defines the effect of each document's score on the loss (:meth:`_potentials`) and
+    which weak ranker comes next (:meth:`_choose`). In addition to the parameters of
+    :class:`BatchRanker` it has:
 
-    rounds : weak rankers in all
-    thresholds : at most so many a feature, at quantiles of the training data; up to 255
+    rounds : maximum number of weak rankers
+    thresholds : maximum number per feature, at quantiles of the training data; up to 255
 
     Attributes
     ----------
-    features_, thresholds_, alphas_ : the weak rankers, one a round
+    features_, thresholds_, alphas_ : the weak rankers, one per round
     """
 
     rounds: int
     thresholds: int
 
     _least_fall: ClassVar[float] = 0.0
-    """Learning ends where the loss falls by no more in a round."""
+    """Training stops when the loss falls by no more than this in a round."""
 
-    _arrays: ClassVar[tuple[str, ...]] = ("features_", "thresholds_", "alphas_")
+    _learns: ClassVar[tuple[str, ...]] = ("features_", "thresholds_", "alphas_")
     features_: NDArray[np.int64]
     thresholds_: NDArray[np.float32]
     alphas_: Floats
 
     @abstractmethod
     def _potentials(self, pairs: BinnedPairs, scores: Floats) -> tuple[float, Floats]:
-        """Return the loss, and how much it falls with each document's score."""
+        """Return the loss, and how fast it falls as each document's score rises."""
 
     @abstractmethod
     def _choose(self, pairs: BinnedPairs, scores: Floats, slopes: Floats) -> tuple[int, int, float]:
@@ -170,14 +171,14 @@ class StumpRanker(BatchRanker):
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
         super()._check_state(state)
-        if len({len(state[name]) for name in self._arrays}) > 1:
+        if len({len(state[name]) for name in self._learns}) > 1:
             raise ModelError("features_, thresholds_ and alphas_ differ in length")
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         if len(data) == 0 or data.n_features == 0:
             return
         pairs = BinnedPairs.make(data, self.thresholds)
-        scores = self._score_rows(pairs.X, pairs.offsets)
+        scores = self.score_rows(pairs.X, pairs.offsets)
         loss, potentials = self._potentials(pairs, scores)
         while self.rounds_ < self.rounds:
             slopes = pairs.slopes(potentials)
@@ -213,15 +214,16 @@ class StumpRanker(BatchRanker):
 
         return score
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:
+        """Score checked rows."""
         return self._scorer(X, offsets)()
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return feature, threshold and alpha of each weak ranker, largest alphas first.
+        """Return the feature, threshold and alpha of each weak ranker, largest alphas first.
 
-        Where one was chosen in several rounds, its alphas are added up.
+        If a weak ranker was chosen in several rounds, its alphas are summed.
         """
-        self._check_learnt()
+        self._check_fitted()
         total: dict[tuple[int, float], float] = {}
         for feature, threshold, alpha in zip(
             self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist(), strict=True

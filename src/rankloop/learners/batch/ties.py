@@ -1,4 +1,4 @@
-"""Choosing among equals: differences of rounding decide nothing."""
+"""Choose among values that are equal except for rounding errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 NOISE = 1e-10
-"""A share of the largest value: smaller differences may be rounding."""
+"""A fraction of the largest value: smaller differences may be rounding errors."""
 
 
 def first_largest(values: Floats) -> int:
-    """Return where the largest value stands, at least 0; the first of equals.
+    """Return the index of the largest of some values >= 0; the first one if several are equal.
 
     >>> first_largest(np.array([0.1, 0.3, 0.3 + 1e-15]))
     1
@@ -25,7 +25,7 @@ def first_largest(values: Floats) -> int:
 
 
 def best_first(values: Floats) -> NDArray[np.int64]:
-    """Return places by value, at least 0, largest first; equals in order.
+    """Return the indices of values >= 0, largest value first; equal values keep their order.
 
     >>> best_first(np.array([0.1, 0.3, 0.3 + 1e-15, 0.9])).tolist()
     [3, 1, 2, 0]

@@ -1,4 +1,4 @@
-"""Linear XE_NDCG: the cross entropy that bounds nDCG, at its optimum."""
+"""Linear XE_NDCG: a linear ranker that minimises a cross entropy that bounds nDCG."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ _LARGEST_POWER = 100.0
 
 
 class XENDCG(ConvexRanker):
-    """The linear ranker of the least XE_NDCG.
+    """A linear ranker that minimises XE_NDCG.
 
     |w|^2 / 2 + C sum over queries of -c sum_i phi_i log softmax(s)_i,   s = X w,
     phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma),   c = (sum_j (2^R_j - 1))^power.
 
-    Where we depart: the paper boosts trees and draws gamma anew for each; here scores are linear,
-    gamma is one number, and a small ridge is added. The weight c lets queries with much to say
-    count more than those with little, as in :class:`NewtonXENDCG`, whose one pass comes near the
-    optimum found here.
+    Where we depart: the paper boosts trees and draws a new gamma for each tree. Here scores are
+    linear, gamma is one number, and a small L2 penalty (ridge) is added. The weight c gives queries
+    with large gains more weight than queries with small gains, as in :class:`NewtonXENDCG`, which
+    comes close to the same optimum in one pass.
 
     Parameters
     ----------
-    C : what queries weigh against the ridge, above 0
+    C : weight of the queries relative to the penalty, above 0
     gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
-    power : how the weight of a query grows with its gains; 0: all alike
-    tolerance : stop where a round promises to lower the objective by less than this part of it
-    metric, patience, warm_start : see :class:`BatchRanker`; None as patience: go on to the optimum
+    power : how the weight of a query grows with its gains; 0 gives all queries the same weight
+    tolerance : stop when a round is expected to lower the objective by less than this fraction
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
+        optimum
 
     Attributes
     ----------
@@ -49,8 +50,9 @@ class XENDCG(ConvexRanker):
 
     Notes
     -----
-    Cost: O(n d) a product, about 10 products, and O(n d^2) once (where d is at most 500);
-    O(n + d^2) memory beside the features. Scale raw counts first: the ridge knows no units.
+    Cost: O(n d) per product with the Hessian, about 10 products, and O(n d^2) once (if d is at most
+    500); O(n + d^2) memory in addition to the features. Scale raw counts first, because the penalty
+    depends on the scale of the features.
 
     Examples
     --------
@@ -76,7 +78,7 @@ class XENDCG(ConvexRanker):
         gamma: float = 1.0,
         power: float = 0.0,
         tolerance: float = 1e-8,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         patience: int | None = None,
         warm_start: bool = False,
     ) -> None:
@@ -84,7 +86,7 @@ class XENDCG(ConvexRanker):
         self.gamma = gamma
         self.power = power
         self.tolerance = tolerance
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
 
@@ -94,8 +96,8 @@ class XENDCG(ConvexRanker):
         check_number("power", self.power)
         if self.power * data.y.max(initial=0) > _LARGEST_POWER:
             raise DataError(
-                f"power times the largest grade must be at most {_LARGEST_POWER:g}, or weights "
-                f"become too large; found {self.power:g} x {data.y.max():g}"
+                f"power times the largest grade must be at most {_LARGEST_POWER:g}, because "
+                f"otherwise weights become too large; found {self.power:g} x {data.y.max():g}"
             )
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:

@@ -1,15 +1,16 @@
-"""Boosted trees: one tree a round, grown by LightGBM."""
+"""Boosted trees: LightGBM grows one tree per round."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import teaching_rows
-from rankloop.learners.boosting import engine
+from rankloop.learners.boosting import bridge
 from rankloop.learners.boosting.leaves import refit_leaves
 from rankloop.learners.boosting.model import ROWS_A_THREAD, TreeModel
 from rankloop.learners.parameters import check_number, check_whole
@@ -27,44 +28,53 @@ if TYPE_CHECKING:
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.boosting.objectives import Objective
     from rankloop.learners.search import Search
+    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BoostedRanker(TreeModel):
-    """Trees that are added up, one a round. A subclass says what they are grown on.
+    """A sum of trees; each round adds one. A subclass defines the loss that the trees minimise.
 
-    Besides those of :class:`BatchRanker` it has the parameters
+    In addition to the parameters of :class:`BatchRanker` it has:
 
-    trees : how many `fit` adds; with a validation set and patience, at most so many
-    rate : what a tree's values are multiplied by, above 0, at most 1
-    leaves : of a tree, at least 2; None: by the number of documents n, sqrt(n) / 6 from 7 to 255
-    min_data_in_leaf : documents in a leaf, at least; None: n / 40 from 1 to 50
-    feature_fraction : the part of the features, drawn anew, that a tree may look at
-    lambda_l2 : ridge on the values of leaves
-    increasing, decreasing : features, by name or by column from 0, with which scores may only rise
-        or fall
-    categorical : features whose values are categories, whole numbers from 0
+    trees : number of trees that `fit` adds; with a validation set and patience, the maximum number
+    rate : learning rate, by which the values of a tree are multiplied; above 0, at most 1
+    leaves : number of leaves of a tree, at least 2; None chooses it by the number of documents n,
+        as sqrt(n) / 6, limited to 7 to 255
+    min_data_in_leaf : minimum number of documents in a leaf; None means n / 40, limited to 1 to 50
+    feature_fraction : share of the features that a tree may use; each tree draws them at random
+    lambda_l2 : L2 penalty on the values of leaves
+    increasing, decreasing : features, by name or by column number from 0; when the value of such a
+        feature rises, the score may only rise, or only fall
+    categorical : features whose values are categories, written as whole numbers from 0
     params : any other parameter of LightGBM, as a dictionary
-    convention : of `metric`
-    random_state : the seed of all draws
+    convention : the convention of `valid_measure`
+    random_state : random seed
 
-    NaN is a missing value. The same seed gives the same trees on any number of threads.
+    NaN is a missing value. The same random seed gives the same trees with any number of threads.
 
     Attributes
     ----------
-    booster_ : the model as LightGBM writes it; '' where there was nothing to learn
+    booster_ : the model as LightGBM writes it; '' if there was nothing to learn
     """
 
-    trees: int
-    rate: float
-    leaves: int | None
-    min_data_in_leaf: int | None
-    feature_fraction: float
-    lambda_l2: float
-    increasing: Sequence[int | str]
-    decreasing: Sequence[int | str]
-    categorical: Sequence[int | str]
-    params: Mapping[str, Any] | None
-    random_state: int
+    takes_raw_features: ClassVar[bool] = True
+
+    trees: int = 300
+    rate: float = 0.05
+    leaves: int | None = None
+    min_data_in_leaf: int | None = None
+    feature_fraction: float = 1.0
+    lambda_l2: float = 0.0
+    increasing: Sequence[int | str] = ()
+    decreasing: Sequence[int | str] = ()
+    categorical: Sequence[int | str] = ()
+    params: Mapping[str, Any] | None = None
+    valid_measure: str | Measure = "nDCG@10"
+    convention: str = "standard"
+    patience: int | None = 50
+    warm_start: bool = False
+    random_state: int = 0
 
     search_space: ClassVar[Mapping[str, Search]] = {
         "leaves": Choice((7, 15, 31, 63)),
@@ -75,10 +85,10 @@ class BoostedRanker(TreeModel):
 
     @abstractmethod
     def _objective(self, data: QueryDataset) -> Objective:
-        """Return what is made small."""
+        """Return the objective to minimise."""
 
     def _step(self, data: QueryDataset) -> Objective:
-        """Return what new values of leaves are found with: gradients of our own."""
+        """Return the objective for new values of leaves, with gradients from our compiled core."""
         return self._objective(data)
 
     def _check(self, data: QueryDataset) -> None:
@@ -89,14 +99,14 @@ class BoostedRanker(TreeModel):
         check_number("feature_fraction", self.feature_fraction, 0, 1, above=True)
         check_number("lambda_l2", self.lambda_l2)
         check_whole("random_state", self.random_state, 0)
-        engine.check_params(self.params)
+        bridge.check_params(self.params)
         up, down = self._columns("increasing", data), self._columns("decreasing", data)
         if set(up) & set(down):
             raise DataError("a feature cannot be both increasing and decreasing")
-        engine.check_categories(data.X, self._columns("categorical", data))
+        bridge.check_categories(data.X, self._columns("categorical", data))
 
     def _columns(self, parameter: str, data: QueryDataset) -> list[int]:
-        return engine.columns(
+        return bridge.columns(
             getattr(self, parameter), data.feature_names, data.n_features, parameter
         )
 
@@ -116,37 +126,37 @@ class BoostedRanker(TreeModel):
             "metric": "none",
             "verbosity": -1,
             "deterministic": True,
-            "force_col_wise": "force_row_wise" not in (self.params or {}),  # one thread a sum
+            "force_col_wise": "force_row_wise" not in (self.params or {}),  # one thread per sum
             "num_threads": max(1, min(threads(), n * data.n_features // (100 * ROWS_A_THREAD))),
             **({"monotone_constraints": monotone.tolist()} if monotone.any() else {}),
             **(self.params or {}),
         }
 
     def _taught(self, data: QueryDataset) -> QueryDataset:
-        return data  # `_rounds` leaves out rows without a copy of the others
+        return data  # `_rounds` leaves out rows without copying the others
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         rows = teaching_rows(data)
         lessons = data.without_features().keep(rows)
         if not lessons.n_documents:
             return
-        lgb, objective, start = engine.engine(), self._objective(lessons), self.rounds_
+        lgb, objective, start = bridge.engine(), self._objective(lessons), self.rounds_
         settings = {**self._settings(data, lessons.n_documents), **objective.params}
         native, weights = objective.native is not None, lessons.query_weights
         train = lgb.Dataset(
-            engine.pieces(data.X, rows, whole=self.rounds_ > 0),
+            bridge.pieces(data.X, rows, whole=self.rounds_ > 0),
             label=objective.labels,
             group=lessons.sizes,
             weight=np.repeat(weights, lessons.sizes) if native and weights is not None else None,
-            feature_name=engine.names_for(data.feature_names),
+            feature_name=bridge.names_for(data.feature_names),
             categorical_feature=self._columns("categorical", data) or "auto",
             free_raw_data=True,
         )
-        del data  # LightGBM has its own by then
+        del data  # LightGBM has its own copy now
         found: list[float] = []
 
         def grown_on(scores: Any, _: Any) -> tuple[Any, Any]:
-            if not found:  # else it was found with the value
+            if not found:  # otherwise it was computed with the value
                 objective.at(scores, start)
             return objective.gradient, objective.hessian
 
@@ -162,7 +172,7 @@ class BoostedRanker(TreeModel):
         except lgb.basic.LightGBMError as error:
             if "num_features" not in str(error):
                 raise
-            return  # no feature has two values
+            return  # every feature is constant
         try:
             for done in range(1, self.trees + 1):
                 self._grown = booster
@@ -172,16 +182,16 @@ class BoostedRanker(TreeModel):
                     break
         finally:
             if self._grown is booster:
-                self.booster_ = engine.text_of(booster, start + done)
+                self.booster_ = bridge.text_of(booster, start + done)
 
     def _end_early(self) -> None:
         if self._grown is not None:
-            self.booster_ = engine.text_of(self._grown, self.rounds_)
+            self.booster_ = bridge.text_of(self._grown, self.rounds_)
 
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
-        scores: NDArray[Any] = self._score_rows(X, offsets)
+        scores: NDArray[Any] = self.score_rows(X, offsets)
         seen = self.rounds_
 
         def more() -> NDArray[Any]:
@@ -193,36 +203,36 @@ class BoostedRanker(TreeModel):
         return more
 
     def _adds_up(self) -> bool:
-        """Whether a tree stays as it was grown: not where DART or a forest weighs them anew."""
+        """Whether trees keep their values; DART and random forests change their weights later."""
         kinds = ((self.params or {}).get(name) for name in ("boosting", "boosting_type", "boost"))
         return not {"dart", "rf", "random_forest"} & {str(kind) for kind in kinds}
 
-    def _snapshot(self) -> dict[str, Any]:
+    def _mark(self) -> dict[str, Any]:
         same = self._adds_up()
-        return {"rounds_": self.rounds_} if same else super()._snapshot()
+        return {"rounds_": self.rounds_} if same else super()._mark()
 
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        if "booster_" in snapshot:
-            super()._restore(snapshot)
+    def _go_back(self, mark: dict[str, Any]) -> None:
+        if "booster_" in mark:
+            super()._go_back(mark)
             return
-        self.rounds_ = snapshot["rounds_"]
+        self.rounds_ = mark["rounds_"]
         booster = self._booster if self.rounds_ else None
-        self.booster_ = "" if booster is None else engine.text_of(booster, self.rounds_)
+        self.booster_ = "" if booster is None else bridge.text_of(booster, self.rounds_)
 
     def refit(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
         """Keep the splits of all trees, and move the values of their leaves towards new data.
 
-        A value becomes decay x old + (1 - decay) x the one that the new data asks for, tree after
-        tree; a leaf that no document reaches stays.
+        A value becomes decay x old + (1 - decay) x new, where new is the best value for the new
+        data, tree after tree; a leaf that no document reaches keeps its value.
         """
-        self._check_learnt()
+        self._check_fitted()
         check_number("decay", decay, 0, 1)
         self._check(data)
         self._check_width(data.X)
         with self._writing:
-            new = self._twin()
+            new = self.fork()
             if new._booster is not None:
                 new.booster_ = refit_leaves(new, data, decay)
-                new.queries_ = data.n_queries
+                new.n_queries_seen_ = data.n_queries
             self._become(new)
         return self

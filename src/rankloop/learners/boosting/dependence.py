@@ -1,4 +1,4 @@
-"""Partial dependence: how scores move with one feature, the others being as they are."""
+"""Partial dependence: how scores change with one feature while the others stay the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.boosting.engine import columns
+from rankloop.learners.boosting.bridge import columns
 from rankloop.learners.parameters import check_whole
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class Dependence:
     """How scores depend on a feature.
 
     feature : its name, or its number from 1
-    values : where it was put
-    scores : (documents, values) the score of each document there, less its mean
-    mean : over documents
+    values : the values that the feature was set to
+    scores : (documents, values) the score of each document at each value, minus the document's mean
+    mean : the mean over documents
     """
 
     feature: str
@@ -43,14 +43,14 @@ class Dependence:
 def partial_dependence(
     ranker: Ranker, data: QueryDataset, feature: int | str, points: int = 30
 ) -> Dependence:
-    """Put a feature of all documents to one value after another, and score them.
+    """Set a feature of all documents to one value after another, and score them.
 
     Parameters
     ----------
-    ranker : any that scores rows alone
-    data : whose documents; of more than 1,000, evenly spaced ones
-    feature : its name, or its column from 0
-    points : values at most, at even quantiles of those found
+    ranker : any ranker that scores each row separately
+    data : the documents; if there are more than 1,000, evenly spaced ones are used
+    feature : its name, or its column number from 0
+    points : maximum number of values, at even quantiles of the values in the data
 
     Notes
     -----
@@ -71,7 +71,9 @@ def partial_dependence(
     """
     check_whole("points", points)
     if not ranker.scores_rows_alone:
-        raise DataError(f"{type(ranker).__name__} scores whole queries; take one that scores rows")
+        raise DataError(
+            f"{type(ranker).__name__} scores whole queries; use a ranker that scores rows"
+        )
     [column] = columns([feature], data.feature_names, data.n_features, "feature")
     known = data.X[:, column]
     known = known[~np.isnan(known)]

@@ -1,52 +1,52 @@
-"""LambdaMART: LightGBM's own, for any grades and gains."""
+"""LambdaMART with LightGBM's gradients, for any grades and gains."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import refuse_document_weights, teaching
 from rankloop.learners.boosting.base import BoostedRanker
-from rankloop.learners.boosting.engine import text_of
+from rankloop.learners.boosting.bridge import text_of
 from rankloop.learners.boosting.objectives import MeasuredObjective, Shape
 from rankloop.learners.parameters import check_number, check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Self
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.losses.base import Floats
-    from rankloop.metrics.measures import Measure
 
-_LONGEST = 10_000  # documents of a query, LightGBM's limit
+_LONGEST = 10_000  # LightGBM's limit on the documents of a query
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMART(BoostedRanker):
-    """Trees grown on lambdas: pairs, weighed by what their exchange does to nDCG.
+    """Trees grown on lambdas: pairs weighted by how much swapping the two changes nDCG.
 
-    The gradients are LightGBM's own, `lambdarank`. It wants grades that are whole and small: we
-    number the grades found from 0, lowest first, and tell it the gain of each, so any grade, also
-    above 31 or real-valued, is as good as another. Gains are given as parts of the largest, which
-    changes no nDCG and overflows for no grade. Above 1,000 different grades, gains are rounded to
-    thousandths of the largest.
+    The gradients are those of LightGBM's `lambdarank`. LightGBM needs small whole grades, so we
+    number the grades that occur from 0, lowest first, and pass it the gain of each. Therefore any
+    grade is allowed, also above 31 or real-valued. Gains are divided by the largest gain, which
+    does not change nDCG and cannot overflow. With more than 1,000 different grades, gains are
+    rounded to thousandths of the largest.
 
     Parameters
     ----------
     gain : `exponential`, 2^r - 1, or `linear`, r
-    truncation : pairs count where one of the two stands at least this high
-    normalise : LightGBM's `lambdarank_norm`: long lists count no more than short ones
+    truncation : only pairs with at least one document among this number of top ranks are used
+    normalise : LightGBM's `lambdarank_norm`, which gives long lists no more weight than short ones
     trees, rate, leaves, min_data_in_leaf, feature_fraction, lambda_l2, increasing, decreasing,
         categorical, params, convention, random_state : see :class:`BoostedRanker`
-    metric, patience, warm_start : see :class:`BatchRanker`
+    valid_measure, patience, warm_start : see :class:`BatchRanker`
 
     Notes
     -----
-    Cost: O(m x truncation) a query and tree, beside O(n d); memory: LightGBM's, and 32 bytes a
-    document. Query weights count as copies of the query; there are no document weights, and a query
-    has at most 10,000 judged documents.
+    Cost: O(m x truncation) per query and tree, in addition to O(n d); memory: that of LightGBM, and
+    32 bytes per document. A query weight has the same effect as copies of the query. Document
+    weights are not supported, and a query may have at most 10,000 judged documents.
 
     Examples
     --------
@@ -61,45 +61,9 @@ class LambdaMART(BoostedRanker):
     LambdaRank to LambdaMART (2010).
     """
 
-    def __init__(
-        self,
-        gain: Literal["exponential", "linear"] = "exponential",
-        truncation: int = 30,
-        normalise: bool = True,
-        trees: int = 300,
-        rate: float = 0.05,
-        leaves: int | None = None,
-        min_data_in_leaf: int | None = None,
-        feature_fraction: float = 1.0,
-        lambda_l2: float = 0.0,
-        increasing: Sequence[int | str] = (),
-        decreasing: Sequence[int | str] = (),
-        categorical: Sequence[int | str] = (),
-        params: Mapping[str, Any] | None = None,
-        metric: str | Measure = "nDCG@10",
-        convention: str = "standard",
-        patience: int | None = 50,
-        warm_start: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.gain = gain
-        self.truncation = truncation
-        self.normalise = normalise
-        self.trees = trees
-        self.rate = rate
-        self.leaves = leaves
-        self.min_data_in_leaf = min_data_in_leaf
-        self.feature_fraction = feature_fraction
-        self.lambda_l2 = lambda_l2
-        self.increasing = increasing
-        self.decreasing = decreasing
-        self.categorical = categorical
-        self.params = params
-        self.metric = metric
-        self.convention = convention
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
+    gain: Literal["exponential", "linear"] = "exponential"
+    truncation: int = 30
+    normalise: bool = True
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)
@@ -110,7 +74,7 @@ class LambdaMART(BoostedRanker):
         if data.sizes.max(initial=0) > _LONGEST:
             raise DataError(
                 f"a query has {data.sizes.max():,} documents; LightGBM's lambdarank takes at most "
-                f"{_LONGEST:,}: use XENDCGBoost, or fewer documents"
+                f"{_LONGEST:,}; use XENDCGBoost, or fewer documents"
             )
 
     def _objective(self, data: QueryDataset) -> MeasuredObjective:
@@ -122,31 +86,35 @@ class LambdaMART(BoostedRanker):
     def refit(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
         """Keep the splits of all trees, and move the values of their leaves towards new data.
 
-        LightGBM does it, with its own gradients.
+        LightGBM does this, with its own gradients.
         """
-        self._check_learnt()
+        self._check_fitted()
         check_number("decay", decay, 0, 1)
         self._check(data)
         self._check_width(data.X)
-        self.queries_, data = data.n_queries, teaching(data)
-        if self._booster is None or not data.n_documents:
-            return self
-        objective, weights = self._objective(data), data.query_weights
-        self.booster_ = text_of(
-            self.to_lightgbm().refit(
-                data.X,
-                objective.labels,
-                decay_rate=decay,
-                weight=None if weights is None else np.repeat(weights, data.sizes),
-                group=data.sizes,
-                dataset_params={**self._settings(data, data.n_documents), **objective.params},
-            )
-        )
+        with self._writing:
+            new, taught = self.fork(), teaching(data)
+            new.n_queries_seen_ = data.n_queries
+            if new._booster is not None and taught.n_documents:
+                new.booster_ = new._refitted(taught, decay)
+            self._become(new)
         return self
+
+    def _refitted(self, data: QueryDataset, decay: float) -> str:
+        objective, weights = self._objective(data), data.query_weights
+        booster = self.to_lightgbm().refit(
+            data.X,
+            objective.labels,
+            decay_rate=decay,
+            weight=None if weights is None else np.repeat(weights, data.sizes),
+            group=data.sizes,
+            dataset_params={**self._settings(data, data.n_documents), **objective.params},
+        )
+        return text_of(booster)
 
 
 def _exponential(grades: Floats) -> Floats:
-    """Return 2^r - 1, as a part of the largest."""
+    """Return 2^r - 1, divided by the largest."""
     top = grades.max(initial=0)
     return np.asarray(np.exp2(grades - top) - np.exp2(-top))
 

@@ -1,4 +1,4 @@
-"""New values for the leaves of trees whose splits stay."""
+"""New values for the leaves of trees whose splits stay the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.learners.batch.base import teaching
-from rankloop.learners.boosting.engine import text_of
+from rankloop.learners.boosting.bridge import text_of
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def refit_leaves(ranker: BoostedRanker, data: QueryDataset, decay: float) -> str:
-    """Return the model with values moved towards a Newton step on the data, tree after tree."""
+    """Return the model with leaf values moved towards a Newton step on the data."""
     booster, data = ranker.to_lightgbm(), teaching(data)
     if not data.n_documents:
         return text_of(booster)

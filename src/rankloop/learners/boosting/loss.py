@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.boosting.objectives import WholeObjective, smooth_loss
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rankloop.data.dataset import QueryDataset
-    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False)
 class LossBoost(BoostedRanker):
-    """Trees of the least loss of our own: gradients, and the diagonal of the Hessian.
+    """Trees that minimise a smooth loss, grown on its gradient and the diagonal of its Hessian.
+
+    For `listnet` and `xendcg` the trees differ from those of :class:`ListNetBoost` and
+    :class:`XENDCGBoost`, which take the approximate Newton step of Bruch (2021), section 4.4, as
+    LightGBM does.
 
     Parameters
     ----------
-    loss : a smooth one of :mod:`rankloop.losses`: `logistic` (pairs, RankNet's), `squared-hinge`
-        (pairs), `listnet` or `xendcg` (with gamma 1)
+    loss : a smooth loss of :mod:`rankloop.losses`: `logistic` (pairs, as in RankNet),
+        `squared-hinge` (pairs), `listnet` or `xendcg` (with gamma 1)
     trees, rate, leaves, min_data_in_leaf, feature_fraction, lambda_l2, increasing, decreasing,
         categorical, params, convention, random_state : see :class:`BoostedRanker`
-    metric, patience, warm_start : see :class:`BatchRanker`
+    valid_measure, patience, warm_start : see :class:`BatchRanker`
 
     Notes
     -----
-    Cost: that of the loss a tree, O(m^2) a query for `logistic`, O(m log m) for `squared-hinge`,
-    O(m) for others, beside O(n d) for LightGBM; memory: LightGBM's, and some 80 bytes a document.
+    Cost: per tree, the loss takes O(m^2) per query for `logistic`, O(m log m) for `squared-hinge`
+    and O(m) for others, in addition to O(n d) for LightGBM; memory: that of LightGBM, and about 80
+    bytes per document.
 
     Examples
     --------
@@ -43,41 +47,7 @@ class LossBoost(BoostedRanker):
     Friedman, Greedy function approximation: a gradient boosting machine (2001).
     """
 
-    def __init__(
-        self,
-        loss: str = "logistic",
-        trees: int = 300,
-        rate: float = 0.05,
-        leaves: int | None = None,
-        min_data_in_leaf: int | None = None,
-        feature_fraction: float = 1.0,
-        lambda_l2: float = 0.0,
-        increasing: Sequence[int | str] = (),
-        decreasing: Sequence[int | str] = (),
-        categorical: Sequence[int | str] = (),
-        params: Mapping[str, Any] | None = None,
-        metric: str | Measure = "nDCG@10",
-        convention: str = "standard",
-        patience: int | None = 50,
-        warm_start: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.trees = trees
-        self.rate = rate
-        self.leaves = leaves
-        self.min_data_in_leaf = min_data_in_leaf
-        self.feature_fraction = feature_fraction
-        self.lambda_l2 = lambda_l2
-        self.increasing = increasing
-        self.decreasing = decreasing
-        self.categorical = categorical
-        self.params = params
-        self.metric = metric
-        self.convention = convention
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
+    loss: str = "logistic"
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)

@@ -1,44 +1,50 @@
-"""What trees can do once they are grown: score, explain themselves, travel to LightGBM."""
+"""Fitted trees: scoring, explanations, and conversion to LightGBM."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import BatchRanker
-from rankloop.learners.boosting import engine
+from rankloop.learners.boosting import bridge
 from rankloop.learners.boosting.text import check_trees
 from rankloop.learners.forms import Text
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import lightgbm
     from numpy.typing import NDArray
 
+    from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.forms import Form
 
-ROWS_A_THREAD = 4000  # of 100 features, about
+ROWS_A_THREAD = 4000  # for about 100 features
 
 
 class TreeModel(BatchRanker):
-    """A sum of trees, kept as LightGBM keeps it.
+    """A sum of trees, stored in LightGBM's format.
 
     Attributes
     ----------
-    booster_ : the model as LightGBM writes it; '' where there was nothing to learn
+    booster_ : the model as LightGBM writes it; '' if there was nothing to learn
     """
 
     takes_nan: ClassVar[bool] = True
-    _arrays: ClassVar[tuple[str, ...]] = ("booster_",)
-    _grown: lightgbm.Booster | None = None  # with its training data, while it grows
+    _learns: ClassVar[tuple[str, ...]] = ("booster_",)
+    _grown: lightgbm.Booster | None = None  # holds the training data during `fit`
     _read: lightgbm.Booster | None = None
     _text: str = ""
+
+    @abstractmethod
+    def _rounds(self, data: QueryDataset) -> Iterator[float]:
+        """Grow one tree after the other."""
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -55,11 +61,11 @@ class TreeModel(BatchRanker):
     @property
     def booster_(self) -> str:
         """The model as LightGBM writes it."""
-        return self._text if self._grown is None else engine.text_of(self._grown)
+        return self._text if self._grown is None else bridge.text_of(self._grown)
 
     @booster_.setter
     def booster_(self, text: str) -> None:
-        self._read = engine.from_text(text, self.n_features_in_) if text else None
+        self._read = bridge.from_text(text, self.n_features_in_) if text else None
         self._text, self._grown = text, None
 
     @property
@@ -67,21 +73,24 @@ class TreeModel(BatchRanker):
         return self._read if self._grown is None else self._grown
 
     def to_lightgbm(self) -> lightgbm.Booster:
-        """Return a copy of the model as LightGBM's own."""
-        self._check_learnt()
+        """Return a copy of the model as a `lightgbm.Booster`."""
+        self._check_fitted()
         if not self.booster_:
-            raise DataError("there are no trees: no query of the data had two grades")
-        return engine.from_text(self.booster_, self.n_features_in_)
+            raise DataError(
+                "there are no trees, because no query of the training data had two different grades"
+            )
+        return bridge.from_text(self.booster_, self.n_features_in_)
 
     def save_text(self, path: str | os.PathLike[str]) -> None:
         """Write the trees as LightGBM does, for `lightgbm.Booster(model_file=path)`."""
         from rankloop.data.io.replacing import replaced_when_done
 
-        text = engine.text_of(self.to_lightgbm())
+        text = bridge.text_of(self.to_lightgbm())
         with replaced_when_done(path) as partial:
             partial.write_text(text)
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+        """Score checked rows."""
         return self._predicted(X, raw_score=True) if self._booster else np.zeros(len(X))
 
     def _predicted(self, X: Rows, **what: Any) -> NDArray[Any]:
@@ -90,16 +99,16 @@ class TreeModel(BatchRanker):
             return np.zeros(0)
         used = 1
         if len(X) >= ROWS_A_THREAD:
-            engine.engine()  # sees to it that there can be as many threads
+            bridge.engine()  # makes sure that this many threads are available
             used = threads()
         return np.asarray(self._booster.predict(X, num_threads=used, **what))
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's score (SHAP), and the mean score last.
+        """Return what each feature adds to each row's score (SHAP), with the mean score last.
 
-        Rows sum to the scores. Cost: O(leaves x depth^2) a row and tree.
+        Each row sums to the score. Cost: O(leaves x depth^2) per row and tree.
         """
-        self._check_learnt()
+        self._check_fitted()
         rows = self._rows(X)
         if self._booster is None or len(rows) == 0:
             return np.zeros((len(rows), self.n_features_in_ + 1))
@@ -107,8 +116,8 @@ class TreeModel(BatchRanker):
         return contributed
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return for each feature the gain of its splits and their number, most gain first."""
-        self._check_learnt()
+        """Return the gain and number of splits of each feature, largest gain first."""
+        self._check_fitted()
         d = self.n_features_in_
         gains, splits = np.zeros(d), np.zeros(d, np.int64)
         if self._booster is not None:

@@ -1,4 +1,4 @@
-"""What trees are grown on: gradients and Hessians of all queries, from the compiled core."""
+"""Objectives of trees: gradients and Hessians of all queries, from the compiled core."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SMOOTH: dict[str, QueryLoss] = {
 
 
 class Objective(Protocol):
-    """What is made small.
+    """An objective to minimise.
 
-    native : LightGBM's own name of it, where LightGBM finds the gradients; or None
-    labels : what LightGBM is told as labels
-    params : what LightGBM must know besides
-    gradient, hessian : one a document, float32, after :meth:`at`; unused where native
+    native : LightGBM's name for it, if LightGBM computes the gradients; otherwise None
+    labels : the labels passed to LightGBM
+    params : further parameters passed to LightGBM
+    gradient, hessian : one per document, float32, set by :meth:`at`; not used if native
     """
 
     native: str | None
@@ -52,7 +52,7 @@ class Objective(Protocol):
     hessian: Singles
 
     def at(self, scores: Floats, tree: int) -> float:
-        """Return the mean value of a query, and find what tree number `tree` is grown on."""
+        """Return the mean value per query, and set gradient and hessian for tree number `tree`."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Shape:
 
     @classmethod
     def of(cls, data: QueryDataset) -> Shape:
-        """Take them from a data set; weights that are all 1 are none."""
+        """Take them from a data set; document weights that are all 1 become None."""
         alike = data.doc_weights is None or bool((data.doc_weights == 1).all())
         return cls(data.y, data.offsets, None if alike else data.doc_weights, data.query_weights)
 
@@ -78,7 +78,7 @@ class Shape:
 
     @property
     def weights(self) -> tuple[Floats | None, Floats | None]:
-        """Those of documents and of queries."""
+        """The weights of documents and of queries."""
         return self.doc_weights, self.query_weights
 
 
@@ -86,13 +86,13 @@ class Shape:
 class SoftmaxObjective:
     """The cross entropy of ListNet or XE_NDCG, summed over queries.
 
-    shape : of the data
-    gains : XE_NDCG's target, 2^y - gamma, rather than ListNet's, e^y
-    kind, gamma : `number`: gamma; `random`: drawn anew for each tree, as LightGBM draws; `tight`:
-        those of the least value
-    seed : of the draws
-    terms : of the series for the inverse Hessian beyond its diagonal
-    native : LightGBM's name, where its own gradients are these
+    shape : the shape of the data
+    gains : whether the target is XE_NDCG's, 2^y - gamma, instead of ListNet's, e^y
+    kind, gamma : `number` uses gamma; `random` draws new gammas for each tree, as LightGBM does;
+        `tight` takes the gammas with the smallest loss
+    seed : random seed
+    terms : number of terms, beyond the diagonal, of the series for the inverse Hessian
+    native : LightGBM's name, if LightGBM computes the same gradients
     """
 
     shape: Shape
@@ -110,7 +110,7 @@ class SoftmaxObjective:
         self.gradient, self.hessian = np.zeros(n, np.float32), np.zeros(n, np.float32)
 
     def at(self, scores: Floats, tree: int) -> float:
-        """Return the mean value, random gammas counting as 1/2."""
+        """Return the mean value; random gammas count as 1/2."""
         total = _core.softmax_trees(
             scores,
             self.shape.y,
@@ -149,11 +149,11 @@ class WholeObjective:
 
 
 class MeasuredObjective:
-    """LightGBM's own gradients, which belong to no loss; the value is 1 - nDCG of these gains.
+    """LightGBM's gradients, which belong to no loss; the value is 1 - nDCG with these gains.
 
     native : LightGBM's name
-    shape : of the data
-    gain : grades to gains, finite ones
+    shape : the shape of the data
+    gain : function from grades to finite gains
     """
 
     def __init__(self, native: str, shape: Shape, gain: ArrayFunction) -> None:
@@ -173,9 +173,10 @@ class MeasuredObjective:
 
 
 def ranks_and_gains(y: Floats, gain: ArrayFunction) -> tuple[NDArray[np.int32], Floats]:
-    """Return the rank of each grade among those found, and the gain of each rank, at most 1.
+    """Return the rank of each grade among those that occur, and the gain of each rank, at most 1.
 
-    Above 1,000 different grades, those whose gains agree to three digits of the largest are one.
+    With more than 1,000 different grades, gains are rounded to thousandths of the largest gain, and
+    grades with the same rounded gain share a rank.
 
     >>> ranks, gains = ranks_and_gains(np.array([0.0, 2.0, 1.0]), lambda grades: grades)
     >>> ranks.tolist(), gains.tolist()
@@ -185,7 +186,7 @@ def ranks_and_gains(y: Floats, gain: ArrayFunction) -> tuple[NDArray[np.int32], 
     gains = np.asarray(gain(grades), np.float64)
     if not np.isfinite(gains).all() or (gains < 0).any() or (np.diff(gains) < 0).any():
         raise DataError(
-            "gains must be finite, at least 0, and must not fall where grades rise; found "
+            "gains must be finite and at least 0, and must not fall when grades rise; found "
             f"{gains[:10].tolist()} for grades {grades[:10].tolist()}"
         )
     gains = gains / max(gains.max(initial=0), np.finfo(np.float64).tiny)

@@ -1,8 +1,8 @@
 """Trees as LightGBM writes them, checked line by line before LightGBM reads them.
 
-LightGBM trusts its own text: a child that is no node, a count that is too large or a line that is
-cut make it read beyond its memory, or run for ever. So text that comes from a file is read here
-first, and anything that LightGBM would not have written is refused.
+LightGBM trusts the text it reads: a child that is not a node, a count that is too large or a
+truncated line makes it read outside its memory, or never stop. So text from a file is checked here
+first, and anything that LightGBM would not have written is an error.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _OPTIONAL = {"objective", "average_output", "monotone_constraints"}
 _PARAMETER = re.compile(r"\[\w+: [^\\\"]*\]")
 _IMPORTANCE = re.compile(r"\S+=\d+")
 _AFTER = ("", "feature_importances:", "pandas_categorical:null")
-_DEEPEST = 4096  # splits one below the other: LightGBM explains a score by calling itself
+_DEEPEST = 4096  # depth in splits: LightGBM explains a score by recursion
 
 
 def check_trees(text: str, n_features: int) -> None:
-    """Raise unless LightGBM can read these trees, and score rows of so many features by them.
+    """Raise unless LightGBM can read these trees, and score rows of n_features features with them.
 
     Notes
     -----
     Cost: one pass; about a second for a million splits.
     """
     if "\0" in text or "\r" in text:
-        raise _damaged("it has bytes that are no text")
+        raise _damaged("it contains bytes that are not text")
     head, tree, rest = text.partition("\nTree=0\n")
     header = _header(head.removesuffix("\n"), n_features)
     body = (tree.lstrip("\n") + rest).encode()
@@ -63,14 +63,14 @@ def check_trees(text: str, n_features: int) -> None:
     for number, size in enumerate(sizes):
         block = body[first : first + size]
         if len(block) != size or not block.isascii():
-            raise _damaged(f"tree {number} is not as long as it says")
+            raise _damaged(f"the length of tree {number} is not the length given in the header")
         _check_tree(number, block.decode(), n_features)
         first += size
     _check_end(body[first:].decode())
 
 
 def _header(head: str, n_features: int) -> Mapping[str, str]:
-    """Return the lines before the trees by their names."""
+    """Return the lines before the trees, by name."""
     header: dict[str, str] = {}
     for line in head.split("\n"):
         name, _, value = line.partition("=")
@@ -82,10 +82,10 @@ def _header(head: str, n_features: int) -> Mapping[str, str]:
         raise _damaged(f"its header has no {min(missing)}")
     known = int(header["max_feature_idx"]) + 1
     if known != n_features:
-        raise ModelError(f"the trees know {known} features, not {n_features}")
+        raise ModelError(f"the trees expect {known} features, not {n_features}")
     for name in ("feature_names", "feature_infos", "monotone_constraints"):
         if name in header and len(header[name].split(" ")) != n_features:
-            raise _damaged(f"its header has another number of {name}")
+            raise _damaged(f"its header has a wrong number of {name}")
     return header
 
 
@@ -110,14 +110,14 @@ def _check_end(rest: str) -> None:
         parameters, end, after = parameters.partition("\nend of parameters\n")
         lines = parameters.rstrip("\n").split("\n")
         if not end or not all(map(_PARAMETER.fullmatch, lines)):
-            raise _damaged("its parameters are cut, or one is none")
+            raise _damaged("its parameters are truncated or invalid")
     for line in (before + "\n" + after).split("\n"):
         if line not in _AFTER and _IMPORTANCE.fullmatch(line) is None:
             raise _damaged(f"after its trees it has the line {line[:60]!r}")
 
 
 class _Tree:
-    """One tree: node k splits, or is leaf ~k where k is below 0."""
+    """One tree: node k is a split, or leaf ~k if k is below 0."""
 
     def __init__(self, lines: list[str], n_features: int) -> None:
         self._d = n_features
@@ -131,7 +131,7 @@ class _Tree:
         self._splits = self._leaves - 1
 
     def check(self) -> None:
-        """Raise unless all lines are there, and fit each other."""
+        """Raise unless all lines are there and consistent with each other."""
         children = [self._ints(name, self._splits) for name in ("left_child", "right_child")]
         self._check_shape(*children)
         self._ints("split_feature", self._splits, low=0, high=self._d - 1)
@@ -151,7 +151,7 @@ class _Tree:
             raise ModelError(f"it has a line {min(self._values)!r}")
 
     def _check_shape(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> None:
-        """Every node but the first, and every leaf, is the child of one node before it."""
+        """Check that every node but the first, and every leaf, is the child of one earlier node."""
         below = np.concatenate([left, right])
         nodes, leaves = np.sort(below[below >= 0]), np.sort(~below[below < 0])
         whole = np.array_equal(nodes, np.arange(1, self._splits)) and (
@@ -171,7 +171,7 @@ class _Tree:
     def _check_categories(
         self, thresholds: NDArray[np.float64], categorical: NDArray[np.bool_]
     ) -> None:
-        """Where a split is by category, the threshold is the number of a set of categories."""
+        """Check splits by category, where the threshold is the number of a set of categories."""
         sets = int(self._ints("num_cat", 1, low=0, high=self._splits)[0])
         if categorical.any() or sets:
             bounds = self._ints("cat_boundaries", sets + 1, low=0)
@@ -183,7 +183,7 @@ class _Tree:
             raise ModelError("it splits by a set of categories that it does not have")
 
     def _check_linear(self) -> None:
-        """Where leaves are linear, each has some features with coefficients."""
+        """Check linear leaves: each has some features with coefficients."""
         self._floats("leaf_const", self._leaves)
         counts = self._ints("num_features", self._leaves, low=0, high=self._d)
         for name in ("leaf_features", "leaf_coeff"):
@@ -219,4 +219,4 @@ class _Tree:
 
 
 def _damaged(what: str) -> ModelError:
-    return ModelError(f"the trees are damaged: {what}; get a whole copy")
+    return ModelError(f"the trees are damaged: {what}; get a complete copy")

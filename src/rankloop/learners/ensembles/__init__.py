@@ -1,1 +1,1 @@
-"""Several rankers that rank together."""
+"""Ensembles: several rankers that rank together."""

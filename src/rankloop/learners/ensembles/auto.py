@@ -1,8 +1,8 @@
-"""The default: no parameter to choose, no scaling to think of."""
+"""The default learner, which needs neither parameters nor scaling."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.learners.ensembles.mix import Mix
 from rankloop.learners.online.newton import NewtonXENDCG
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Auto(Mix):
-    """A mix of second-order XE_NDCG on features scaled, and ranked, inside each query.
+    """A mix of second-order XE_NDCG on scaled features and on ranked features inside each query.
 
-    What it sees does not depend on the units of features, so raw counts need no scaling first.
+    Its inputs do not depend on the units of the features, so raw counts need no scaling.
 
     Parameters
     ----------
@@ -23,15 +23,18 @@ class Auto(Mix):
 
     Notes
     -----
-    Cost: O(m d^2 + d^3) a query and O(d^2) memory, of which the ranked half is 8 times the other.
-    Like every map inside queries, it wants to know which rows belong together when it predicts.
+    Cost: O(m d^2 + d^3) per query and O(d^2) memory; the part with ranked features costs 8 times as
+    much as the other. As with every map inside queries, `predict` needs to know which rows belong
+    to the same query.
     """
+
+    takes_raw_features: ClassVar[bool] = True
 
     def __init__(self, passes: int = 1, random_state: int | None = None) -> None:
         super().__init__(None, "uniform", "nDCG@10", passes, random_state)
 
-    def members(self) -> list[OnlineRanker]:
-        """Return the learners it starts with."""
+    def fresh_members(self) -> list[OnlineRanker]:
+        """Return the members before training."""
         return [
             Mapped(NewtonXENDCG(), ["minmax"]),
             Mapped(NewtonXENDCG(), ["minmax", "rank"]),

@@ -1,4 +1,4 @@
-"""Linear and tree rankers together."""
+"""A blend of linear and tree rankers."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
-from rankloop.exceptions import DataError, ModelError, NotFittedError, RankloopError
-from rankloop.learners.base import training_data
-from rankloop.learners.batch.base import BatchRanker, Round, check_measurable
+from rankloop.exceptions import DataError, ModelError, NotFittedError
+from rankloop.learners.base import Ranker
+from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.batch.xendcg import XENDCG
-from rankloop.learners.boosting.base import BoostedRanker
 from rankloop.learners.boosting.lambdamart import LambdaMART
 from rankloop.learners.boosting.xendcg import XENDCGBoost
 from rankloop.learners.ensembles.mix import standardised
 from rankloop.learners.ensembles.weights import equal_weights, shrunk_weights
+from rankloop.learners.explaining import member_parts
 from rankloop.learners.forms import Array, Learner, ListOf
-from rankloop.learners.parameters import check_whole
+from rankloop.learners.parameters import check_learners, check_whole
+from rankloop.learners.rounds import Round
 from rankloop.learners.wrappers.scaled import Scaled
-from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.measures import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Self
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
@@ -36,43 +34,45 @@ if TYPE_CHECKING:
     from rankloop.losses.base import Floats
     from rankloop.metrics.measures import Measure
 
-_SEE_RAW = (BoostedRanker, Scaled)
-
 
 class Blend(BatchRanker):
-    """Rankers that learn apart and rank together: small data favours linear ones, large data trees.
+    """A weighted sum of rankers that are trained separately, by default linear and tree rankers.
 
-    A member's scores are brought to mean 0 and deviation 1 inside a query; a member that draws
-    (it has a `random_state`) is the mean of several seeds. Members weigh the same, unless a
-    validation set shows, beyond its noise, that other weights w are better:
+    Linear rankers are better on small data sets, and trees on large ones. The scores of a member
+    are scaled to mean 0 and standard deviation 1 inside a query. A member that uses random numbers
+    (it has a `random_state`) is trained with several random seeds, and the scores are averaged.
+    Members have equal weights, unless a validation set shows, beyond its noise, that other weights
+    w are better:
 
         equal + max(0, 1 - (error / gain)^2) (w - equal),
 
-    where w is one of the ways from equal weights to some members alone, gain is what it adds to the
-    measure on the validation set, and error its standard error over queries: on small sets next to
-    nothing, on large ones nearly all of the way.
+    where w lies between equal weights and the weights of some members alone, gain is how much w
+    raises the measure on the validation set, and error is the standard error of this gain over
+    queries. So the weights stay nearly equal on small validation sets, and move nearly to w on
+    large ones.
 
     Parameters
     ----------
-    members : batch rankers; default: linear XE_NDCG, on logarithms scaled to 0 .. 1 inside the
-        query and on these with ranks, XENDCGBoost and LambdaMART, less those that refuse the data
-        (LambdaMART: weights of documents, queries of more than 10,000; linear ones: grades above
-        200). Those that neither are
-        trees nor scale features (:class:`Scaled`) see them scaled to 0 .. 1 inside the query.
-    seeds : of each member that draws
-    metric, convention : what the weights, and members that stop early, are judged by
-    patience, warm_start : passed on to the members; None as patience: leave them theirs
+    members : rankers; by default linear XE_NDCG on logarithms scaled to 0 .. 1 inside the query,
+        linear XE_NDCG on the same features and their ranks, XENDCGBoost and LambdaMART, without
+        those that do not support the data (LambdaMART: document weights, or more than 10,000
+        documents in a query; linear rankers: grades above 200). Members that are neither trees nor
+        scale features themselves (:class:`Scaled`) get features scaled to 0 .. 1 inside the query.
+    seeds : number of random seeds for each member that uses random numbers
+    valid_measure, convention : the measure used for the weights and for early stopping of members
+    patience, warm_start : passed on to the members; if patience is None, members keep their own
 
     Attributes
     ----------
-    members_ : the members, those of one seed after another
-    kinds_ : which of the members given each of them is
-    weights_ : one for each of them; they sum to 1
+    members_ : the fitted members, seed after seed
+    kinds_ : for each fitted member, the number of the given member that it comes from
+    weights_ : one per fitted member; they sum to 1
 
     Notes
     -----
-    Cost: the sum of its members'; weighing them costs some measures of the validation set, 57 for
-    the default. `predict` wants to know which rows belong together.
+    Cost: the sum of the costs of its members; to find the weights, the validation set is measured
+    several times, 57 times for the default members. `predict` needs to know which rows belong to
+    the same query.
 
     Examples
     --------
@@ -90,122 +90,81 @@ class Blend(BatchRanker):
     """
 
     scores_rows_alone: ClassVar[bool] = False
-    _arrays: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "weights_")
+    _learns: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "weights_")
 
     def __init__(
         self,
-        members: Sequence[BatchRanker] | None = None,
+        members: Sequence[Ranker] | None = None,
         seeds: int = 3,
-        metric: str | Measure = "nDCG@10",
+        valid_measure: str | Measure = "nDCG@10",
         convention: str = "standard",
         patience: int | None = None,
         warm_start: bool = False,
     ) -> None:
         self.members = members
         self.seeds = seeds
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.convention = convention
         self.patience = patience
         self.warm_start = warm_start
 
-    members_: list[BatchRanker]
+    members_: list[Ranker]
     kinds_: NDArray[np.int64]
     weights_: Floats
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-        valid: QueryDataset | None = None,
-        on_round: Callable[[Round], None] | None = None,
-    ) -> Self:
-        """Learn from a data set: see :meth:`BatchRanker.fit`. A round is a member."""
-        check_whole("patience", 1 if self.patience is None else self.patience)
-        metric = parse(self.metric)
-        as_convention(self.convention)
-        data = training_data(X, y, qid, group, sample_weight, query_weight)
-        with self._writing:
-            new = self._twin()
-            new._check(data)
-            goes_on = new.warm_start and new.is_learnt
-            if goes_on:
-                new.members_ = [member._twin() for member in new.members_]
-            else:
-                new._reset(data.n_features)
-            new._check_width(data.X)
-            if valid is not None:
-                new._check_width(valid.X)
-                check_measurable(valid, metric, new.convention)
-                valid = valid.shuffled(np.random.default_rng(0))
-            new.queries_, new.feature_names_ = data.n_queries, data.feature_names or ()
-            members = list(zip(new.members_, new.kinds_, strict=True)) if goes_on else None
-            try:
-                for _ in new._learn(data, valid, on_round, members or new._start(data)):
-                    new.rounds_ += 1
-                    if on_round is not None:  # who watches sees what each member adds
-                        self._become(new)
-            except BaseException as error:  # the members so far count
-                if new.members_ and not isinstance(error, RankloopError):
-                    self._become(new)
-                raise
-            if valid is not None:
-                new._weigh(valid, metric)
-            self._become(new)
-        return self
-
-    def _learn(
+    def _fit(
         self,
         data: QueryDataset,
         valid: QueryDataset | None,
         on_round: Callable[[Round], None] | None,
-        members: list[tuple[BatchRanker, int]],
-    ) -> Iterator[int]:
-        """Let members learn, one after another; what has learnt belongs to the blend."""
+    ) -> Iterator[None]:
+        """Fit the members one after another, one per round; then find their weights."""
+        measure = self._check_stopping(valid)
+        goes_on = bool(self.members_)
+        members = list(zip(self.members_, self.kinds_, strict=True)) or self._start(data)
+        if valid is not None:
+            valid = valid.shuffled(np.random.default_rng(0))
+        self.n_queries_seen_ = data.n_queries
         scaled, scaled_valid = data, valid
-        if not all(isinstance(member, _SEE_RAW) for member, _ in members):
+        if not all(member.takes_raw_features for member, _ in members):
             scaled = QueryMinMax().transform(data)
             scaled_valid = None if valid is None else QueryMinMax().transform(valid)
         for k, (member, kind) in enumerate(members):
-            self._tell(member)
-            raw = isinstance(member, _SEE_RAW)
-            member.fit(data if raw else scaled, valid=valid if raw else scaled_valid)
+            raw = member.takes_raw_features
+            learner = self._told(member.fork())
+            lessons = data if raw else scaled
+            for _ in learner.fit_rounds(lessons, valid if raw else scaled_valid, None, goes_on):
+                pass
             if k == len(self.members_):
-                self.members_ = [*self.members_, member]
+                self.members_ = [*self.members_, learner]
                 self.kinds_ = np.append(self.kinds_, kind)
                 self.weights_ = equal_weights(self.kinds_)
-            yield k
+            else:
+                self.members_ = [*self.members_[:k], learner, *self.members_[k + 1 :]]
+            self.rounds_ += 1
+            yield
             if on_round is not None:
                 on_round(Round(k + 1, float("nan"), None, True))
+        if valid is not None:
+            self._weigh(valid, measure)
 
-    def _tell(self, member: BatchRanker) -> None:
-        """Hand on what all members share, also to a ranker behind a transformation."""
-        shared: dict[str, Any] = {"metric": self.metric, "convention": self.convention}
+    def _told(self, member: Ranker) -> Ranker:
+        """Pass on the shared parameters, also to a ranker inside a wrapper."""
+        shared: dict[str, Any] = {
+            "valid_measure": self.valid_measure,
+            "convention": self.convention,
+        }
         if self.patience is not None:
             shared["patience"] = self.patience
-        for ranker in (member, getattr(member, "ranker", None), getattr(member, "ranker_", None)):
-            if isinstance(ranker, BatchRanker):
-                known = ranker.parameters()
-                ranker.set_params(**{name: v for name, v in shared.items() if name in known})
-        member.set_params(warm_start=self.warm_start)
-
-    def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        return (float("nan") for _ in self._learn(data, None, None, self._start(data)))
+        found = ((name, name.rpartition("__")[2]) for name in member.get_params())
+        return member.set_params(**{name: shared[own] for name, own in found if own in shared})
 
     def _check(self, data: QueryDataset) -> None:
         check_whole("seeds", self.seeds)
-        if self.members is not None and len(self.members) == 0:
-            raise DataError("a blend needs at least one member")
-        if np.isnan(data.X).any():
-            raise DataError("a blend has members that know no missing values (NaN): fill them in")
-        goes_on = self.warm_start and self.is_learnt
+        if self.members is not None:
+            check_learners("members", self.members, Ranker)
+        goes_on = self.warm_start and self.is_fitted
         for member in self.members_ if goes_on else self.members or ():
-            if not isinstance(member, BatchRanker):
-                raise DataError(f"a blend has batch rankers as members; found {member!r}")
             member._check(data)
 
     def _reset(self, n_features: int) -> None:
@@ -215,7 +174,7 @@ class Blend(BatchRanker):
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {
             **super()._forms(n_features),
-            "members_": ListOf(Learner(BatchRanker, n_features)),
+            "members_": ListOf(Learner(Ranker, n_features)),
             "kinds_": Array((None,), np.int64, low=0),
             "weights_": Array((None,)),
         }
@@ -224,63 +183,58 @@ class Blend(BatchRanker):
         super()._check_state(state)
         kinds, n = state["kinds_"], len(state["members_"])
         if not len(kinds) == len(state["weights_"]) == n or (kinds >= n).any():
-            raise ModelError("members_, kinds_ and weights_ do not fit each other")
+            raise ModelError("members_, kinds_ and weights_ are not consistent with each other")
 
-    def _start(self, data: QueryDataset) -> list[tuple[BatchRanker, int]]:
-        """Return what is to learn, seed by seed, each with the number of its kind."""
-        found: list[tuple[BatchRanker, int]] = []
+    def _start(self, data: QueryDataset) -> list[tuple[Ranker, int]]:
+        """Return the rankers to fit, seed by seed, each with the number of its kind."""
+        found: list[tuple[Ranker, int]] = []
         for kind, member in enumerate(self.members or default_members(data)):
-            copies = self.seeds if hasattr(_drawing(member), "random_state") else 1
-            for k in range(copies):
-                seeded = copy.deepcopy(member)
-                if copies > 1:
-                    drawing = _drawing(seeded)
-                    drawing.set_params(random_state=(drawing.random_state or 0) + k)
-                found.append((seeded, kind))
+            seeds = _seeds(member)
+            for k in range(self.seeds if seeds else 1):
+                moved = {name: seed + k for name, seed in seeds.items()}
+                found.append((copy.deepcopy(member).set_params(**moved), kind))
         return found
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows."""
         return np.asarray(self.weights_ @ self._standardised(X, offsets))
 
     def _standardised(self, X: Rows, offsets: Offsets) -> Floats:
         scaled: Rows | None = None
         found = []
         for member in self.members_:
-            if isinstance(member, _SEE_RAW):
-                scores = member._score_rows(X, offsets)
+            if member.takes_raw_features:
+                scores = member.score_rows(X, offsets)
             else:
                 scaled = QueryMinMax().transform_rows(X, offsets) if scaled is None else scaled
-                scores = member._score_rows(scaled, offsets)
+                scores = member.score_rows(scaled, offsets)
             if np.isnan(scores).any():
-                raise DataError("features have missing values (NaN), which a blend does not know")
+                raise DataError(
+                    "features have missing values (NaN), which this blend does not support"
+                )
             found.append(standardised(scores, offsets))
         if not found:
-            raise NotFittedError("this blend was interrupted before its first member: call fit")
+            raise NotFittedError(
+                "this blend was interrupted before its first member was fitted; call fit again"
+            )
         return np.stack(found)
 
-    def _weigh(self, valid: QueryDataset, metric: Measure) -> None:
+    def _weigh(self, valid: QueryDataset, measure: Measure) -> None:
         scores = self._standardised(valid.X, valid.offsets)
 
         def measured(weights: Floats) -> Floats:
-            return evaluate(valid, weights @ scores, metric, self.convention).results[0].values
+            return evaluate(valid, weights @ scores, measure, self.convention).results[0].values
 
         self.weights_ = shrunk_weights(self.kinds_, measured, valid.query_weights)
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the members by weight, each with its most important features."""
-        self._check_learnt()
-        return [
-            {
-                "member": repr(self.members_[k]),
-                "weight": float(self.weights_[k]),
-                "features": _features(self.members_[k]),
-            }
-            for k in np.argsort(-self.weights_, kind="stable")
-        ]
+        self._check_fitted()
+        return member_parts(self.members_, self.weights_)
 
 
-def default_members(data: QueryDataset) -> list[BatchRanker]:
-    """Return two linear rankers and two of trees, which draw features; those that take the data."""
+def default_members(data: QueryDataset) -> list[Ranker]:
+    """Return two linear and two tree rankers, without those that do not support the data."""
     linear = XENDCG(C=0.03, power=0.5)
     trees: dict[str, Any] = {"feature_fraction": 0.6, "lambda_l2": 0.1}
     members = [
@@ -292,7 +246,7 @@ def default_members(data: QueryDataset) -> list[BatchRanker]:
     return [member for member in members if _takes(member, data)]
 
 
-def _takes(member: BatchRanker, data: QueryDataset) -> bool:
+def _takes(member: Ranker, data: QueryDataset) -> bool:
     try:
         member._check(data)
     except DataError:
@@ -300,15 +254,11 @@ def _takes(member: BatchRanker, data: QueryDataset) -> bool:
     return True
 
 
-def _drawing(member: BatchRanker) -> Any:
-    """Return what has the seed: the member, or the ranker behind its transformation."""
-    return member if hasattr(member, "random_state") else getattr(member, "ranker", None)
-
-
-def _features(member: BatchRanker) -> list[str]:
-    """Return the ten most important features, where a member can tell them."""
-    try:
-        parts = member.explain()
-    except DataError:
-        return []
-    return [part["feature"] for part in parts[:10] if "feature" in part]
+def _seeds(member: Ranker) -> dict[str, int]:
+    """Return the random seeds of a member: its own, or that of the ranker inside it."""
+    params = member.get_params()
+    return {
+        name: value or 0
+        for name, value in params.items()
+        if name.rpartition("__")[2] == "random_state" and not member.is_online
+    }

@@ -1,4 +1,4 @@
-"""Weights of a blend: no further from equal than validation data can say."""
+"""Weights of a blend: they differ from equal weights only as far as validation data support."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from rankloop.losses.base import Floats
 
-_STEPS = (0.25, 0.5, 0.75, 1.0)  # of the way from equal weights to some members alone
-_FEW = 5  # members, of which all groups are tried
+_STEPS = (0.25, 0.5, 0.75, 1.0)  # fractions of the way from equal weights to some members alone
+_FEW = 5  # up to this number of members, all groups are tried
 
 
 def equal_weights(kinds: NDArray[np.int64]) -> Floats:
-    """Weigh all kinds alike, and so the members of a kind.
+    """Give equal weights to all kinds, and to all members of a kind.
 
     >>> equal_weights(np.array([0, 1, 1])).tolist()
     [0.5, 0.25, 0.25]
@@ -33,13 +33,13 @@ def shrunk_weights(
     measured: Callable[[Floats], Floats],
     query_weights: Floats | None = None,
 ) -> Floats:
-    """Move equal weights towards the best found, as far as the gain exceeds its standard error.
+    """Move equal weights towards the best ones, as far as the gain exceeds its standard error.
 
     Parameters
     ----------
-    kinds : of each member, from 0
-    measured : weights to a value a query, NaN where there is none
-    query_weights : of these queries
+    kinds : the kind of each member, numbered from 0
+    measured : function from weights to one value per query, NaN if the query has none
+    query_weights : the weights of these queries
     """
     copies, equal = np.bincount(kinds), equal_weights(kinds)
     before = measured(equal)
@@ -48,7 +48,7 @@ def shrunk_weights(
     if len(copies) == 1 or np.count_nonzero(counted) < 2:
         return equal
     shares = shares[counted] / shares[counted].sum()
-    squares = float(shares @ shares)  # 1 / n where all queries count alike
+    squares = float(shares @ shares)  # 1 / n if all queries have equal weights
     best, kept = (0.0, 0.0), equal
     for group in groups(len(copies)):
         alone = np.isin(kinds, group) / copies[kinds] / len(group)
@@ -65,7 +65,7 @@ def shrunk_weights(
 
 
 def groups(n: int) -> list[tuple[int, ...]]:
-    """Return the groups of fewer than n members: all of them, or of many those of one.
+    """Return all groups of fewer than n members; if n is large, only groups of one member.
 
     >>> groups(3)
     [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rankloop.arithmetic import cos, dot, log, row_pairs, sin
+from rankloop.data.transformer import Transformer
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 from rankloop.learners.forms import Array
@@ -19,16 +21,16 @@ from rankloop.learners.parameters import check_whole
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-    from rankloop.learners.base import Rows
+    from rankloop.data.transformer import Offsets, Rows
 
 METHODS = ("nystrom", "fourier", "orthogonal")
 A_TIME = 8  # landmarks that one query may give to a stream
 NOVEL = 1e-3  # share of K(x, x) that no landmark tells, from which on a row may become one
 
 
-class KernelFeatures:
+class KernelFeatures(Transformer):
     """A map of rows to `size` features, of which products are about K(x, z).
 
     `nystrom(kernel,size)` projects onto landmarks, for any kernel: with L L' the Gram matrix of
@@ -44,6 +46,7 @@ class KernelFeatures:
 
     Attributes
     ----------
+    n_features_in_, feature_names_in_ : see :class:`rankloop.data.transformer.Transformer`
     learnt_ : arrays by name: `landmarks` and `root`, or `frequencies`
 
     Notes
@@ -67,44 +70,60 @@ class KernelFeatures:
 
     learnt_: dict[str, NDArray[Any]]
 
-    def __init__(self, text: str, random_state: int = 0) -> None:
-        check_whole("random_state", random_state, 0)
+    def __init__(self, text: str = "nystrom(rbf(1),200)", random_state: int = 0) -> None:
         self.text = text
         self.random_state = random_state
-        self.method, self.kernel, self.size = _parsed(text)
 
-    def fit(self, X: Any) -> Self:
+    @property
+    def method(self) -> str:
+        """Which of the three kinds of features these are."""
+        return _parsed(self.text)[0]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that products of features come near."""
+        return _parsed(self.text)[1]
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return _parsed(self.text)[2]
+
+    def _learn(self, X: Rows) -> None:
         """Learn from rows: landmarks are a random choice of them."""
-        rows = as_matrix(X)
-        self._start(rows.shape[1])
-        order = np.random.default_rng(self.random_state).permutation(len(rows))
-        for block in kernel_blocks(len(rows), self.size, 1 << 20):
-            if self.is_full:
+        new = KernelFeatures(self.text, self.random_state)
+        new._start(X.shape[1])
+        order = np.random.default_rng(self.random_state).permutation(len(X))
+        for block in kernel_blocks(len(X), self.size, 1 << 20):
+            if new.is_full:
                 break
-            self._take(rows[order[block]], self.size, greedy=False)
-        return self
+            new._take(X[order[block]], self.size, greedy=False)
+        self.learnt_ = new.learnt_
 
-    def partial_fit(self, X: Any) -> Self:
-        """Go on with the rows of one query: the most novel ones become landmarks, while any fit."""
+    def partial_fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002
+        """Continue with the rows of one query: the most novel ones become landmarks."""
         rows = as_matrix(X)
+        self._check_width(rows)
         if not self.is_started:
+            self.kernel.check_rows(rows)
             self._start(rows.shape[1])
         if not self.is_full:
             self._take(rows, A_TIME, greedy=True)
         return self
 
-    def transform(self, X: Any) -> Rows:
-        """Return the features, one row a row; those without a landmark yet are 0."""
-        rows = as_matrix(X)
-        if not self.is_started:
-            raise DataError(f"{self.text} is not fitted: call fit with rows of training data")
-        width = self.learnt_["landmarks" if self.method == "nystrom" else "frequencies"].shape[1]
-        if rows.shape[1] != width:
-            raise DataError(f"X has {rows.shape[1]} features, but {self.text} expects {width}")
-        features = np.zeros((len(rows), self.size), np.float32)
-        for block in kernel_blocks(len(rows), self.size):
-            features[block] = self._mapped(rows[block])
+    def _width(self) -> int:
+        rows = "landmarks" if self.method == "nystrom" else "frequencies"
+        return int(self.learnt_[rows].shape[1])
+
+    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+        """Return the features of each row; those that have no landmark yet are 0."""
+        features = np.zeros((len(X), self.size), np.float32)
+        for block in kernel_blocks(len(X), self.size):
+            features[block] = self._mapped(X[block])
         return features
+
+    def _names_out(self, names: tuple[str, ...] | None) -> tuple[str, ...]:  # noqa: ARG002
+        return tuple(f"kernelfeatures{k}" for k in range(self.size))
 
     @property
     def is_started(self) -> bool:
@@ -125,6 +144,8 @@ class KernelFeatures:
         """Make the features that :meth:`to_dict` described."""
         known = dict(manifest)
         features = cls(known.pop("text", None), known.pop("random_state", None))
+        _parsed(features.text)
+        check_whole("random_state", features.random_state, 0)
         features.learnt_ = known
         return features
 
@@ -145,6 +166,7 @@ class KernelFeatures:
             self.kernel.check_rows(self.learnt_["landmarks"])
 
     def _start(self, width: int) -> None:
+        check_whole("random_state", self.random_state, 0)
         rng = np.random.default_rng(self.random_state)
         if self.method == "nystrom":
             nothing = np.zeros((0, width), np.float32), np.zeros((0, 0))
@@ -193,7 +215,13 @@ class KernelFeatures:
         self.learnt_ = {"landmarks": landmarks, "root": root}
 
 
-def _parsed(text: str) -> tuple[str, Kernel, int]:
+def _parsed(text: Any) -> tuple[str, Kernel, int]:
+    """Return method, kernel and size."""
+    return _read(text if isinstance(text, str) else repr(text))  # a file may hold anything
+
+
+@functools.lru_cache
+def _read(text: str) -> tuple[str, Kernel, int]:
     help_ = "write for example nystrom(rbf(1),200), fourier(rbf(1),200) or orthogonal(rbf(1),200)"
     name, given = as_call(as_syntax(text, "features of a kernel"), text)
     size = given[1].value if len(given) == 2 and isinstance(given[1], ast.Constant) else None

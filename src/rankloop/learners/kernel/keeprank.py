@@ -11,6 +11,7 @@ from rankloop.data.memory import parse_size
 from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.explaining import support_parts
 from rankloop.learners.forms import Array, Number
 from rankloop.learners.kernel.blocks import kernel_blocks
 from rankloop.learners.kernel.relaxation import Samples, one_pass, relax_rows
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 TARGETS = ("binary", "graded")
 BLOCK = 64  # samples at a time: enough for matrix products, few enough for a small Gram matrix
-EXPLAINED = 20  # documents shown
 
 
 class KeepRank(BatchRanker):
@@ -64,8 +64,8 @@ class KeepRank(BatchRanker):
     normalise : scale features to 0..1 inside each query, in training and whenever it ranks
     memory_limit : hold the kernel matrix only where it fits; else it is made anew each pass
     random_state : seed of the order of documents; None: as given
-    metric, patience, warm_start : see :class:`BatchRanker`; a round is a pass. What it goes on
-        from keeps its documents: with other data, the model grows by these.
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; a round is a pass. What it goes
+        on from keeps its documents: with other data, the model grows by these.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class KeepRank(BatchRanker):
 
     Why not pairs: parting every pair of a query by the margin, one after the other, had a MAP of
     .31 at best on OHSUMED, where these targets have .45. Softer steps on pairs are those of
-    :class:`rankloop.KernelSolarI`.
+    :class:`rankloop.learners.KernelSolarI`.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class KeepRank(BatchRanker):
     """
 
     scores_rows_alone: ClassVar[bool] = False  # features are scaled inside queries
-    _arrays: ClassVar[tuple[str, ...]] = ("support_", "counts_", "last_", "total_", "steps_")
+    _learns: ClassVar[tuple[str, ...]] = ("support_", "counts_", "last_", "total_", "steps_")
     search_space: ClassVar[Mapping[str, Search]] = {
         "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10))),
         "targets": Choice(("graded", "binary")),
@@ -115,7 +115,7 @@ class KeepRank(BatchRanker):
         average: bool = True,
         normalise: bool = True,
         memory_limit: int | str = "1GB",
-        metric: str | Measure = "AP",
+        valid_measure: str | Measure = "AP",
         patience: int | None = 3,
         warm_start: bool = False,
         random_state: int | None = 0,
@@ -129,7 +129,7 @@ class KeepRank(BatchRanker):
         self.average = average
         self.normalise = normalise
         self.memory_limit = memory_limit
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
         self.random_state = random_state
@@ -143,7 +143,7 @@ class KeepRank(BatchRanker):
     @property
     def coefficients_(self) -> Floats:
         """What the kernel with each document counts for."""
-        self._check_learnt()
+        self._check_fitted()
         mean = self.average and self.steps_ > 0
         return np.asarray((self.total_ / self.steps_ if mean else self.last_) * self.counts_)
 
@@ -224,7 +224,8 @@ class KeepRank(BatchRanker):
         self.counts_ = np.r_[self.counts_, counts]
         self.last_, self.total_ = np.r_[self.last_, room], np.r_[self.total_, room]
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows."""
         X = self._scaled(X, offsets)
         kernel, coefficients = parse_kernel(self.kernel), self.coefficients_.astype(np.float32)
         scores = np.zeros(len(X), np.float32)
@@ -234,17 +235,7 @@ class KeepRank(BatchRanker):
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the documents that count for most, with their coefficients and features."""
-        weights = self.coefficients_
-        most = np.argsort(-np.abs(weights), kind="stable")[:EXPLAINED]
-        names = [self.feature_name(j) for j in range(self.n_features_in_)]
-        return [
-            {
-                "document": int(k),
-                "coefficient": float(weights[k]),
-                "features": dict(zip(names, self.support_[k].tolist(), strict=True)),
-            }
-            for k in most
-        ]
+        return support_parts(self, self.support_, self.coefficients_)
 
 
 def bounds(y: Grades, margin: float, *, graded: bool) -> tuple[Floats, Floats]:

@@ -25,6 +25,9 @@ class Kernel(ABC):
     matrix product, except chi-squared.
     """
 
+    reads_back: ClassVar[bool] = True
+    """Whether its text stands for it, as in model files."""
+
     @abstractmethod
     def __call__(self, X: Rows, Z: Rows) -> Rows:
         """Return the kernel of every row of X with every row of Z."""

@@ -97,12 +97,12 @@ class KernelMinimax(KernelRanker):
     """The minimax perceptron in the space of a kernel, on a memory budget.
 
     A query whose ranking is not perfect adds two documents: those of the pair that violates its
-    order most, with coefficients rate and -rate; see :class:`rankloop.MinimaxPerceptron`.
+    order most, with coefficients rate and -rate; see :class:`rankloop.learners.MinimaxPerceptron`.
 
     Parameters
     ----------
     kernel, budget, removal : see :class:`KernelRanker`
-    rate, decay : see :class:`rankloop.MinimaxPerceptron`
+    rate, decay : see :class:`rankloop.learners.MinimaxPerceptron`
     average, passes, random_state : see :class:`KernelRanker`
 
     Notes

@@ -22,13 +22,13 @@ class KernelPredtron(KernelRanker):
     """Predtron in the space of a kernel, on a memory budget.
 
     On a query whose ranking loses something, each judged document is added with its coefficient of
-    the step; see :class:`rankloop.PredtronRanker`. Only the Euclidean geometry keeps weights that
+    the step; see :class:`PredtronRanker`. Only the Euclidean geometry keeps weights that
     are a sum of documents.
 
     Parameters
     ----------
     kernel, budget, removal : see :class:`KernelRanker`
-    f, measure, rule, rate : see :class:`rankloop.PredtronRanker`
+    f, measure, rule, rate : see :class:`PredtronRanker`
     average, passes, random_state : see :class:`KernelRanker`
 
     Notes
@@ -73,8 +73,8 @@ class KernelPredtron(KernelRanker):
         super()._check_parameters()
         self._linear()._check_parameters()
 
-    def _check(self, queries: Queries) -> None:
-        self._linear()._check(queries)
+    def _check_queries(self, queries: Queries) -> None:
+        self._linear().check_queries(queries)
 
     def _steps(self, query: Queries, scores: Rows, seen: int) -> NDArray[np.float64]:  # noqa: ARG002
         problem, _, rule = self._linear()._parts()

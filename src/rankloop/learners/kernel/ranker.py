@@ -10,6 +10,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError, ModelError
+from rankloop.learners.explaining import support_parts
 from rankloop.learners.forms import Array, Whole
 from rankloop.learners.kernel.budget import removal_by_name
 from rankloop.learners.kernel.support import ROOM, Support
@@ -62,6 +63,10 @@ class KernelRanker(OnlineRanker):
         "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10)))
     }
 
+    _learns: ClassVar[tuple[str, ...]] = (
+        *("updates_", "held_", "added_"),
+        *("rows_", "alphas_", "born_", "ledger_"),
+    )
     rows_: Rows
     alphas_: Floats
     born_: NDArray[np.int64]
@@ -74,27 +79,38 @@ class KernelRanker(OnlineRanker):
     def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
         """Return what each document of a query is to count for, after so many queries."""
 
+    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+        """Return rows as the kernel sees them."""
+        return X
+
+    def _learn_supported(self, support: Support, query: Queries, scores: Rows, seen: int) -> bool:
+        """Learn from one query of these scores; say whether anything changed."""
+        steps = self._steps(query, scores, seen)
+        if not np.isfinite(steps).all():
+            raise OverflowError
+        moved = np.flatnonzero(steps)
+        if len(moved):
+            removal = removal_by_name(self.removal, support.kernel)
+            support.add(query.X[moved], steps[moved], self.budget, removal)
+        return len(moved) > 0
+
     @property
     def support_(self) -> Rows:
         """The documents held."""
-        self._check_learnt()
+        self._check_fitted()
         return self.rows_[: self.held_].copy()
 
     @property
     def coefficients_(self) -> Floats:
         """The coefficients that rank: the last ones, or their mean."""
-        self._check_learnt()
+        self._check_fitted()
         alphas = self.alphas_[: self.held_]
-        mean = self.average and self.queries_ > 0
-        return np.asarray(alphas[:, 1] / self.queries_ if mean else alphas[:, 0].copy())
+        mean = self.average and self.n_queries_seen_ > 0
+        return np.asarray(alphas[:, 1] / self.n_queries_seen_ if mean else alphas[:, 0].copy())
 
-    def learnt(self) -> dict[str, Any]:
-        """Return everything that was learnt, by attribute; nothing before the first query."""
-        if not self.is_learnt:
-            return {}
-        counters = ("n_features_in_", "queries_", "updates_", "held_", "added_")
-        arrays = ("rows_", "alphas_", "born_", "ledger_")
-        return {name: getattr(self, name) for name in (*counters, *arrays)}
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the documents that count for most, with their coefficients and features."""
+        return support_parts(self, self.support_, self.coefficients_)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         places = None if self.budget is None else ROOM + self.budget
@@ -128,44 +144,45 @@ class KernelRanker(OnlineRanker):
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
-        self.queries_ = self.updates_ = 0
+        self.n_queries_seen_ = self.updates_ = 0
         self._keep(Support.empty(parse_kernel(self.kernel), n_features, self.budget))
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        X = queries.X
+        queries = queries._replace(X=self._scaled(queries.X, queries.offsets))
         kernel = parse_kernel(self.kernel)
-        kernel.check_rows(X)
+        kernel.check_rows(queries.X)
         if self.budget is not None and len(self.rows_) < ROOM + self.budget:
             raise DataError(
                 f"the budget was {len(self.rows_) - ROOM} when learning began, but is "
                 f"{self.budget} now; fit again, or set it back"
             )
-        support, removal = self._held(kernel).copy(), removal_by_name(self.removal, kernel)
+        support = self._held(kernel).copy()
         for n, (first, end) in enumerate(itertools.pairwise(queries.offsets.tolist())):
-            rows = X[first:end]
-            found = support.scores(rows)
+            found = support.scores(queries.X[first:end])
             if not np.isfinite(found).all():
                 raise _core.QueryError(n, "the scores are not finite")
             if scores is not None:
-                scores[first:end] = self._ranking(found, self.queries_ + n)
-            steps = self._steps(queries.one(n), found[:, 0].copy(), self.queries_ + n)
-            if not np.isfinite(steps).all():
-                raise _core.QueryError(n, "the update is not finite")
-            moved = np.flatnonzero(steps)
-            if len(moved):
-                support.add(rows[moved], steps[moved], self.budget, removal)
-                self.updates_ += 1
+                scores[first:end] = self._ranking(found, self.n_queries_seen_ + n)
+            seen = self.n_queries_seen_ + n
+            try:
+                self.updates_ += self._learn_supported(
+                    support, queries.one(n), found[:, 0].copy(), seen
+                )
+            except OverflowError:
+                raise _core.QueryError(n, "the update is not finite") from None
             if self.average:
                 support.remember()
         self._keep(support)
 
-    def _loosen(self, hold: float) -> None:
-        self.alphas_ = self.alphas_ * [hold, 1.0]
+    def _discount_past(self, keep: float) -> None:
+        self.alphas_ = self.alphas_ * [keep, 1.0]
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows."""
+        X = self._scaled(X, offsets)
         kernel = parse_kernel(self.kernel)
         kernel.check_rows(X)
-        return self._ranking(self._held(kernel).scores(X), self.queries_)
+        return self._ranking(self._held(kernel).scores(X), self.n_queries_seen_)
 
     def _ranking(self, found: Rows, queries: int) -> Rows:
         """Return the scores that rank, of those now and their sum."""

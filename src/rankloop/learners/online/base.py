@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.validation import as_grades, as_matrix, as_weights, check_length
+from rankloop.data.columns import columns_by_name, with_columns
+from rankloop.data.grouping import one_query
+from rankloop.data.validation import (
+    as_grades,
+    as_matrix,
+    as_weights,
+    check_length,
+    column_names,
+)
 from rankloop.exceptions import DataError
-from rankloop.learners.base import Ranker, as_dataset, training_data
+from rankloop.learners.base import Ranker
+from rankloop.learners.inputs import as_dataset
+from rankloop.learners.online.merging import summed_changes
 from rankloop.learners.parameters import check_seed, check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.rounds import Round
 
 
 class Queries(NamedTuple):
@@ -45,7 +55,7 @@ class Queries(NamedTuple):
         return Queries(
             self.X[first:end],
             self.y[first:end],
-            np.array([0, end - first]),
+            one_query(int(end - first)),
             None if self.sample_weight is None else self.sample_weight[first:end],
             None if self.query_weight is None else self.query_weight[query : query + 1],
         )
@@ -54,8 +64,9 @@ class Queries(NamedTuple):
 class OnlineRanker(Ranker):
     """A ranker that learns query by query and never has to stop.
 
-    A subclass says how it starts (:meth:`_reset`), how it learns from queries one after the other
-    (:meth:`_learn_queries`) and how it scores (:meth:`_score_rows`). It has the parameters
+    A subclass says how it starts (:meth:`_reset`), how it learns from a query
+    (:meth:`_learn_query`, or :meth:`_learn_queries` for many at once), how it scores
+    (:meth:`score_rows`) and what it learns (`_learns`). It has the parameters
 
     passes : how often `fit` goes through the data, at least 1
     random_state : seed of the order of queries in `fit`, another one each pass; None: as given
@@ -63,6 +74,8 @@ class OnlineRanker(Ranker):
     Every call that learns works on a copy that takes the learner's place when all went well: an
     error leaves the learner as it was, and threads that rank meanwhile see the one or the other.
     """
+
+    is_online: ClassVar[bool] = True
 
     passes: int
     random_state: int | None
@@ -73,56 +86,53 @@ class OnlineRanker(Ranker):
     def _check_parameters(self) -> None:
         """Raise where a parameter cannot be used; called anew only where one has changed."""
 
-    def _check(self, queries: Queries) -> None:
+    def _check_queries(self, queries: Queries) -> None:
         """Raise, before anything changes, where a grade or a weight cannot be used."""
 
-    @abstractmethod
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         """Learn from queries in order; put the scores each had before into `scores`, if given.
 
-        What was learnt before is never changed in place, but replaced.
+        What was learnt before is never changed in place, but replaced. Here: query by query, by
+        :meth:`_learn_query`.
         """
+        for q in range(queries.n):
+            query = queries.one(q)
+            if scores is not None:
+                first, end = queries.offsets[q : q + 2]
+                scores[first:end] = self.score_rows(query.X, query.offsets)
+            self._learn_query(query)
 
-    @abstractmethod
-    def _loosen(self, hold: float) -> None:
+    def _learn_query(self, query: Queries) -> None:
+        """Learn from one query; replace what was learnt, as :meth:`_learn_queries` says."""
+        raise NotImplementedError(  # an abstract learner has either of the two
+            f"{type(self).__name__} must have _learn_query or _learn_queries"
+        )
+
+    def _discount_past(self, keep: float) -> None:
         """Make what was learnt count for less; replace it, as :meth:`_learn_queries` does."""
+        raise DataError(
+            f"a {type(self).__name__} cannot keep only {keep} of what it learnt: it always keeps "
+            "all of it"
+        )
+
+    def _check(self, data: QueryDataset) -> None:
+        self.check_queries(queries_of(data))
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
         self._check_parameters()
         super()._check_state(state)
 
-    def fit(
+    def _fit(
         self,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from nothing: `passes` times through the queries.
-
-        Parameters
-        ----------
-        X : a QueryDataset, or a matrix of features with
-        y : one grade a row (below 0: unjudged), and
-        qid : one query id a row, in any order; or
-        group : the number of rows of each query. Without either, all rows are one query.
-        sample_weight, query_weight : one a row; one a query, in order of first appearance
-        """
-        check_whole("passes", self.passes)
-        check_seed("random_state", self.random_state)
-        data = training_data(X, y, qid, group, sample_weight, query_weight)
-        with self._writing:
-            new = self._twin()
-            new._check_all(queries_of(data))
-            new._reset(data.n_features)
-            rng = None if self.random_state is None else np.random.default_rng(self.random_state)
-            for _ in range(self.passes):
-                new._learn_data(data if rng is None else data.select(rng.permutation(len(data))))
-            self._become(new)
-        return self
+        data: QueryDataset,
+        valid: QueryDataset | None,  # noqa: ARG002 - there are no rounds to choose from
+        on_round: Callable[[Round], None] | None,  # noqa: ARG002
+    ) -> Iterator[None]:
+        """Go `passes` times through the queries."""
+        rng = None if self.random_state is None else np.random.default_rng(self.random_state)
+        for _ in range(self.passes):
+            self._learn_data(data if rng is None else data.select(rng.permutation(len(data))))
+        yield
 
     def partial_fit(
         self,
@@ -135,12 +145,18 @@ class OnlineRanker(Ranker):
         query_weight: ArrayLike | None = None,
     ) -> Self:
         """Go on learning, once through the queries in the order of their first rows."""
-        data = as_dataset(X, y, qid, group, sample_weight, query_weight)
-        with self._writing:
-            new = self._twin()
-            new._learn_data(data)
-            self._become(new)
+        self._take_in(as_dataset(X, y, qid, group, sample_weight, query_weight))
         return self
+
+    def go_on(
+        self,
+        data: QueryDataset,
+        *,
+        valid: QueryDataset | None = None,  # noqa: ARG002 - there are no rounds to choose from
+        on_round: Callable[[Round], None] | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Go on from what was learnt: :meth:`partial_fit`."""
+        return self.partial_fit(data)
 
     def learn(
         self,
@@ -151,7 +167,7 @@ class OnlineRanker(Ranker):
         query_weight: float | None = None,
     ) -> Self:
         """Learn from one query. Cheap: some microseconds for a short list of float32 rows."""
-        rows, grades = as_matrix(X), as_grades(y)
+        rows, grades = self._named(X), as_grades(y)
         if len(rows) != len(grades):
             raise DataError(f"y has {len(grades):,} values for {len(rows):,} rows")
         weights = None
@@ -161,80 +177,163 @@ class OnlineRanker(Ranker):
         own = None
         if query_weight is not None:
             own = as_weights([query_weight], "query_weight")
-        self._go_on(Queries(rows, grades, np.array([0, len(grades)]), weights, own))
+        self._go_on(Queries(rows, grades, one_query(len(grades)), weights, own))
         return self
 
-    def learn_pairs(self, better: Any, worse: Any) -> Self:
+    def learn_pairs(
+        self, better: Any, worse: Any, *, query_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from pairs alone: row i of `better` should rank above row i of `worse`.
 
-        Each pair counts as a query of two documents with grades 1 and 0.
+        Each pair counts as a query of two documents with grades 1 and 0, and of its weight.
         """
-        above, below = as_matrix(better), as_matrix(worse)
+        above, below = self._named(better), self._named(worse)
         if above.shape != below.shape:
             raise DataError(
                 f"better and worse must have the same shape; found {above.shape} and {below.shape}"
             )
         n = len(above)
         rows = np.stack([above, below], axis=1).reshape(2 * n, -1)
-        self._go_on(Queries(rows, np.tile([1.0, 0.0], n), np.arange(0, 2 * n + 1, 2)))
+        weights = None if query_weight is None else as_weights(query_weight, "query_weight")
+        if weights is not None:
+            check_length("query_weight", weights, n, "pairs")
+        grades, offsets = np.tile([1.0, 0.0], n), np.arange(0, 2 * n + 1, 2)
+        self._go_on(Queries(rows, grades, offsets, None, weights))
         return self
 
-    def loosen(self, hold: float) -> Self:
-        """Hold to what was learnt by only this much, before going on elsewhere.
+    def discount_past(self, keep: float) -> Self:
+        """Make what was learnt count for only this much, before going on with other data.
 
-        Rankings stay as they are; what comes next counts for more the smaller `hold` is. First-
+        Rankings stay as they are; what comes next counts for more the smaller `keep` is. First-
         order learners shrink their weights beside their steps, second-order ones their precision.
 
         Parameters
         ----------
-        hold : above 0, at most 1, which changes nothing
+        keep : above 0, at most 1, which changes nothing
         """
-        self._check_learnt()
-        if not 0 < hold <= 1:
-            raise DataError(f"hold must be above 0 and at most 1; found {hold}")
+        self._check_fitted()
+        if not 0 < keep <= 1:
+            raise DataError(f"keep must be above 0 and at most 1; found {keep}")
         with self._writing:
-            new = self._twin()
-            new._loosen(hold)
+            new = self.fork()
+            if keep < 1:
+                new._discount_past(keep)
             self._become(new)
         return self
 
-    def progress(self, data: QueryDataset) -> NDArray[np.float32]:
+    def predict_then_learn(self, data: QueryDataset) -> NDArray[np.float32]:
         """Learn from queries in order, and return the scores each had just before it was learnt.
 
         This is progressive validation: measuring these scores measures the learner on data it had
         not seen.
         """
         scores = np.empty(data.n_documents, np.float32)
+        self._take_in(data, scores)
+        return scores
+
+    def merge(self, others: Sequence[Self], base: Self | None = None) -> Self:
+        """Take in what others learnt elsewhere, all of them having started where `base` stands.
+
+        Counters and sums are exact. Weights of first-order learners become their mean, each counted
+        by the queries it was learnt from (parameter mixing), which is not what one learner would
+        have learnt from all queries in turn. Second-order learners add up their evidence: what one
+        would know of the same queries, but for the weights at which each query was met. Learners
+        that can do neither refuse.
+
+        Parameters
+        ----------
+        others : learners of the same kind and parameters
+        base : what this one and all others went on from; None: they started from nothing
+
+        Examples
+        --------
+        >>> from rankloop.data.simulate import separable
+        >>> from rankloop.learners.online.newton import NewtonXENDCG
+        >>> data = separable(40, np.random.default_rng(0)).data
+        >>> one = NewtonXENDCG().partial_fit(data.select(slice(0, 20)))
+        >>> other = NewtonXENDCG().partial_fit(data.select(slice(20, 40)))
+        >>> one.merge([other]).n_queries_seen_
+        40
+        """
+        self._check_fitted()
+        for other in (*others, *(() if base is None else (base,))):
+            if type(other) is not type(self) or repr(other) != repr(self):
+                raise DataError(f"cannot merge {other!r} into {self!r}: they must be alike")
+            if not other.is_fitted:
+                raise DataError(f"cannot merge a {type(other).__name__} that has learnt nothing")
+            other._check_width(np.empty((0, self.n_features_in_), np.float32))
+            columns = columns_by_name(self.feature_names_in_, other.feature_names_in_)
+            if columns is not None:
+                raise DataError("cannot merge learners whose features are in another order")
         with self._writing:
-            new = self._twin()
+            new = self.fork()
+            start = self.fork() if base is None else base.fork()
+            if base is None:
+                start._reset(self.n_features_in_)
+            new.merge_forks([self.fork(), *(other.fork() for other in others)], start)
+            self._become(new)
+        return self
+
+    def merge_forks(self, learners: Sequence[Self], base: Self) -> None:
+        """Become what learners know together, without a lock; for learners made of others."""
+        if not base.is_fitted:
+            base = base.fork()
+            base._reset(self.n_features_in_)
+        self._merge(learners, base)
+        counts = [learner.n_queries_seen_ for learner in learners]
+        self.n_queries_seen_ = summed_changes(counts, base.n_queries_seen_)
+
+    def _merge(self, learners: Sequence[Self], base: Self) -> None:  # noqa: ARG002
+        """Become what all of these learners know together, `base` being what each began with."""
+        raise DataError(f"what several {type(self).__name__} have learnt cannot be merged")
+
+    def _named(self, X: Any) -> Rows:
+        """Return rows to learn from, columns in the order learnt."""
+        rows = as_matrix(X)
+        names = None if rows is X else column_names(X)  # an array has no names
+        order = None if names is None else columns_by_name(self.feature_names_in_, names)
+        return rows if order is None else np.ascontiguousarray(rows[:, order])
+
+    def _take_in(self, data: QueryDataset, scores: Rows | None = None) -> None:
+        with self._writing:
+            new = self.fork()
+            if not new.is_fitted:
+                new.feature_names_in_ = data.feature_names or ()
+            if data.feature_names:
+                data = with_columns(data, new.feature_names_in_)
             new._learn_data(data, scores)
             self._become(new)
-        return scores
 
     def _go_on(self, queries: Queries) -> None:
         with self._writing:
-            new = self._twin()
-            new._learn_from(queries)
+            new = self.fork()
+            new.learn_queries(queries)
             self._become(new)
 
     def _learn_data(self, data: QueryDataset, scores: Rows | None = None) -> None:
         """Learn from a data set; an error names the query by its id."""
         self._refuse_missing(data)
         try:
-            self._learn_from(queries_of(data), scores)
+            self.learn_queries(queries_of(data), scores)
         except _core.QueryError as fault:
             raise _refusal(data.query_ids[fault.args[0]], fault.args[1]) from None
 
-    def _check_all(self, queries: Queries) -> None:
+    def check_queries(self, queries: Queries) -> None:
+        """Raise where a parameter, a grade or a weight cannot be used."""
         if not self._is_checked:
+            check_whole("passes", self.passes)
+            check_seed("random_state", self.random_state)
             self._check_parameters()
             self._is_checked = True
-        self._check(queries)
+        self._check_queries(queries)
 
-    def _learn_from(self, queries: Queries, scores: Rows | None = None) -> None:
-        """Learn without a lock, on a copy that nobody else knows yet."""
-        self._check_all(queries)
-        if not self.is_learnt:
+    def learn_queries(self, queries: Queries, scores: Rows | None = None) -> None:
+        """Learn without a lock, on a copy (:meth:`fork`) that nobody else knows yet.
+
+        For learners made of others, and for loops that change many learners at once.
+        """
+        self.check_queries(queries)
+        if not self.is_fitted:
             self._reset(queries.X.shape[1])
         self._check_width(queries.X)
         try:
@@ -243,7 +342,7 @@ class OnlineRanker(Ranker):
             if queries.n == 1:
                 raise _refusal(None, fault.args[1]) from None
             raise
-        vars(self)["queries_"] += queries.n
+        self.__dict__["n_queries_seen_"] += queries.n
 
 
 def queries_of(data: QueryDataset) -> Queries:

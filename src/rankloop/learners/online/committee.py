@@ -9,6 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.learners.forms import MOST, Array
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
+from rankloop.learners.online.pairwise import PairOrder, check_pair_order
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Choice, Search
 
@@ -36,6 +37,7 @@ class CommitteePerceptron(ClippedRanker):
     Parameters
     ----------
     size : seats in the committee, at least 1
+    pair_order : see :class:`PairwisePerceptron`
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
@@ -68,12 +70,14 @@ class CommitteePerceptron(ClippedRanker):
     def __init__(
         self,
         size: int = 20,
+        pair_order: PairOrder = "grades",
         clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.size = size
+        self.pair_order = pair_order
         self.clip = clip
         self.average = average
         self.passes = passes
@@ -98,18 +102,20 @@ class CommitteePerceptron(ClippedRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_whole("size", self.size)
+        check_pair_order(self.pair_order)
 
-    def _loosen(self, hold: float) -> None:
-        super()._loosen(hold)
-        self.current_ = self.current_ * hold
-        self.members_ = self.members_ * hold
-        self.lasted_ = self.lasted_ * hold
+    def _discount_past(self, keep: float) -> None:
+        super()._discount_past(keep)
+        self.current_ = self.current_ * keep
+        self.members_ = self.members_ * keep
+        self.lasted_ = self.lasted_ * keep
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_committee(
             *call,
             arrays["sizes_"],
             self.clip,
+            self.pair_order == "rows",
             arrays["current_"],
             arrays["members_"],
             arrays["lasted_"],

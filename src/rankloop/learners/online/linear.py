@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from rankloop.arithmetic import row_scores
+from rankloop.learners.explaining import weight_parts
 from rankloop.learners.forms import Anything, Array, Nothing, Whole
 from rankloop.learners.online.base import OnlineRanker
+from rankloop.learners.online.merging import mean_weights, summed_changes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Grades, Offsets, Rows
@@ -77,23 +81,22 @@ class LinearRanker(OnlineRanker):
     @property
     def weights_(self) -> NDArray[np.float64]:
         """The weights that rank: the last ones, or their mean."""
-        self._check_learnt()
-        if self.sum_ is None or self.queries_ == 0:
-            return self.last_weights_.copy()
-        return self.sum_ / self.queries_
+        self._check_fitted()
+        return self._ranking_weights().copy()
+
+    def _ranking_weights(self) -> NDArray[np.float64]:
+        """Return the weights that rank, not to be changed."""
+        if self.sum_ is None or self.n_queries_seen_ == 0:
+            return self.last_weights_
+        return self.sum_ / self.n_queries_seen_
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return the weights, largest first; features are numbered from 1, as in LETOR files."""
-        weights = self.weights_
-        order = np.argsort(-np.abs(weights), kind="stable").tolist()
-        return [{"feature": str(i + 1), "weight": float(weights[i])} for i in order]
+        """Return the weights, largest first."""
+        return weight_parts(self, self.weights_)
 
-    def learnt(self) -> dict[str, Any]:
-        """Return everything that was learnt, by attribute; nothing before the first query."""
-        if not self.is_learnt:
-            return {}
-        names = ("n_features_in_", "queries_", "updates_", "sum_", *self._arrays)
-        return {name: getattr(self, name) for name in names}
+    def _state_names(self) -> tuple[str, ...]:
+        known = super()._state_names()
+        return (*known, "updates_", "sum_", *self._arrays) if known else ()
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         weights = Array((n_features,))
@@ -107,20 +110,35 @@ class LinearRanker(OnlineRanker):
 
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
-        self.queries_ = self.updates_ = 0
+        self.n_queries_seen_ = self.updates_ = 0
         self.sum_ = np.zeros(n_features) if self.average else None
         self._start(n_features)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        known = vars(self)
+        known = self.__dict__
         arrays = {name: known[name].copy() for name in self._arrays}
         total = None if self.sum_ is None else self.sum_.copy()
-        call = (*queries, arrays["last_weights_"], total, self.queries_, scores)
+        call = (*queries, arrays["last_weights_"], total, self.n_queries_seen_, scores)
         updates = self.updates_ + self._learn(call, arrays)
         known.update(arrays, sum_=total, updates_=updates)
 
-    def _loosen(self, hold: float) -> None:
-        self.last_weights_ = self.last_weights_ * hold
+    def _merge(self, learners: Sequence[Self], base: Self) -> None:
+        if not set(self._arrays) <= {"last_weights_", "sizes_"}:
+            super()._merge(learners, base)
+        self._merge_counters(learners, base)
+        counts = [one.n_queries_seen_ - base.n_queries_seen_ for one in learners]
+        self.last_weights_ = mean_weights([one.last_weights_ for one in learners], counts)
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
-        return row_scores(X, self.weights_)
+    def _merge_counters(self, learners: Sequence[Self], base: Self) -> None:
+        """Add up what is a sum over queries."""
+        sums = {"sizes_", "sum_"} & {*self._arrays, *(() if self.sum_ is None else ("sum_",))}
+        for name in ("updates_", *sorted(sums)):
+            found = [getattr(one, name) for one in learners]
+            setattr(self, name, summed_changes(found, getattr(base, name)))
+
+    def _discount_past(self, keep: float) -> None:
+        self.last_weights_ = self.last_weights_ * keep
+
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+        """Score checked rows."""
+        return row_scores(X, self._ranking_weights())

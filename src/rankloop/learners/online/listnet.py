@@ -20,12 +20,15 @@ class OnlineListNet(ClippedRanker):
 
     loss = -sum_i softmax(R)_i log softmax(s)_i,   w -= rate X'(softmax(s) - softmax(R)).
 
-    Queries whose judged documents share one grade teach nothing and are passed over.
+    Where we depart: queries whose judged documents share one grade are passed over. As printed,
+    they have a uniform target, which draws their scores together and teaches nothing about order;
+    `one_grade` learns from them all the same.
 
     Parameters
     ----------
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
+    one_grade : learn from queries of one grade, as printed
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
@@ -45,6 +48,7 @@ class OnlineListNet(ClippedRanker):
         self,
         rate: float = 1.0,
         decay: float = 0.0,
+        one_grade: bool = False,
         clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
@@ -52,6 +56,7 @@ class OnlineListNet(ClippedRanker):
     ) -> None:
         self.rate = rate
         self.decay = decay
+        self.one_grade = one_grade
         self.clip = clip
         self.average = average
         self.passes = passes
@@ -63,5 +68,12 @@ class OnlineListNet(ClippedRanker):
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_softmax(
-            *call, arrays["sizes_"], self.clip, False, 0.0, self.rate, self.decay
+            *call,
+            arrays["sizes_"],
+            self.clip,
+            False,
+            0.0,
+            self.rate,
+            self.decay,
+            bool(self.one_grade),
         )

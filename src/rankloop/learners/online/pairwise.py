@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankloop import _core
+from rankloop.exceptions import DataError
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 
 if TYPE_CHECKING:
     from rankloop.learners.online.linear import Arrays, Call
 
+PairOrder = Literal["grades", "rows"]
+
+
+def check_pair_order(value: Any) -> None:
+    """Raise unless it is one of the orders in which pairs come."""
+    if value not in ("grades", "rows"):
+        raise DataError(f"pair_order must be grades or rows; found {value!r}")
+
 
 class PairwisePerceptron(ClippedRanker):
     """Perceptron on pair differences: w += x_i - x_j where R_i > R_j and w.(x_i - x_j) <= 0.
 
-    Pairs come one by one, better grades first, then in row order. Known as PRank (pairwise) in the
-    SOLAR paper.
+    Pairs come one by one, and the order of the pairs inside a query decides much of what is learnt:
+    later ones undo earlier ones. Known as PRank (pairwise) in the SOLAR paper, which does not tell
+    its order; `rows` gives its numbers, where rows come in file order.
 
     Parameters
     ----------
+    pair_order : `grades`: better grades first, then in row order, on both sides; or `rows`: the
+        worse document in row order, and for each the better ones in row order
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(d) a pair; for lists of 32 to 4 d documents O(m^2 d) a query and O(m) a mistake.
-    Memory O(d + m^2).
+    Cost: O(d) a pair; by grades, for lists of 32 to 4 d documents, O(m^2 d) a query and O(m) a
+    mistake. Memory O(d + m^2).
 
     References
     ----------
@@ -34,15 +46,23 @@ class PairwisePerceptron(ClippedRanker):
 
     def __init__(
         self,
+        pair_order: PairOrder = "grades",
         clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
+        self.pair_order = pair_order
         self.clip = clip
         self.average = average
         self.passes = passes
         self.random_state = random_state
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_pair_order(self.pair_order)
+
     def _learn(self, call: Call, arrays: Arrays) -> int:
-        return _core.learn_pairs_perceptron(*call, arrays["sizes_"], self.clip)
+        return _core.learn_pairs_perceptron(
+            *call, arrays["sizes_"], self.clip, self.pair_order == "rows"
+        )

@@ -84,11 +84,11 @@ class PRank(ClippedRanker):
             "count_": Array((1,), np.int64, low=0, high=_MOST_GRADES),
         }
 
-    def _loosen(self, hold: float) -> None:
-        super()._loosen(hold)
-        self.room_ = self.room_ * hold
+    def _discount_past(self, keep: float) -> None:
+        super()._discount_past(keep)
+        self.room_ = self.room_ * keep
 
-    def _check(self, queries: Queries) -> None:
+    def _check_queries(self, queries: Queries) -> None:
         y = queries.y
         wrong = y[(y > _MOST_GRADES) | ((y > 0) & (y != np.floor(y)))]
         if len(wrong):

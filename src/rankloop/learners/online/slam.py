@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rankloop import _core
-from rankloop.exceptions import MeasureError
+from rankloop.exceptions import DataError, MeasureError
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number, check_rate
 from rankloop.learners.search import Range, Search
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.learners.online.linear import Arrays, Call
+
+StepsOn = Literal["mistakes", "loss"]
+WithinGrade = Literal["score", "mean"]
 
 
 class Slam(ClippedRanker):
@@ -29,7 +32,8 @@ class Slam(ClippedRanker):
     nDCG@k), 1/r on the r relevant documents for AP (grades above 0 count as 1).
 
     Where we depart: a round is a mistake where some document scores *no more* than one of a lower
-    grade, so that ties (and weights of 0) never hide one; among equals the lowest row is taken.
+    grade, so that ties (and weights of 0) never hide one; among equals the lowest row is taken. For
+    nDCG@k such a mistake may be below rank k, where the paper takes no step: see `steps_on`.
 
     Parameters
     ----------
@@ -37,6 +41,12 @@ class Slam(ClippedRanker):
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay; 0 keeps it constant, 0.5 is usual
     margin : above 0
+    steps_on : `mistakes`, wherever they are; or `loss`, as printed in Algorithm 2: only where the
+        measure is below 1, documents of equal scores counted in the worse order. They differ for
+        nDCG@k alone.
+    within_grade : which documents of a grade have which weights: by `score`, highest first, as in
+        the paper, or all the `mean` of the grade's, which keeps the surrogate convex (and never
+        below the paper's)
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
@@ -69,6 +79,8 @@ class Slam(ClippedRanker):
         rate: float = 0.01,
         decay: float = 0.0,
         margin: float = 1.0,
+        steps_on: StepsOn = "mistakes",
+        within_grade: WithinGrade = "score",
         clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
@@ -78,6 +90,8 @@ class Slam(ClippedRanker):
         self.rate = rate
         self.decay = decay
         self.margin = margin
+        self.steps_on = steps_on
+        self.within_grade = within_grade
         self.clip = clip
         self.average = average
         self.passes = passes
@@ -85,11 +99,8 @@ class Slam(ClippedRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        measure = parse(self.measure)
-        if measure != AP and (measure.name != "nDCG" or measure.parameters):
-            raise MeasureError(f"Slam learns nDCG, nDCG@k or AP; found {measure}")
+        check_slam(self.measure, self.margin, self.steps_on, self.within_grade)
         check_rate(self.rate, self.decay)
-        check_number("margin", self.margin, above=True)
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         measure = parse(self.measure)
@@ -97,9 +108,23 @@ class Slam(ClippedRanker):
             *call,
             arrays["sizes_"],
             self.clip,
-            measure == AP,
+            measure.name == "AP",
             measure.cutoff or 0,
             self.margin,
             self.rate,
             self.decay,
+            self.steps_on == "loss",
+            self.within_grade == "mean",
         )
+
+
+def check_slam(measure: Any, margin: Any, steps_on: Any, within_grade: Any) -> None:
+    """Raise where a parameter of SLAM's surrogate cannot be used."""
+    wanted = parse(measure)
+    if wanted != AP and (wanted.name != "nDCG" or wanted.parameters):
+        raise MeasureError(f"Slam learns nDCG, nDCG@k or AP; found {wanted}")
+    check_number("margin", margin, above=True)
+    if steps_on not in ("mistakes", "loss"):
+        raise DataError(f"steps_on must be mistakes or loss; found {steps_on!r}")
+    if within_grade not in ("score", "mean"):
+        raise DataError(f"within_grade must be score or mean; found {within_grade!r}")

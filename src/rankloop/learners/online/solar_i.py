@@ -22,7 +22,9 @@ class SolarI(LinearRanker):
 
         w += tau delta,   tau = l / (|delta|^2 + 1/(2 C)).
 
-    Pairs come one by one, better grades first, then in row order.
+    Pairs come one by one, better grades first, then in row order. Those of lists of more than 512
+    documents come in tiles: 32 documents against 32 others, then against the next 32. The paper
+    leaves the order open.
 
     Parameters
     ----------
@@ -32,7 +34,8 @@ class SolarI(LinearRanker):
     Notes
     -----
     Cost: O(d) a pair; for lists of 32 to 4 d documents O(m^2 d) a query and O(m) a violated pair,
-    in the space of documents. Memory O(d + m^2).
+    in the space of documents, and O(64) a violated pair of lists of more than 512. Memory
+    O(d + m^2), at most O(m d) for lists of more than 512.
 
     References
     ----------

@@ -67,5 +67,5 @@ class OnlineXENDCG(ClippedRanker):
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_softmax(
-            *call, arrays["sizes_"], self.clip, True, self.gamma, self.rate, self.decay
+            *call, arrays["sizes_"], self.clip, True, self.gamma, self.rate, self.decay, False
         )

@@ -68,7 +68,8 @@ class PredtronClassifier(RowEstimator):
         geometry: str = "euclidean",
         rule: str = "predtron",
         rate: float = 1.0,
-        kernel: Kernel | None = None,
+        kernel: str | Kernel | None = None,
+        budget: int | None = None,
         average: bool = True,
         intercept: bool = True,
         passes: int = 10,
@@ -79,6 +80,7 @@ class PredtronClassifier(RowEstimator):
         self.rule = rule
         self.rate = rate
         self.kernel = kernel
+        self.budget = budget
         self.average = average
         self.intercept = intercept
         self.passes = passes
@@ -147,7 +149,8 @@ class PredtronOrdinal(RowEstimator):
         geometry: str = "euclidean",
         rule: str = "predtron",
         rate: float = 1.0,
-        kernel: Kernel | None = None,
+        kernel: str | Kernel | None = None,
+        budget: int | None = None,
         average: bool = True,
         intercept: bool = True,
         passes: int = 10,
@@ -157,6 +160,7 @@ class PredtronOrdinal(RowEstimator):
         self.rule = rule
         self.rate = rate
         self.kernel = kernel
+        self.budget = budget
         self.average = average
         self.intercept = intercept
         self.passes = passes
@@ -204,7 +208,8 @@ class PredtronMultilabel(RowEstimator):
         geometry: str = "euclidean",
         rule: str = "predtron",
         rate: float = 1.0,
-        kernel: Kernel | None = None,
+        kernel: str | Kernel | None = None,
+        budget: int | None = None,
         average: bool = True,
         intercept: bool = True,
         passes: int = 10,
@@ -215,6 +220,7 @@ class PredtronMultilabel(RowEstimator):
         self.rule = rule
         self.rate = rate
         self.kernel = kernel
+        self.budget = budget
         self.average = average
         self.intercept = intercept
         self.passes = passes

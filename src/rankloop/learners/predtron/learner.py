@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.parameters import check_number
+from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.predtron.geometry import Geometry, as_geometry
 from rankloop.learners.predtron.rule import Rule, as_rule
-from rankloop.learners.predtron.weights import DenseWeights, Kernel, KernelWeights
+from rankloop.learners.predtron.weights import DenseWeights, Kernel, KernelWeights, NamedKernel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,7 +34,9 @@ class Predtron:
     geometry : `euclidean`, `rnorm`, `group`, `schatten`, or a :class:`Geometry`
     rule : `predtron` (Algorithm 1), `loss-driven` (Predtron.LD), or a :class:`Rule`
     rate : step size, above 0; Theorem 1 asks for c_L / (4 R^2), the paper's experiments take 1
-    kernel : k(A, B) -> matrix, for weights that are a sum of kernel functions; Euclidean only
+    kernel : `rbf(1)`, `poly(2)`, ... or k(A, B) -> matrix, for weights that are a sum of kernel
+        functions; Euclidean only
+    budget : with a kernel, how many inputs are held on to at most, from 1; None: all
     average : predict by the mean of the weights over rounds rather than by the last ones
 
     Attributes
@@ -69,21 +71,30 @@ class Predtron:
         geometry: str | Geometry = "euclidean",
         rule: str | Rule = "predtron",
         rate: float = 1.0,
-        kernel: Kernel | None = None,
+        kernel: str | Kernel | None = None,
+        budget: int | None = None,
         average: bool = False,
     ) -> None:
         self.problem = problem
         self.geometry = as_geometry(geometry)
         self.rule = as_rule(rule)
         check_number("rate", rate, above=True)
+        kernel = NamedKernel(kernel) if isinstance(kernel, str) else kernel
         if kernel is not None and not callable(kernel):
-            raise DataError(f"kernel must be a function of two matrices; found {kernel!r}")
+            raise DataError(
+                f"kernel must be a function of two matrices, or text such as rbf(1); found "
+                f"{kernel!r}"
+            )
+        if budget is not None:
+            check_whole("budget", budget)
+            if kernel is None:
+                raise DataError("a budget is for weights with a kernel; give one, or no budget")
         if kernel is not None and not self.geometry.linear:
             raise DataError(
                 "a kernel needs weights that are a sum of inputs, which only the Euclidean "
                 f"geometry keeps; found {type(self.geometry).__name__}: drop one of the two"
             )
-        self.rate, self.kernel, self.average = rate, kernel, average
+        self.rate, self.kernel, self.budget, self.average = rate, kernel, budget, average
         self.rounds = self.updates = 0
         self.loss = 0.0
         self.weights: DenseWeights | KernelWeights | None = None
@@ -118,7 +129,7 @@ class Predtron:
             self.weights = (
                 DenseWeights(self.geometry, shape, self.average)
                 if self.kernel is None
-                else KernelWeights(self.kernel, shape, self.average)
+                else KernelWeights(self.kernel, shape, self.average, self.budget)
             )
             self._width = rows.shape[1]
         if rows.shape[1] != self._width:

@@ -126,11 +126,11 @@ class PredtronRanker(ClippedRanker):
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {**super()._forms(n_features), "dual_": Array((n_features,))}
 
-    def _loosen(self, hold: float) -> None:
-        super()._loosen(hold)
-        self.dual_ = self.dual_ * hold
+    def _discount_past(self, keep: float) -> None:
+        super()._discount_past(keep)
+        self.dual_ = self.dual_ * keep
 
-    def _check(self, queries: Queries) -> None:
+    def _check_queries(self, queries: Queries) -> None:
         if queries.sample_weight is not None and np.ptp(queries.sample_weight) > 0:
             raise DataError(
                 "Predtron learns from whole rankings, which know no weights of documents; leave "

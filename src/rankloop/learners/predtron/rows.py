@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rankloop.data.validation import as_matrix, check_not_empty
+from rankloop.estimator import Estimator
 from rankloop.exceptions import DataError, NotFittedError
-from rankloop.learners.estimator import Estimator
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.predtron.learner import Predtron
 
@@ -26,26 +26,27 @@ class RowEstimator(Estimator, ABC):
     A subclass makes the problem from the labels, and turns labels into numbers and back. It has
     the parameters
 
-    geometry, rule, rate, kernel, average : see :class:`Predtron`
+    geometry, rule, rate, kernel, budget, average : see :class:`Predtron`
     intercept : whether to add a constant feature
     passes : how often `fit` goes through the data, at least 1
     random_state : seed of the order of rows in `fit`, another one each pass; None: as given
 
     Attributes
     ----------
-    learner_ : the :class:`Predtron`
+    ranker_ : the :class:`Predtron`
     n_features_in_ : number of features
     """
 
     geometry: str
     rule: str
     rate: float
-    kernel: Kernel | None
+    kernel: str | Kernel | None
+    budget: int | None
     average: bool
     intercept: bool
     passes: int
     random_state: int | None
-    learner_: Predtron
+    ranker_: Predtron
     n_features_in_: int
 
     @abstractmethod
@@ -78,7 +79,7 @@ class RowEstimator(Estimator, ABC):
         X, y : rows and their labels
         classes : all classes that will ever come; default: those of the first y
         """
-        if not hasattr(self, "learner_"):
+        if not hasattr(self, "ranker_"):
             rows, labels = self._begin(X, y, classes)
         else:
             rows, labels = self._rows(X), self._encode(y)
@@ -89,9 +90,9 @@ class RowEstimator(Estimator, ABC):
     def scores(self, X: Any) -> Floats:
         """Return the score vectors t of rows, one a row."""
         rows = self._rows(X)
-        weights = self.learner_.weights
+        weights = self.ranker_.weights
         if weights is None:
-            return np.zeros((len(rows), self.learner_.problem.dimension))
+            return np.zeros((len(rows), self.ranker_.problem.dimension))
         return weights.scores(rows, mean=True)
 
     def decision_function(self, X: Any) -> Floats:
@@ -100,14 +101,14 @@ class RowEstimator(Estimator, ABC):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted label of each row."""
-        decode = self.learner_.problem.decode if hasattr(self, "learner_") else None
+        decode = self.ranker_.problem.decode if hasattr(self, "ranker_") else None
         scores = self.scores(X)
         return self._decode([decode(t) for t in scores] if decode else [])
 
     def margins(self, X: Any, y: ArrayLike) -> Floats:
         """Return by how much each row's label is ahead of the best wrong prediction."""
         scores, labels = self.scores(X), self._encode(y)
-        problem = self.learner_.problem
+        problem = self.ranker_.problem
         return np.array([problem.margin(t, label) for t, label in zip(scores, labels, strict=True)])
 
     def score(self, X: Any, y: ArrayLike) -> float:
@@ -130,21 +131,22 @@ class RowEstimator(Estimator, ABC):
             rule=self.rule,
             rate=self.rate,
             kernel=self.kernel,
+            budget=self.budget,
             average=self.average,
         )
         width = matrix.shape[1] + bool(self.intercept)
         learner.geometry.check((problem.dimension, width))
         labels = self._encode(y)
         self._check_rows(matrix, labels)
-        self.learner_, self.n_features_in_ = learner, matrix.shape[1]
+        self.ranker_, self.n_features_in_ = learner, matrix.shape[1]
         return self._rows(matrix), labels
 
     def _go_on(self, rows: Floats, labels: list[Any], order: NDArray[np.int64]) -> None:
         for i in order:
-            self.learner_.learn(rows[i], labels[i])
+            self.ranker_.learn(rows[i], labels[i])
 
     def _rows(self, X: Any) -> Floats:
-        if not hasattr(self, "learner_"):
+        if not hasattr(self, "ranker_"):
             raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit")
         rows = as_matrix(X).astype(np.float64)
         if rows.shape[1] != self.n_features_in_:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankloop.arithmetic import row_pairs
 from rankloop.exceptions import DataError
+from rankloop.learners.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,23 @@ if TYPE_CHECKING:
 
 Kernel = Callable[[Any, Any], Any]
 """k(A, B): the matrix of kernel values of the rows of A and of B."""
+
+
+class NamedKernel:
+    """A kernel by its name, for rows of float64.
+
+    >>> NamedKernel("poly(2)")(np.array([[1.0, 0.0]]), np.array([[2.0, 0.0]])).tolist()
+    [[9.0]]
+    """
+
+    def __init__(self, text: str) -> None:
+        self.kernel = parse_kernel(text)
+
+    def __call__(self, A: Floats, B: Floats) -> NDArray[np.float32]:
+        """Return the kernel of every row of A with every row of B."""
+        rows, others = A.astype(np.float32), B.astype(np.float32)
+        self.kernel.check_rows(rows)
+        return self.kernel(rows, others)
 
 
 class DenseWeights:
@@ -54,27 +72,27 @@ class DenseWeights:
 class KernelWeights:
     """Inputs that were stepped on, and by how much; scores are k(X, inputs) @ coefficients.
 
-    Cost: memory and time of a round grow with the number of rows stepped on. The mean over rounds
-    gives a row the share of the rounds that came after it.
+    Cost: memory and time of a round grow with the number of rows stepped on, up to the budget. The
+    mean over rounds gives a row the share of the rounds that came after it. Beyond the budget the
+    rows that count for least are forgotten, those whose largest coefficient times sqrt(k(x, x)) is
+    smallest, older ones first.
     """
 
-    def __init__(self, kernel: Kernel, shape: tuple[int, int], average: bool) -> None:
-        self.kernel, self.average = kernel, average
+    def __init__(
+        self, kernel: Kernel, shape: tuple[int, int], average: bool, budget: int | None = None
+    ) -> None:
+        self.kernel, self.average, self.budget = kernel, average, budget
         self.inputs = np.zeros((0, shape[1]))
         self.coefficients = np.zeros((0, shape[0]))
         self.since = np.zeros(0)
+        self.lengths = np.zeros(0)  # sqrt(k(x, x)) of the inputs
         self.rounds = 0
 
     def scores(self, X: Floats, *, mean: bool = False) -> Floats:
         """Return the scores of rows: by the last weights, or by their mean."""
         if not len(self.inputs):
             return np.zeros((len(X), self.coefficients.shape[1]))
-        values = np.asarray(self.kernel(X, self.inputs), np.float64)
-        if values.shape != (len(X), len(self.inputs)):
-            raise DataError(
-                f"kernel(A, B) must have a row for each row of A and a column for each of B: "
-                f"{(len(X), len(self.inputs))}; found {values.shape}"
-            )
+        values = self._values(X, self.inputs)
         if mean and self.average and self.rounds:
             values = values * (1 - self.since / self.rounds)
         return row_pairs(values, self.coefficients.T)
@@ -86,4 +104,26 @@ class KernelWeights:
             self.inputs = np.vstack([self.inputs, X[rows]])
             self.coefficients = np.vstack([self.coefficients, step[rows]])
             self.since = np.r_[self.since, np.full(rows.sum(), float(self.rounds))]
+            if self.budget is not None:
+                own = [float(self._values(x[None], x[None])[0, 0]) for x in X[rows]]
+                self.lengths = np.r_[self.lengths, np.sqrt(np.maximum(own, 0.0))]
+                self._forget(self.budget)
         self.rounds += 1
+
+    def _values(self, A: Floats, B: Floats) -> Floats:
+        values = np.asarray(self.kernel(A, B), np.float64)
+        if values.shape != (len(A), len(B)):
+            raise DataError(
+                f"kernel(A, B) must have a row for each row of A and a column for each of B: "
+                f"{(len(A), len(B))}; found {values.shape}"
+            )
+        return values
+
+    def _forget(self, budget: int) -> None:
+        """Keep no more inputs than the budget."""
+        excess = len(self.inputs) - budget
+        if excess > 0:
+            size = np.abs(self.coefficients).max(axis=1) * self.lengths
+            kept = np.sort(np.argsort(size, kind="stable")[excess:])
+            self.inputs, self.coefficients = self.inputs[kept], self.coefficients[kept]
+            self.since, self.lengths = self.since[kept], self.lengths[kept]

@@ -1,61 +1,57 @@
-"""A ranker behind a transformation of the data that is fitted with it and kept in the model."""
+"""A ranker whose features are transformed first; the transformation is part of the model."""
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rankloop.exceptions import DataError, RankloopError
-from rankloop.learners.base import Ranker, training_data
+from rankloop.learners.base import Ranker
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.forms import Learner, Values
-from rankloop.learners.online.base import OnlineRanker, queries_of
+from rankloop.learners.online.newton import NewtonXENDCG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
-    from rankloop.learners.batch.base import Round
     from rankloop.learners.forms import Form
+    from rankloop.learners.rounds import Round
     from rankloop.metrics.measures import Measure
 
 
 class Wrapped(BatchRanker):
-    """A ranker that sees transformed features.
+    """A ranker that receives transformed features.
 
-    A subclass says how the transformation is fitted (:meth:`_fitted`) and applied, and keeps it, as
-    plain values and arrays, in the attribute that `_kept` names. Rounds, early stopping and what
-    they are measured by are the ranker's own.
+    A subclass defines how the transformation is fitted (:meth:`_fitted`) and applied. It stores the
+    transformation, as plain values and arrays, in the attribute that `_kept` names. The rounds,
+    early stopping and the measure on validation data are those of the ranker.
     """
 
     _kept: ClassVar[str]
 
     ranker: Ranker | None
-    metric: str | Measure | None  # type: ignore[assignment]
+    valid_measure: str | Measure | None  # type: ignore[assignment]
     ranker_: Ranker
 
     @abstractmethod
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
-        """Return the transformation, fitted."""
+        """Fit the transformation and return it."""
 
     @abstractmethod
     def _transform(self, data: QueryDataset) -> QueryDataset:
-        """Apply it to a data set."""
+        """Apply the transformation to a data set."""
 
     @abstractmethod
     def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:
-        """Apply it to rows."""
+        """Apply the transformation to rows."""
 
-    def learnt(self) -> dict[str, Any]:
-        """Return everything that was learnt, by attribute; nothing before `fit`."""
-        if not self.is_learnt:
-            return {}
-        kept = {self._kept: getattr(self, self._kept)}
-        return {**super().learnt(), "ranker_": self.ranker_, **kept}
+    def _state_names(self) -> tuple[str, ...]:
+        known = super()._state_names()
+        return (*known, "ranker_", self._kept) if known else ()
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {
@@ -71,77 +67,34 @@ class Wrapped(BatchRanker):
 
     @abstractmethod
     def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
-        """Return how many features the transformation makes of so many; raise if it is damaged."""
+        """Return the number of transformed features; raise if the transformation is damaged."""
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-        valid: QueryDataset | None = None,
-        on_round: Callable[[Round], None] | None = None,
-    ) -> Self:
-        """Fit the transformation, then the ranker behind it; see :meth:`BatchRanker.fit`."""
-        data = training_data(X, y, qid, group, sample_weight, query_weight)
-        with self._writing:
-            new = self._twin()
-            new._refuse_missing(data)
-            new._check(data)
-            goes_on = new.warm_start and new.is_learnt
-            if goes_on:
-                new._check_width(data.X)
-                new.ranker_ = new.ranker_._twin()
-            else:
-                new._reset(data.n_features)
-                setattr(new, new._kept, new._fitted(data))
-            if valid is not None:
-                new._check_width(valid.X)
-            watched = None
-            if on_round is not None:
-
-                def watched(done: Round) -> None:
-                    new._take_note(data)
-                    self._become(new)
-                    on_round(done)
-
-            try:
-                new._pass_on(data, valid, watched, goes_on)
-            except BaseException as error:  # the ranker may have learnt something before
-                if new.ranker_.is_learnt and not isinstance(error, RankloopError):
-                    self._become(new)
-                raise
-            self._become(new)
-        return self
-
-    def _pass_on(
+    def _fit(
         self,
         data: QueryDataset,
         valid: QueryDataset | None,
         on_round: Callable[[Round], None] | None,
-        goes_on: bool,
-    ) -> None:
+    ) -> Iterator[None]:
+        """Fit the transformation and then the ranker; the rounds are those of the ranker."""
+        goes_on = self.ranker_.is_fitted
+        if not goes_on:
+            setattr(self, self._kept, self._fitted(data))
+        self.ranker_ = self.ranker_.fork().set_params(**self._fresh().get_params(deep=False))
         seen = self._transform(data)
-        try:
-            if isinstance(self.ranker_, BatchRanker):
-                self.ranker_.warm_start = goes_on
-                judged = None if valid is None else self._transform(valid)
-                self.ranker_.fit(seen, valid=judged, on_round=on_round)
-            elif goes_on and isinstance(self.ranker_, OnlineRanker):
-                self.ranker_.partial_fit(seen)
-            else:
-                self.ranker_.fit(seen)
-        finally:
-            self._take_note(data)
+        judged = None if valid is None else self._transform(valid)
+        for _ in self.ranker_.fit_rounds(seen, judged, on_round, goes_on):
+            self._take_note()
+            yield
+        self._take_note()
 
-    def _take_note(self, data: QueryDataset) -> None:
-        """Keep what the ranker and the data tell of themselves."""
-        self.queries_ = getattr(self.ranker_, "queries_", 0)
-        self.rounds_ = getattr(self.ranker_, "rounds_", 0)
-        self.feature_names_ = data.feature_names or ()
+    def _take_note(self) -> None:
+        """Copy the counters of the ranker."""
+        self.n_queries_seen_ = self.ranker_.n_queries_seen_
+        self.rounds_ = self.ranker_.rounds_ or 0
+
+    def _end_early(self) -> None:
+        self.ranker_ = self.ranker_.fork()
+        self.ranker_._end_early()
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -149,25 +102,14 @@ class Wrapped(BatchRanker):
         self.ranker_ = self._fresh()
 
     def _fresh(self) -> Ranker:
-        from rankloop.learners.online.newton import NewtonXENDCG
-
         ranker = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
-        if self.metric is not None and isinstance(ranker, BatchRanker):
-            ranker.metric = self.metric
+        if self.valid_measure is not None and "valid_measure" in ranker.parameters():
+            ranker.set_params(valid_measure=self.valid_measure)
         return ranker
 
     def _check(self, data: QueryDataset) -> None:
-        ranker = self._fresh()
-        if isinstance(ranker, BatchRanker):
-            ranker._check(data)
-        elif isinstance(ranker, OnlineRanker):
-            ranker._check_all(queries_of(data))
+        self._fresh()._check(data)
 
-    def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        """Give the ranker's own rounds."""
-        if not isinstance(self.ranker_, BatchRanker):
-            raise DataError(f"a {type(self.ranker_).__name__} learns online, without rounds")
-        return self.ranker_._rounds(self._transform(data))
-
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
-        return self.ranker_._score_rows(self._transform_rows(X, offsets), offsets)
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows."""
+        return self.ranker_.score_rows(self._transform_rows(X, offsets), offsets)

@@ -1,4 +1,4 @@
-"""Any ranker in the space of a kernel, by features that stand for it."""
+"""Any ranker in the space of a kernel, which a fixed number of features approximates."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ if TYPE_CHECKING:
 
 
 class Lifted(Wrapped):
-    """A linear ranker that sees features of a kernel, and is a kernel ranker by that.
+    """A linear ranker on kernel features, which makes it an approximate kernel ranker.
 
-    Features are fitted on all training documents, kept, and applied whenever the model ranks. To
-    learn from a stream, take :class:`rankloop.Mapped` with the same text among its maps.
+    The features are fitted on all training documents, stored in the model and computed whenever it
+    predicts. To learn from a stream, use :class:`rankloop.Mapped` with the same text in its maps.
 
     Parameters
     ----------
-    ranker : any ranker; default: second-order XE_NDCG. An online one has no rounds.
+    ranker : any ranker; default: second-order XE_NDCG. An online ranker has no rounds.
     features : `nystrom(rbf(1),200)`, `fourier(rbf(1),200)` or `orthogonal(rbf(1),200)`
-    random_state : seed of the features
-    warm_start : `fit` goes on from what was learnt, with the features it has
+    valid_measure : the measure on validation data after each round; None: that of the ranker
+    random_state : random seed of the features
+    warm_start : `fit` continues from the current state, and keeps the fitted features
 
     Attributes
     ----------
-    ranker_ : what learnt
-    features_ : the features, as plain values and arrays
+    ranker_ : the fitted ranker
+    features_ : the fitted features, as plain values and arrays
 
     Notes
     -----
-    Cost: the ranker's on so many features, and a copy of the data with them.
+    Cost: that of the ranker on this number of features, and a transformed copy of the data.
 
     Examples
     --------
@@ -52,13 +53,13 @@ class Lifted(Wrapped):
         self,
         ranker: Ranker | None = None,
         features: str = "nystrom(rbf(1),200)",
-        metric: str | None = None,
+        valid_measure: str | None = None,
         random_state: int = 0,
         warm_start: bool = False,
     ) -> None:
         self.ranker = ranker
         self.features = features
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.random_state = random_state
         self.warm_start = warm_start
 
@@ -79,11 +80,11 @@ class Lifted(Wrapped):
         return replace(data, X=self._transform_rows(data.X, data.offsets), feature_names=None)
 
     def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
-        return KernelFeatures.from_dict(self.features_).transform(X)
+        return KernelFeatures.from_dict(self.features_).transform_rows(X)
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return the landmarks or frequencies, with their features."""
-        self._check_learnt()
+        """Return the landmarks or frequencies, each with its value for every feature."""
+        self._check_fitted()
         held = "landmarks" if "landmarks" in self.features_ else "frequencies"
         kind = {"landmarks": "landmark", "frequencies": "frequency"}[held]
         names = [self.feature_name(j) for j in range(self.n_features_in_)]

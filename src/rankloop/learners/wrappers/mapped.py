@@ -1,4 +1,4 @@
-"""Feature maps in front of any learner: what a row means beside the others of its query."""
+"""Feature maps in front of any online learner, for example the rank of a value in its query."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import copy
 import itertools
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rankloop import _core
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.scaling import scaler_from_dict, scaler_from_name
+from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError, ModelError
+from rankloop.learners.digest import digest_of
 from rankloop.learners.forms import Learner, Values
 from rankloop.learners.kernel.features import KernelFeatures
 from rankloop.learners.online.base import OnlineRanker
@@ -30,32 +31,44 @@ if TYPE_CHECKING:
 
 
 def raw(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:  # noqa: ARG001
-    """Take the features as they are."""
+    """Copy the features unchanged."""
     out[:, column : column + X.shape[1]] = X
 
 
 def minmax(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
-    """Scale each feature to 0 .. 1 inside its query: O(m d)."""
+    """Scale each feature to 0..1 within its query: O(m d)."""
     _core.query_minmax(X, offsets, out, column)
 
 
-def rank(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
-    """Find the place, 0 to 1, of each feature's value inside its query; ties share theirs.
+def centre(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
+    """Subtract from each feature its lowest value in the query: O(m d).
 
-    O(m d), by sorting; for lists of up to 160 documents by counting.
+    Learning from differences within a query gives the same result, but rounding no longer hides
+    the differences of features that are far from 0.
+    """
+    _core.query_centre(X, offsets, out, column)
+
+
+def rank(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
+    """Replace each value by its rank within the query, from 0 to 1; equal values share a rank.
+
+    Cost: O(m d), by sorting; lists of up to 240 documents are ranked by counting.
     """
     _core.query_ranks(X, offsets, out, column)
 
 
 def square(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:  # noqa: ARG001
-    """Take the squares of the features."""
+    """Square the features."""
     np.multiply(X, X, out=out[:, column : column + X.shape[1]])
 
 
 MAPS: Mapping[str, Callable[[Rows, Offsets, Rows, int], None]] = MappingProxyType(
-    {"raw": raw, "minmax": minmax, "rank": rank, "square": square}
+    {"raw": raw, "centre": centre, "minmax": minmax, "rank": rank, "square": square}
 )
 """Every map by its name; `i*j` is the product of two features, counted from 0."""
+
+WITHIN_QUERIES = frozenset({"centre", "minmax", "rank"})
+"""The maps whose results depend on all documents of a query."""
 
 _PRODUCT = re.compile(r"(\d+)\*(\d+)")
 
@@ -66,7 +79,7 @@ def map_rows(
     offsets: Offsets,
     features: Mapping[str, KernelFeatures] = MappingProxyType({}),
 ) -> Rows:
-    """Put the results of maps, and of features of kernels that are given, side by side.
+    """Apply maps and the given kernel features, and return all results as columns.
 
     >>> X = np.array([[1.0, 3.0], [2.0, 3.0]], np.float32)
     >>> map_rows(["raw", "rank", "0*1"], X, np.array([0, 2])).tolist()
@@ -80,7 +93,7 @@ def map_rows(
         if name in MAPS:
             MAPS[name](X, offsets, out, column)
         elif name in features:
-            out[:, column : column + width] = features[name].transform(X)
+            out[:, column : column + width] = features[name].transform_rows(X)
         else:
             i, j = map(int, name.split("*"))
             np.multiply(X[:, i], X[:, j], out=out[:, column])
@@ -89,7 +102,7 @@ def map_rows(
 
 
 def _width(name: str, n_features: int, features: Mapping[str, KernelFeatures]) -> int:
-    """Return how many columns a map makes; raise where there is no such map."""
+    """Return the number of columns that a map makes; raise if there is no such map."""
     if name in MAPS:
         return n_features
     if name in features:
@@ -97,23 +110,26 @@ def _width(name: str, n_features: int, features: Mapping[str, KernelFeatures]) -
     product = _PRODUCT.fullmatch(name)
     if product is None:
         raise DataError(
-            f"unknown map {name!r}; known: {', '.join(MAPS)}, products as 0*1, and features of "
-            "kernels as nystrom(rbf(1),200)"
+            f"unknown map {name!r}; known: {', '.join(MAPS)}, products such as 0*1, and kernel "
+            "features such as nystrom(rbf(1),200)"
         )
     if max(int(product[1]), int(product[2])) >= n_features:
-        raise DataError(f"the map {name!r} names a feature beyond all {n_features}")
+        raise DataError(
+            f"the map {name!r} uses a feature that does not exist; there are {n_features} "
+            f"features, numbered from 0 to {n_features - 1}"
+        )
     return 1
 
 
 def check_maps(maps: Any) -> None:
-    """Raise unless these are names of maps, at least one."""
+    """Raise unless this is a list of at least one name of a map."""
     named = isinstance(maps, list | tuple) and all(isinstance(name, str) for name in maps)
     if not named or not maps:
-        raise DataError(f"maps must be a list of names of maps, at least one; found {maps!r}")
+        raise DataError(f"maps must be a list of at least one name of a map; found {maps!r}")
 
 
 def map_width(maps: Sequence[str], n_features: int) -> int:
-    """Return how many columns maps make of so many features; raise where one is none.
+    """Return the number of columns that maps make; raise if there is no such map.
 
     >>> map_width(["raw", "rank", "0*1", "nystrom(rbf(1),200)"], 3)
     207
@@ -125,7 +141,7 @@ def map_width(maps: Sequence[str], n_features: int) -> int:
 
 
 def map_names(maps: Sequence[str], names: Sequence[str] | None, n_features: int) -> list[str]:
-    """Name the columns that maps make.
+    """Return names for the columns that maps make.
 
     >>> map_names(["raw", "rank", "0*1"], ["bm25", "age"], 2)
     ['bm25', 'age', 'rank of bm25', 'rank of age', 'bm25 x age']
@@ -136,28 +152,31 @@ def map_names(maps: Sequence[str], names: Sequence[str] | None, n_features: int)
         product = _PRODUCT.fullmatch(name)
         if product is not None:
             found.append(f"{known[int(product[1])]} x {known[int(product[2])]}")
+        elif "(" in name:
+            found += [f"{name} {k + 1}" for k in range(KernelFeatures(name).size)]
         else:
             found += known if name == "raw" else [f"{name} of {one}" for one in known]
     return found
 
 
 class Mapped(OnlineRanker):
-    """A learner that sees mapped, and perhaps scaled, features.
+    """An online learner that receives mapped features, which may be scaled first.
 
     Parameters
     ----------
-    learner : any online learner
-    maps : names of :data:`MAPS`, products such as `0*1`, or features of a kernel such as
-        `nystrom(rbf(1),200)` (:class:`rankloop.KernelFeatures`), whose landmarks are taken from the
-        first queries; their results stand side by side
-    scale : `standard` or `log`, or another of :data:`rankloop.data.scaling.SCALERS`: scale features
-        first. Fitted once, on the first data given, and kept: give it more than a query (`fit`).
+    ranker : any online learner
+    maps : names in :data:`MAPS`, products such as `0*1`, or kernel features such as
+        `nystrom(rbf(1),200)` (:class:`KernelFeatures`), whose landmarks are taken from the
+        first queries. The learner receives all their results as columns.
+    scale : `standard`, `log` or another name in :data:`rankloop.data.scaling.SCALERS`: scales the
+        features first. The scaler is fitted only once, on the first data, so start with many
+        queries (`fit`), not with a single one.
     passes, random_state : see :class:`OnlineRanker`
 
     Notes
     -----
-    `minmax` and `rank` look at a whole query, so `predict` wants to know which rows belong
-    together: pass a Query, a QueryDataset or `qid=`.
+    `centre`, `minmax` and `rank` look at a whole query, so `predict` needs to know which rows
+    belong to which query: pass a Query, a QueryDataset, `qid=` or `group=`.
 
     Examples
     --------
@@ -165,57 +184,57 @@ class Mapped(OnlineRanker):
     >>> from rankloop.learners.online.newton import NewtonXENDCG
     >>> data = separable(50, np.random.default_rng(0)).data
     >>> ranker = Mapped(NewtonXENDCG(), ["raw", "rank"]).fit(data)
-    >>> ranker.learner_.n_features_in_
+    >>> ranker.ranker_.n_features_in_
     40
     """
 
-    scores_rows_alone: ClassVar[bool] = False
-
     def __init__(
         self,
-        learner: OnlineRanker | None = None,
+        ranker: OnlineRanker | None = None,
         maps: Sequence[str] = ("raw", "rank"),
         scale: str | None = None,
         passes: int = 1,
         random_state: int | None = None,
     ) -> None:
-        self.learner = learner
+        self.ranker = ranker
         self.maps = maps
         self.scale = scale
         self.passes = passes
         self.random_state = random_state
 
-    learner_: OnlineRanker
-    scaler_: dict[str, Any]
-    features_: dict[str, Any]
+    @property
+    def scores_rows_alone(self) -> bool:  # type: ignore[override]
+        """Whether neither the scaler nor the maps nor the ranker look at whole queries."""
+        alone = self.scale != QueryMinMax.name and not WITHIN_QUERIES & set(self.maps)
+        return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
-    def learnt(self) -> dict[str, Any]:
-        """Return everything that was learnt, by attribute; nothing before the first query."""
-        if not self.is_learnt:
-            return {}
-        names = ["n_features_in_", "queries_", "learner_", "scaler_"]
-        if self._kernel_maps():
-            names.append("features_")
-        return {name: getattr(self, name) for name in names}
+    ranker_: OnlineRanker
+    scaler_: dict[str, Any]
+    features_: Mapping[str, Any] = MappingProxyType({})
+
+    def _state_names(self) -> tuple[str, ...]:
+        known = super()._state_names()
+        kernels = ("features_",) if self._kernel_maps() else ()
+        return (*known, "ranker_", "scaler_", *kernels) if known else ()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_maps(self.maps)
-        if self.learner is not None:
-            check_learners("learner", [self.learner], OnlineRanker)
+        if self.ranker is not None:
+            check_learners("ranker", [self.ranker], OnlineRanker)
         if self.scale is not None:
             scaler_from_name(self.scale)
         self._kernel_maps()
 
-    def _check(self, queries: Queries) -> None:
-        learner = self.learner_ if self.is_learnt else self.learner
+    def _check_queries(self, queries: Queries) -> None:
+        learner = self.ranker_ if self.is_fitted else self.ranker
         if learner is not None:
-            learner._check_all(queries)
+            learner.check_queries(queries)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         learner = Learner(OnlineRanker, map_width(self.maps, n_features))
         kept = ["scaler_", "features_"] if self._kernel_maps() else ["scaler_"]
-        return {**super()._forms(n_features), "learner_": learner, **dict.fromkeys(kept, Values())}
+        return {**super()._forms(n_features), "ranker_": learner, **dict.fromkeys(kept, Values())}
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
         super()._check_state(state)
@@ -224,26 +243,22 @@ class Mapped(OnlineRanker):
             scaler_from_dict(scaler).transform_rows(np.zeros((0, width)), [0])
         features = state.get("features_", {})
         if features.keys() != set(self._kernel_maps()):
-            raise ModelError(f"features_ are not those of the maps {self.maps!r}")
+            raise ModelError(f"features_ do not belong to the maps {self.maps!r}")
         for name, known in features.items():
             if known:
                 kept = KernelFeatures.from_dict(known)
                 kept.check(width)
                 if kept.text != name:
-                    raise ModelError(f"features_ of {name!r} are those of {kept.text!r}")
-
-    def _take_over(self, state: Mapping[str, Any]) -> None:
-        self.features_ = {}
-        super()._take_over(state)
+                    raise ModelError(f"features_ of {name!r} describe {kept.text!r}")
 
     def _reset(self, n_features: int) -> None:
         from rankloop.learners.online.newton import NewtonXENDCG
 
         self.n_features_in_ = n_features
-        self.queries_ = 0
+        self.n_queries_seen_ = 0
         self.scaler_ = {}
         self.features_ = {name: {} for name in self._kernel_maps()}
-        self.learner_ = NewtonXENDCG() if self.learner is None else copy.deepcopy(self.learner)
+        self.ranker_ = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         X, offsets = queries.X, queries.offsets
@@ -251,28 +266,46 @@ class Mapped(OnlineRanker):
             data = QueryDataset(X, queries.y, offsets, np.arange(queries.n))
             self.scaler_ = scaler_from_name(self.scale).fit(data).to_dict()
         X = self._scaled(X, offsets)
-        learner = self.learner_ = self.learner_._twin()
+        learner = self.ranker_ = self.ranker_.fork()
         if not self.features_:
-            learner._learn_from(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
+            learner.learn_queries(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
             return
         features = self._kernel_features()
         for n, (first, end) in enumerate(itertools.pairwise(offsets.tolist())):
-            for one in features.values():  # each query may bring landmarks
+            for one in features.values():  # each query may add landmarks
                 one.partial_fit(X[first:end])
             query = queries.one(n)
             rows = map_rows(self.maps, X[first:end], query.offsets, features)
             before = None if scores is None else scores[first:end]
-            learner._learn_from(query._replace(X=rows), before)
+            learner.learn_queries(query._replace(X=rows), before)
         self.features_ = {
             name: one.to_dict() if one.is_started else {} for name, one in features.items()
         }
 
-    def _loosen(self, hold: float) -> None:
-        self.learner_ = self.learner_._twin()
-        self.learner_._loosen(hold)
+    def _discount_past(self, keep: float) -> None:
+        self.ranker_ = self.ranker_.fork().discount_past(keep)
 
-    def _score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
-        return self.learner_._score_rows(self._mapped(X, offsets), offsets)
+    def _merge(self, learners: Sequence[Self], base: Self) -> None:
+        kept = [(one.scaler_, one.features_) for one in learners]
+        if any(digest_of(one) != digest_of(kept[0]) for one in kept):
+            raise DataError(
+                "cannot merge learners whose scalers or kernel features were fitted on different "
+                "data; fit them on common data first, and continue from there"
+            )
+        self.ranker_ = self.ranker_.fork()
+        self.ranker_.merge_forks([one.ranker_ for one in learners], base.ranker_)
+
+    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+        """Score checked rows."""
+        return self.ranker_.score_rows(self._mapped(X, offsets), offsets)
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the parts of the learner, with features named after their maps."""
+        self._check_fitted()
+        seen = self.ranker_.fork()
+        names = map_names(self.maps, self.feature_names_in_, self.n_features_in_)
+        seen.feature_names_in_ = tuple(names)
+        return seen.explain()
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
         return map_rows(self.maps, self._scaled(X, offsets), offsets, self._kernel_features())
@@ -287,6 +320,6 @@ class Mapped(OnlineRanker):
         return scaler_from_dict(self.scaler_).transform_rows(X, offsets) if self.scaler_ else X
 
     def _kernel_maps(self) -> list[str]:
-        """Return the maps that are features of a kernel; raise where one cannot be read."""
+        """Return the maps that are kernel features; raise if one cannot be read."""
         found = [name for name in self.maps if "(" in name]
-        return [name for name in found if KernelFeatures(name)]
+        return [name for name in found if KernelFeatures(name).size]

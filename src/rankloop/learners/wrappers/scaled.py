@@ -1,4 +1,4 @@
-"""Scaled and mapped features in front of a batch ranker, the scaler kept in the model."""
+"""A ranker whose features are scaled and mapped first; the scaler is part of the model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import numpy as np
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError
 from rankloop.learners.wrappers.base import Wrapped
-from rankloop.learners.wrappers.mapped import MAPS, check_maps, map_names, map_rows, map_width
+from rankloop.learners.wrappers.mapped import (
+    MAPS,
+    WITHIN_QUERIES,
+    check_maps,
+    map_names,
+    map_rows,
+    map_width,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,29 +28,30 @@ if TYPE_CHECKING:
 
 
 class Scaled(Wrapped):
-    """A ranker that sees scaled, and perhaps mapped, features.
+    """A ranker that receives scaled features, which may also be mapped.
 
-    The scaler is fitted on all training documents, kept, and applied whenever the model predicts.
-    Rounds, early stopping and what they are measured by are the ranker's own.
+    The scaler is fitted on all training documents, stored in the model and applied whenever it
+    predicts. The rounds, early stopping and the measure on validation data are those of the ranker.
 
     Parameters
     ----------
-    ranker : any ranker; default: second-order XE_NDCG. An online one has no rounds.
-    scale : `standard`, `log` or another of :data:`rankloop.data.scaling.SCALERS`
-    maps : names of :data:`rankloop.learners.wrappers.mapped.MAPS`, or products such as `0*1`, of
-        the scaled features; their results stand side by side
-    metric : what a batch ranker is measured by after each round; None: its own
-    warm_start : `fit` goes on from what was learnt, with the scaler it has
+    ranker : any ranker; default: second-order XE_NDCG. An online ranker has no rounds.
+    scale : `standard`, `log` or another name in :data:`rankloop.data.scaling.SCALERS`
+    maps : names in :data:`rankloop.learners.wrappers.mapped.MAPS`, or products such as `0*1`,
+        which are applied to the scaled features; the ranker receives all their results as columns
+    valid_measure : the measure on validation data after each round; None: that of the ranker
+    warm_start : `fit` continues from the current state, and keeps the fitted scaler
 
     Attributes
     ----------
-    ranker_ : what learnt
-    scaler_ : the scaler and the maps, as plain values
+    ranker_ : the fitted ranker
+    scaler_ : the fitted scaler and the maps, as plain values
 
     Notes
     -----
-    Cost: the ranker's, and a scaled copy of the data. `query-minmax` and the maps `minmax` and
-    `rank` look at a whole query, so `predict` wants to know which rows belong together.
+    Cost: that of the ranker, and a scaled copy of the data. `query-minmax` and the maps `centre`,
+    `minmax` and `rank` look at a whole query, so `predict` needs to know which rows belong to which
+    query.
 
     Examples
     --------
@@ -56,6 +64,7 @@ class Scaled(Wrapped):
     12
     """
 
+    takes_raw_features: ClassVar[bool] = True
     _kept: ClassVar[str] = "scaler_"
     scaler_: dict[str, Any]
 
@@ -64,29 +73,29 @@ class Scaled(Wrapped):
         ranker: Ranker | None = None,
         scale: str = "log",
         maps: Sequence[str] = ("raw",),
-        metric: str | Measure | None = None,
+        valid_measure: str | Measure | None = None,
         warm_start: bool = False,
     ) -> None:
         self.ranker = ranker
         self.scale = scale
         self.maps = maps
-        self.metric = metric
+        self.valid_measure = valid_measure
         self.warm_start = warm_start
 
     @property
     def scores_rows_alone(self) -> bool:  # type: ignore[override]
-        """Whether neither scaler nor maps nor ranker look at the whole query."""
-        alone = self.scale != QueryMinMax.name and not {"minmax", "rank"} & set(self.maps)
+        """Whether neither the scaler nor the maps nor the ranker look at whole queries."""
+        alone = self.scale != QueryMinMax.name and not WITHIN_QUERIES & set(self.maps)
         return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
     def _check(self, data: QueryDataset) -> None:
         scaler = scaler_from_name(self.scale)
         if not data.n_documents:
-            scaler.fit(data)  # raises where it needs documents
+            scaler.fit(data)  # raises if it needs documents
         self._check_maps(self.maps)
         width = map_width(self.maps, data.n_features)
         seen = data
-        if list(self.maps) != ["raw"]:  # the ranker is asked about columns, not about values
+        if list(self.maps) != ["raw"]:  # the ranker checks columns and grades, not values
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, width))
             names = map_names(self.maps, data.feature_names, data.n_features)
             seen = replace(data, X=nothing, feature_names=tuple(names))
@@ -97,8 +106,8 @@ class Scaled(Wrapped):
         check_maps(maps)
         if any("(" in name for name in maps):
             raise DataError(
-                f"maps must be {', '.join(MAPS)} or products as 0*1; found {maps!r}. For features "
-                "of kernels take Lifted"
+                f"maps must be {', '.join(MAPS)} or products such as 0*1; found {maps!r}. For "
+                "kernel features, use Lifted"
             )
 
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
@@ -125,9 +134,6 @@ class Scaled(Wrapped):
         return self.scaler_.get("maps", ["raw"])  # type: ignore[no-any-return]
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return the parts of the ranker; thresholds and weights are of scaled features."""
-        self._check_learnt()
-        if not hasattr(self.ranker_, "explain"):
-            raise DataError(f"a {type(self.ranker_).__name__} has no parts that could be shown")
-        parts: list[dict[str, Any]] = self.ranker_.explain()
-        return parts
+        """Return the parts of the ranker; thresholds and weights refer to scaled features."""
+        self._check_fitted()
+        return self.ranker_.explain()

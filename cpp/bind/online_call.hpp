@@ -1,0 +1,72 @@
+// What every online learner is called with from Python: queries, weights, and where scores should go.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "bind/arrays.hpp"
+#include "online/loop.hpp"
+
+namespace rankloop {
+
+// Weights are finite and from 0.
+inline void check_weights(const std::optional<In<double, 1>>& weights, std::size_t n, const char* message) {
+    if (!weights) return;
+    check_size(*weights, n, message);
+    for (std::size_t i = 0; i < n; ++i) check(weights->data()[i] >= 0 && std::isfinite(weights->data()[i]), "weights must be finite and at least 0");
+}
+
+// Lets Python see an interrupt: the only way out of a long call.
+inline void pause_for_python() {
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// What every learner is called with: the queries, the weights, and where scores should go.
+struct OnlineCall {
+    Batch batch;
+    LinearState state;
+    Influence influence;
+    float* scores;
+
+    OnlineCall(const In<float, 2>& x, const In<double, 1>& y, const In<std::int64_t, 1>& offsets, const std::optional<In<double, 1>>& document_weights,
+         const std::optional<In<double, 1>>& query_weights, const Out<double, 1>& w, const std::optional<Out<double, 1>>& sum,
+         std::int64_t queries, const std::optional<Out<float, 1>>& out)
+        : batch{x.data(), y.data(), offsets.data(), offsets.size() - 1, document_weights ? document_weights->data() : nullptr, query_weights ? query_weights->data() : nullptr},
+          state{w.data(), x.shape(1), sum ? sum->data() : nullptr, queries, 0},
+          scores(out ? out->data() : nullptr) {
+        check_offsets(offsets, x.shape(0));
+        check(x.shape(0) < std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
+        check_size(w, x.shape(1), "one weight a feature is needed");
+        check(!sum || sum->size() == w.size(), "the sum of the weights does not fit them");
+        check_size(y, x.shape(0), "one grade a row is needed");
+        check(!out || out->size() == y.size(), "one score a row is needed");
+        check_weights(document_weights, y.size(), "one weight a document is needed");
+        check_weights(query_weights, offsets.size() - 1, "one weight a query is needed");
+        check(queries >= 0, "the number of queries must be at least 0");
+        for (std::size_t i = 0; i < y.size(); ++i) check(std::isfinite(y.data()[i]), "grades must be finite");
+    }
+
+    // No update is more than `most` times as far as those before it were on average, kept in sums.
+    OnlineCall& bounded(const Out<double, 1>& sums, double most) {
+        influence = influence_of(sums, most, 0);
+        return *this;
+    }
+
+    // The k-th pair of sums.
+    static Influence influence_of(const Out<double, 1>& sums, double most, std::size_t k) {
+        check(sums.size() >= 2 * (k + 1), "two sums are needed");
+        return {sums.data() + 2 * k, most};
+    }
+
+    template <typename Step>
+    std::int64_t run(Step step) {
+        static const unsigned processors = std::thread::hardware_concurrency();  // asking takes microseconds
+        nb::gil_scoped_release release;
+        learn_queries(batch, state, influence, scores, step, processors, pause_for_python);
+        return state.updates;
+    }
+};
+
+}  // namespace rankloop

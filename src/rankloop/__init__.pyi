@@ -1,0 +1,64 @@
+"""What `import rankloop` offers; read by `lazily`, so that each name has one line."""
+
+from rankloop import checks as checks
+from rankloop import clicks as clicks
+from rankloop import data as data
+from rankloop import exceptions as exceptions
+from rankloop import experiments as experiments
+from rankloop import feedback as feedback
+from rankloop import learners as learners
+from rankloop import losses as losses
+from rankloop import metrics as metrics
+from rankloop import plotting as plotting
+from rankloop import theory as theory
+from rankloop.clicks.learners.pdgd import PDGD as PDGD
+from rankloop.data.dataset import QueryDataset as QueryDataset
+from rankloop.data.io.formats import read as read
+from rankloop.data.io.letor import read_letor as read_letor
+from rankloop.data.io.letor import write_letor as write_letor
+from rankloop.data.io.table import from_table as from_table
+from rankloop.data.io.table import read_table as read_table
+from rankloop.data.splits import k_folds as k_folds
+from rankloop.data.splits import random_split as random_split
+from rankloop.data.summary import summarise as summarise
+from rankloop.exceptions import DataError as DataError
+from rankloop.exceptions import ModelError as ModelError
+from rankloop.exceptions import RankloopError as RankloopError
+from rankloop.experiments.compare import compare_learners as compare_learners
+from rankloop.experiments.progressive import progressive as progressive
+from rankloop.experiments.report import write_report as write_report
+from rankloop.experiments.tune import tune as tune
+from rankloop.feedback.events import Feedback as Feedback
+from rankloop.feedback.events import Judgement as Judgement
+from rankloop.feedback.ranking import Ranking as Ranking
+from rankloop.learners.batch.listnet import ListNet as ListNet
+from rankloop.learners.batch.ranksvm import RankSVM as RankSVM
+from rankloop.learners.batch.xendcg import XENDCG as XENDCG
+from rankloop.learners.boosting.lambdamart import LambdaMART as LambdaMART
+from rankloop.learners.boosting.xendcg import XENDCGBoost as XENDCGBoost
+from rankloop.learners.ensembles.auto import Auto as Auto
+from rankloop.learners.ensembles.blend import Blend as Blend
+from rankloop.learners.ensembles.mix import Mix as Mix
+from rankloop.learners.kernel.keeprank import KeepRank as KeepRank
+from rankloop.learners.kernel.online import KernelSlam as KernelSlam
+from rankloop.learners.online.newton import NewtonXENDCG as NewtonXENDCG
+from rankloop.learners.online.slam import Slam as Slam
+from rankloop.learners.online.solar_i import SolarI as SolarI
+from rankloop.learners.online.solar_ii import SolarII as SolarII
+from rankloop.learners.predtron.learner import Predtron as Predtron
+from rankloop.learners.registry import make_learner as make_learner
+from rankloop.learners.registry import register_learner as register_learner
+from rankloop.learners.saving import load as load
+from rankloop.learners.saving import loads as loads
+from rankloop.learners.wrappers.mapped import Mapped as Mapped
+from rankloop.learners.wrappers.scaled import Scaled as Scaled
+from rankloop.metrics.comparison import compare_runs as compare_runs
+from rankloop.metrics.conventions import CONVENTIONS as CONVENTIONS
+from rankloop.metrics.evaluation import evaluate as evaluate
+from rankloop.metrics.explain import explain_measure as explain_measure
+from rankloop.metrics.measures import AP as AP
+from rankloop.metrics.measures import nDCG as nDCG
+from rankloop.metrics.scorer import scorer as scorer
+
+__version__: str
+__all__: list[str]

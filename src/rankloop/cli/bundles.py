@@ -1,0 +1,203 @@
+"""Options that come together: what is read, and how it is shown.
+
+`@reads_data` gives a command DATA... and all options of reading, and hands them over as one
+`source`; `@shows` gives it `--json`, `--csv`, `--latex` and `--markdown` as one `shown`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankloop.cli.options import check_format, checked
+from rankloop.cli.tables import Shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.data.io.table_columns import Columns
+
+Names = list[str]
+Column = str | None
+
+
+def _column(option: str, text: str) -> Any:
+    return typer.Option(option, help=text, metavar="COLUMN", rich_help_panel="Columns of tables")
+
+
+def _columns(option: str, text: str) -> Any:
+    return typer.Option(
+        option, help=text, metavar="COLUMN[,COLUMN]", rich_help_panel="Columns of tables"
+    )
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a command reads; each field is an option of the command line."""
+
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="Files, folders or patterns: LETOR text, Parquet, Arrow, CSV, TSV, JSON lines, "
+            "TREC qrels; s3://... and the like; 'duckdb:FILE?SELECT ...' or "
+            "'postgresql://...?SELECT ...'; - for standard input.",
+            show_default=False,
+        ),
+    ] = field(default_factory=list)
+    config: Annotated[
+        str | None,
+        typer.Option("--config", help="How to read it, as `rankloop init` wrote it.", metavar="F"),
+    ] = None
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="letor, parquet, arrow, csv, tsv, jsonl or qrels; found out if not given.",
+            metavar="F",
+            callback=checked(check_format),
+        ),
+    ] = None
+    query: Annotated[Column, _column("--query", "Query ids; else qid, query_id and the like.")] = (
+        None
+    )
+    label: Annotated[Column, _column("--label", "Grades; else label, grade and the like.")] = None
+    click: Annotated[Column, _column("--click", "Clicks, 0 or 1, instead of grades.")] = None
+    doc_id: Annotated[Column, _column("--doc-id", "Document ids; else doc_id, product_id ...")] = (
+        None
+    )
+    weight: Annotated[Column, _column("--weight", "Weights of documents.")] = None
+    position: Annotated[
+        Column, _column("--position", "Place at which a document was shown: never a feature.")
+    ] = None
+    features: Annotated[
+        Names, _columns("--features", "The features; else all columns that are nothing else.")
+    ] = field(default_factory=list)
+    drop: Annotated[Names, _columns("--drop", "Columns to leave out.")] = field(
+        default_factory=list
+    )
+    category: Annotated[
+        Names, _columns("--category", "Numbers that are categories; text is by itself.")
+    ] = field(default_factory=list)
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Text: leave bad rows out, and say how many.")
+    ] = False
+    n_features: Annotated[
+        int | None,
+        typer.Option(
+            "--n-features", help="Text: number of features; as many as found if not given.", min=1
+        ),
+    ] = None
+    null: Annotated[
+        float,
+        typer.Option("--null", help="Text: value for NULL; 'nan' keeps it missing.", metavar="X"),
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.click is not None and self.label is not None:
+            raise typer.BadParameter("give either --label or --click, not both")
+        if self.config is not None:
+            from rankloop.data.configuration import read_configuration
+
+            for name, value in read_configuration(self.config).items():
+                own = "data" if name == "paths" else name
+                if getattr(self, own) in (None, [], False, 0.0):  # what is typed goes first
+                    object.__setattr__(self, own, value)
+
+    def read(self, *places: str, **more: Any) -> QueryDataset:
+        """Read the data, or other places with the same options; the columns found are told."""
+        from rankloop.data.io.formats import read
+
+        return read(*(places or self.places), **{**self.options, **more})
+
+    @property
+    def places(self) -> list[str]:
+        """What to read; an error of usage where nothing is named."""
+        if not self.data:
+            raise typer.BadParameter("Missing argument 'DATA...': name files, or give --config")
+        return self.data
+
+    def batches(self, place: str, **more: Any) -> Iterator[QueryDataset]:
+        """Read one place in batches of whole queries."""
+        from rankloop.data.io.formats import read_batches
+
+        return read_batches(place, **{**self.options, **more})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that were given, as readers take them."""
+        given = {
+            "query": self.query,
+            "label": self.click or self.label,
+            "doc_id": self.doc_id,
+            "doc_weight": self.weight,
+            "position": self.position,
+            "features": _split(self.features),
+            "drop": _split(self.drop),
+            "category": _split(self.category),
+            "skip_bad_rows": self.skip_bad_rows,
+            "n_features": self.n_features,
+            "null": None if self.null == 0 else self.null,
+        }
+        chosen = {name: value for name, value in given.items() if value not in (None, [], False)}
+        return {"format": self.format, "notice": _tell, **chosen}
+
+    def typed(self) -> list[str]:
+        """Return these options as they would be typed."""
+        words = []
+        for name in (f.name for f in fields(self) if f.name != "data"):
+            value, option = getattr(self, name), f"--{name.replace('_', '-')}"
+            if value is True:
+                words.append(option)
+            elif value not in (None, [], False, 0.0):
+                words += [option, ",".join(value) if isinstance(value, list) else str(value)]
+        return words
+
+
+def _split(names: list[str]) -> list[str]:
+    return [part.strip() for name in names for part in name.split(",") if part.strip()]
+
+
+def _tell(columns: Columns) -> None:
+    if columns.guessed:
+        typer.echo(columns, err=True)
+
+
+def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command DATA... and the options of reading, as one argument `source`."""
+    return _bundled(command, "source", Source)
+
+
+def shows(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the ways to show its result, as one argument `shown`."""
+    return _bundled(command, "shown", Shown)
+
+
+def _bundled(command: Callable[..., Any], name: str, bundle: Any) -> Callable[..., Any]:
+    own = inspect.signature(command, eval_str=True)
+    added = inspect.signature(bundle, eval_str=True).parameters.values()
+
+    @functools.wraps(command)
+    def run(**given: Any) -> Any:
+        taken = {parameter.name: given.pop(parameter.name) for parameter in added}
+        return command(**given, **{name: bundle(**taken)})
+
+    parameters = [p for p in own.parameters.values() if p.name != name]
+    for parameter in added:
+        default = parameter.default
+        if default is not inspect.Parameter.empty and not isinstance(
+            default, bool | str | int | float | None
+        ):
+            default = []
+        parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=default))
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [p.replace(kind=keyword) for p in parameters]
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run

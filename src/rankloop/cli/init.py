@@ -1,0 +1,30 @@
+"""`rankloop init`: look at data, and write down how to read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankloop.cli.bundles import Source, reads_data
+
+
+@reads_data
+def init(
+    source: Source,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Configuration to write.")] = Path(
+        "rankloop.toml"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace it where it is there.")] = False,
+) -> None:
+    """Look at data and write a commented configuration, for `--config` of the other commands."""
+    from rankloop.data.configuration import describe, write
+
+    if output.exists() and not force:
+        raise typer.BadParameter(f"{output} is there already; give --force to replace it")
+    options = {name: value for name, value in source.options.items() if name != "notice"}
+    found = describe(source.places, options)
+    write(found, output)
+    typer.echo(f"{output}: {found.summary}")
+    typer.echo(f"Next: rankloop train --config {output} -o model.rlm")

@@ -1,0 +1,144 @@
+"""`rankloop journal`: look at a journal, verify it, bring data in and out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankloop.cli import guarded
+from rankloop.cli import options as o
+from rankloop.cli.output import print_json, print_table
+
+journal = typer.Typer(help="Look at a loop's journal, verify it, bring data in and out.")
+
+Address = Annotated[str, typer.Argument(help="A file, or postgresql://user@host/database.")]
+Name = Annotated[str, typer.Option("--loop", help="The loop's name, in PostgreSQL.")]
+
+
+@journal.command("stats")
+@guarded
+def stats(address: Address, loop: Name = "loop", json: o.Json = False) -> None:
+    """Count the entries of each kind."""
+    from rankloop.serving import operations as do
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        found = do.stats(opened)
+    if json:
+        print_json(found._asdict())
+    else:
+        print_table(["entries", "number"], [*found.kinds.items(), ("all", found.entries)])
+
+
+@journal.command("verify")
+@guarded
+def verify(
+    address: Address,
+    loop: Name = "loop",
+    rankings: Annotated[int, typer.Option(help="How many rankings to recompute.", min=0)] = 20,
+    json: o.Json = False,
+) -> None:
+    """Replay everything, compare all digests, recompute rankings; exit code 1 on any fault."""
+    from rankloop.serving import operations as do
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        found = do.verify(opened, rankings)
+    if json:
+        print_json(found._asdict())
+    else:
+        for fault in found.faults:
+            typer.echo(f"fault: {fault}")
+        if not found.faults:
+            typer.echo(
+                f"all is well: {found.entries:,} entries, {found.rankings_recomputed} rankings "
+                f"recomputed, digest {found.digest}"
+            )
+    if found.faults:
+        raise typer.Exit(1)
+
+
+@journal.command("replay")
+@guarded
+def replay(
+    address: Address,
+    loop: Name = "loop",
+    until: Annotated[
+        int | None, typer.Option("--until", help="The last position to apply.", min=1)
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Show the state after a position, from the entries alone."""
+    from rankloop.serving import operations as do
+    from rankloop.serving.snapshots import replayed
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        state = do.described(replayed(opened, until))
+    if json:
+        print_json(state)
+        return
+    typer.echo(f"position {state['position']:,}, digest {state['digest']}")
+    rows = [
+        [name, "*" if name == state["champion"] else "", m["rankings"], m["mean"], m["recent"]]
+        for name, m in state["models"].items()
+    ]
+    print_table(["model", "champion", "rankings", "nDCG@10", "of late"], rows)
+
+
+@journal.command("export")
+@guarded
+def export(
+    address: Address,
+    output: Annotated[Path, typer.Argument(help="File to write: .parquet, .arrow or LETOR text.")],
+    loop: Name = "loop",
+) -> None:
+    """Write rankings with feedback as a data set, for `rankloop train`."""
+    from rankloop.data.io.formats import write_batches
+    from rankloop.serving import operations as do
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        data = do.exported(opened)
+    write_batches([data], output)
+    typer.echo(f"{output}: {data}")
+
+
+@journal.command("import")
+@guarded
+def import_(
+    address: Address,
+    data: Annotated[
+        list[Path], typer.Argument(help="Judged data in any format, or logs (.jsonl).")
+    ],
+    loop: Name = "loop",
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Settings, where the journal is new.")
+    ] = None,
+) -> None:
+    """Bring in judged data, or logs: one JSON object a line, rankings and events (.jsonl)."""
+    from rankloop.serving.importing import import_files
+
+    for line in import_files(address, loop, data, config):
+        typer.echo(line)
+
+
+@journal.command("compact")
+@guarded
+def compact(
+    address: Address,
+    archive: Annotated[Path, typer.Argument(help="Parquet file for the old entries.")],
+    loop: Name = "loop",
+    until: Annotated[
+        int | None, typer.Option("--until", help="Keep all entries after this position.", min=1)
+    ] = None,
+) -> None:
+    """Move old entries into a Parquet file; a saved state takes their place."""
+    from rankloop.serving import operations as do
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        last = do.compact(opened, archive, until)
+    typer.echo(f"{archive}: entries up to {last:,}")

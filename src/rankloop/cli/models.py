@@ -1,0 +1,100 @@
+"""`rankloop models`: the models of a running loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankloop.cli import guarded
+from rankloop.cli import options as o
+from rankloop.cli.output import print_json, print_table
+
+models = typer.Typer(help="See and change the models of a running loop.")
+
+Url = Annotated[str, typer.Option("--url", help="Where the service is.", envvar="RANKLOOP_URL")]
+Loop = Annotated[str, typer.Option("--loop", help="Which of its loops.")]
+Token = Annotated[
+    str | None, typer.Option("--token", help="With scope admin.", envvar="RANKLOOP_TOKEN")
+]
+Reason = Annotated[str, typer.Option("--reason", help="Why, for the journal.")]
+_HERE = "http://127.0.0.1:8080"
+
+
+def _sent(url: str, loop: str, token: str | None, *request: Any, **more: Any) -> Any:
+    from rankloop.client import Client
+
+    with Client(url, loop, token=token) as client:
+        return client.send(*request, **more)
+
+
+@models.command("list")
+@guarded
+def list_(url: Url = _HERE, loop: Loop = "loop", token: Token = None, json: o.Json = False) -> None:
+    """List the models, and how well each does."""
+    state = _sent(url, loop, token, "GET", "")
+    if json:
+        print_json(state["models"])
+        return
+    rows = [
+        [
+            model["name"],
+            "*" if model["champion"] else "",
+            model["version"],
+            model["quality"]["rankings"],
+            model["quality"]["mean"],
+            model["quality"]["recent"],
+        ]
+        for model in state["models"]
+    ]
+    print_table(["model", "champion", "version", "rankings", "nDCG@10", "of late"], rows)
+
+
+@models.command("add")
+@guarded
+def add(
+    name: Annotated[str, typer.Argument(help="How it shall be called.")],
+    file: Annotated[Path, typer.Argument(help="What `rankloop train` wrote.")],
+    url: Url = _HERE,
+    loop: Loop = "loop",
+    token: Token = None,
+) -> None:
+    """Add a model file as a challenger."""
+    act = _sent(url, loop, token, "POST", f"models/{name}", content=file.read_bytes())
+    typer.echo(f"{name}: {act['status']}, entry {act['position']}")
+
+
+@models.command("promote")
+@guarded
+def promote(
+    name: Annotated[str, typer.Argument(help="Which model.")],
+    url: Url = _HERE,
+    loop: Loop = "loop",
+    token: Token = None,
+    reason: Reason = "",
+) -> None:
+    """Make a model the champion."""
+    act = _sent(url, loop, token, "POST", "promote", {"model": name, "reason": reason})
+    typer.echo(f"{name}: {act['status']}, entry {act['position']}")
+
+
+@models.command("rollback")
+@guarded
+def rollback(
+    position: Annotated[
+        int | None, typer.Option("--position", help="As of this entry.", min=1)
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", help="Event id, or /regular expression/, to do without."),
+    ] = None,
+    url: Url = _HERE,
+    loop: Loop = "loop",
+    token: Token = None,
+    reason: Reason = "",
+) -> None:
+    """Bring all models back to an earlier state, or to one without some events."""
+    body = {"position": position, "without_events": without, "reason": reason}
+    act = _sent(url, loop, token, "POST", "rollback", body)
+    typer.echo(f"rolled back: {act['status']}, entry {act['position']}")

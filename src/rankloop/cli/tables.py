@@ -1,0 +1,236 @@
+"""Results as commands show them: tables for people, JSON, CSV, LaTeX and Markdown for others."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json as json_module
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+_PANEL = "How to show it"
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "<": "$<$",
+    ">": "$>$",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a command shows its result; each field is an option of the command line."""
+
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for machines.", rich_help_panel=_PANEL)
+    ] = False
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Print tables as CSV.", rich_help_panel=_PANEL)
+    ] = False
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print tables as LaTeX.", rich_help_panel=_PANEL)
+    ] = False
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print tables as Markdown.", rich_help_panel=_PANEL)
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.json + self.csv + self.latex + self.markdown > 1:
+            raise typer.BadParameter("give one of --json, --csv, --latex and --markdown")
+
+    @property
+    def to_people(self) -> bool:
+        """Whether it is shown as text to read, with notes."""
+        return not (self.json or self.csv or self.latex or self.markdown)
+
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
+    ) -> None:
+        """Print one table in the way that was asked for; JSON is for the command to print."""
+        if self.csv:
+            write(csv_text(columns, rows))
+        elif self.latex:
+            write(latex_text(columns, rows, title))
+        elif self.markdown:
+            write(markdown_text(columns, rows, title))
+        else:
+            print_table(columns, rows, title)
+
+    def note(self, text: str) -> None:
+        """Print a sentence beside the tables, for people."""
+        if self.to_people:
+            write(f"{text}\n")
+        elif self.markdown:
+            write(f"{text}\n\n")
+
+    def records(self, found: Sequence[Mapping[str, Any]]) -> bool:
+        """Print records where JSON or CSV was asked for; tell whether it was."""
+        if self.json:
+            print_json(list(found))
+        elif self.csv:
+            plain = [{k: v for k, v in one.items() if _is_plain(v)} for one in found]
+            columns = list(dict.fromkeys(key for one in plain for key in one))
+            write(csv_text(columns, ([one.get(key) for key in columns] for one in plain)))
+        return self.json or self.csv
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def write(text: str) -> None:
+    """Write text to standard output; whoever reads it may have left."""
+    sys.stdout.write(text)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+    write(json_text(value, ascii_only))
+
+
+def json_text(value: Any, ascii_only: bool = False) -> str:
+    """Return one JSON document."""
+    return json_module.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV, numbers with all their digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if v is None or v != v else v for v in row] for row in rows)
+    return out.getvalue()
+
+
+def markdown_text(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
+) -> str:
+    """Return a table as Markdown.
+
+    >>> print(markdown_text(["learner", "mean"], [["slam", 0.5]]).strip())
+    | learner | mean |
+    | --- | ---: |
+    | slam | 0.5000 |
+    """
+    cells = [[cell(value).replace("|", "\\|").replace("\n", " ") for value in row] for row in rows]
+    marks = ["---:" if right else "---" for right in _numbers(cells, len(columns))]
+    lines = [f"| {' | '.join(row)} |" for row in ([*columns], marks, *cells)]
+    head = f"**{title}**\n\n" if title else ""
+    return head + "\n".join(lines) + "\n\n"
+
+
+def latex_text(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
+) -> str:
+    """Return a table as LaTeX's `tabular`, with the rules of `booktabs`."""
+    cells = [[_escaped(cell(value)) for value in row] for row in rows]
+    shape = "".join("r" if right else "l" for right in _numbers(cells, len(columns)))
+    lines = [f"% {title}"] if title else []
+    lines += [rf"\begin{{tabular}}{{{shape}}}", r"\toprule"]
+    lines += [" & ".join(map(_escaped, columns)) + r" \\", r"\midrule"]
+    lines += [" & ".join(row) + r" \\" for row in cells]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n\n"
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text.replace("\n", " "))
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
+) -> None:
+    """Print a table; one that is wider than the terminal is printed row under row."""
+    from rich.console import Console
+
+    out = io.StringIO()
+    real = Console()
+    width = real.width if real.is_terminal else 1000  # a pipe has no width: cut nothing
+    cells = [[cell(value) for value in row] for row in rows]
+    encoding = sys.stdout.encoding
+    drawn = _drawn(columns, cells, title, ascii_only=not (encoding or "").lower().startswith("utf"))
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=real.is_terminal,
+        color_system=real.color_system,  # type: ignore[arg-type]
+        legacy_windows=real.legacy_windows,
+        no_color=real.no_color,
+    )
+    if console.measure(drawn, options=console.options.update(width=10_000)).maximum <= width:
+        console.print(drawn)
+        write(out.getvalue())
+    else:
+        write(_stacked(columns, cells, title))
+
+
+def _drawn(
+    columns: Sequence[str], cells: list[list[str]], title: str | None, ascii_only: bool
+) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        *columns,
+        title=None if title is None else Text(title),
+        title_justify="left",
+        box=box.ASCII2 if ascii_only else box.SIMPLE_HEAD,
+        show_header=any(columns),
+    )
+    for column, right in zip(table.columns, _numbers(cells, len(columns)), strict=True):
+        column.justify = "right" if right else "left"
+        column.no_wrap = True
+    for row in cells:
+        table.add_row(*(Text(one) for one in row))
+    return table
+
+
+def _stacked(columns: Sequence[str], cells: list[list[str]], title: str | None) -> str:
+    """Return each row as lines of name and value."""
+    wide = max((len(name) for name in columns), default=0)
+    blocks = [
+        "".join(
+            f"  {name:<{wide}}  {value}\n" if any(columns) else f"  {value}\n"
+            for name, value in zip(columns, row, strict=True)
+            if value
+        )
+        for row in cells
+    ]
+    head = f"{title}\n\n" if title else ""
+    return head + "\n".join(blocks) + "\n"
+
+
+def _numbers(cells: Sequence[Sequence[str]], width: int) -> list[bool]:
+    """Tell which columns hold numbers, and are set to the right."""
+    found = []
+    for i in range(width):
+        shown = [row[i].strip("*+-%~ ").replace(",", "") for row in cells if row[i]]
+        found.append(bool(shown) and all(map(_is_number, shown)))
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace("e-", "", 1).isdigit()
+
+
+def cell(value: object) -> str:
+    """Show one value as people read it."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

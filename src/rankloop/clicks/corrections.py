@@ -1,0 +1,194 @@
+"""Clicks as training data for any learner, with what is known of who looked where."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.clicks.offpolicy.shares import by_page
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.validation import as_grades, as_matrix, check_length
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.clicks.log.log import ClickLog
+    from rankloop.clicks.offpolicy.examination import Examination
+
+
+class Correction(ABC):
+    """A way to estimate relevance, row by row, from clicks."""
+
+    @abstractmethod
+    def relevance(self, log: ClickLog) -> NDArray[np.float64]:
+        """Return an estimate a row, whose mean over many pages is the document's relevance.
+
+        Single estimates may lie below 0 and above 1.
+        """
+
+
+@dataclass(frozen=True)
+class Naive(Correction):
+    """A click is relevance, no click is none: what a correction has to beat.
+
+    Where the logging ranker was good, it often is not beaten: the documents at the top, where
+    people look, are then also the relevant ones.
+    """
+
+    def relevance(self, log: ClickLog) -> NDArray[np.float64]:
+        """Return the clicks as numbers."""
+        return log.clicks.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class InversePropensity(Correction):
+    """A click counts 1 / P(examined): relevance = (click - offset_k) / slope_k at position k.
+
+    With the offsets of trust bias it is the affine correction.
+
+    Parameters
+    ----------
+    examination : how clicks depend on relevance by position; `Examination.of(bias)` or
+        `Examination.of_trust(model)`
+    clip : slopes below it are taken for it, from 0 to 1: less variance, some bias
+    normalised : whether the estimates of a page are divided by their mean weight, so that its
+        clicks count as many as they are: self-normalised
+
+    References
+    ----------
+    Joachims, Swaminathan and Schnabel, Unbiased learning-to-rank with biased feedback (2017);
+    Vardasbi, Oosterhuis and de Rijke, When inverse propensity scoring does not work (2020), for
+    the affine form; Swaminathan and Joachims (2015), for the self-normalised one.
+    """
+
+    examination: Examination
+    clip: float = 0.1
+    normalised: bool = False
+
+    def relevance(self, log: ClickLog) -> NDArray[np.float64]:
+        """Return the corrected clicks."""
+        slope = clipped_slopes(log, self.examination, self.clip)
+        found = (log.clicks - self.examination.offset_at(log.positions)) / slope
+        if not self.normalised:
+            return np.asarray(found)
+        clicks = by_page(log, log.clicks.astype(np.float64))
+        total = by_page(log, np.where(log.clicks, found, 0.0))
+        factor = np.where(total > 0, clicks / np.where(total > 0, total, 1), 1.0)
+        return np.asarray(found * np.repeat(factor, log.sizes))
+
+
+@dataclass(frozen=True, eq=False)
+class DoublyRobust(Correction):
+    """Predicted relevance r, corrected where clicks disagree with it.
+
+    relevance = r + (click - slope_k r - offset_k) / slope_k at position k, with slopes clipped
+    only below the line. Clipping is cheap here: where a position is hardly ever
+    examined, the prediction stands.
+
+    Parameters
+    ----------
+    examination, clip : as in :class:`InversePropensity`
+    predicted : (rows,) relevance from 0 to 1, of a click model or a regression, best fitted on
+        other pages
+
+    References
+    ----------
+    Oosterhuis, Doubly robust estimation for correcting position bias in click feedback (2023).
+    """
+
+    examination: Examination
+    predicted: ArrayLike
+    clip: float = 0.1
+
+    def relevance(self, log: ClickLog) -> NDArray[np.float64]:
+        """Return the corrected predictions."""
+        r = np.asarray(self.predicted, np.float64)
+        check_length("predicted", r, len(log.documents))
+        surprise = (
+            log.clicks
+            - self.examination.slope_at(log.positions) * r
+            - self.examination.offset_at(log.positions)
+        )
+        return np.asarray(r + surprise / clipped_slopes(log, self.examination, self.clip))
+
+
+def clipped_slopes(log: ClickLog, examination: Examination, clip: float) -> NDArray[np.float64]:
+    """Return the slope of each row's position, not below `clip`."""
+    if not 0 <= clip <= 1:
+        raise DataError(f"clip must be from 0 to 1; found {clip!r}")
+    slopes = np.maximum(examination.slope_at(log.positions), clip)
+    if not (slopes > 0).all():
+        where = int(log.positions[slopes <= 0][0])
+        raise DataError(f"nobody looks at position {where}; clip above 0, or leave it out")
+    return np.asarray(slopes)
+
+
+def training_data(
+    log: ClickLog,
+    X: Any,
+    correction: Correction | None = None,
+    *,
+    grades: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    largest: float = 10.0,
+) -> QueryDataset:
+    """Make judged queries of pages: clicked documents have grade 1, others 0, each with a weight.
+
+    A clicked document weighs its estimated relevance r, another one 1 - r, so that uncorrected
+    clicks all weigh 1; weights are cut to 0 and `largest`. Every learner that takes weights can
+    learn from it. Pages are queries; those without a click teach nothing and are left out.
+
+    Parameters
+    ----------
+    log : pages, each seen once or as often as its count says
+    X : features of the log's rows, in the log's order (`log.rows` leads from the caller's)
+    correction : how relevance is estimated; None: :class:`Naive`
+    grades : of the log's rows, where a choice is worth more than 1: purchases, bookings. Rows
+        with a click need one above 0; None: 1 for every click
+    largest : the largest weight
+
+    Examples
+    --------
+    >>> from rankloop.clicks.log.log import ClickLog
+    >>> from rankloop.clicks.offpolicy.examination import Examination
+    >>> log = ClickLog.from_pages([("q", ["a", "b", "c"], ["b"])])
+    >>> ips = InversePropensity(Examination.of([1.0, 0.5, 0.25]))
+    >>> data = training_data(log, np.eye(3), ips)
+    >>> data.y.tolist(), data.doc_weights.tolist()
+    ([0.0, 1.0, 0.0], [1.0, 2.0, 1.0])
+    """
+    if not largest > 0:
+        raise DataError(f"largest must be above 0; found {largest!r}")
+    rows = as_matrix(X, allow_nan=True)
+    check_length("X", rows, len(log.documents))
+    worth = log.clicks.astype(np.float64) if grades is None else as_grades(grades)
+    check_length("grades", worth, len(log.documents))
+    if ((worth > 0) != log.clicks).any():
+        where = int(((worth > 0) != log.clicks).argmax())
+        raise DataError(
+            f"row {where} has grade {worth[where]:g}, but was "
+            f"{'' if log.clicks[where] else 'not '}clicked; grades are above 0 where there is a "
+            "click, and there alone"
+        )
+    relevance = (Naive() if correction is None else correction).relevance(log)
+    weights = np.clip(np.where(log.clicks, relevance, 1 - relevance), 0, largest)
+    kept = by_page(log, log.clicks.astype(np.float64)) > 0
+    if not kept.any():
+        raise DataError("no page of the log has a click; there is nothing to learn from")
+    there = np.repeat(kept, log.sizes)
+    pages = np.arange(len(log)) if log.page_ids is None else log.page_ids
+    return QueryDataset.from_arrays(
+        rows[there],
+        worth[there],
+        qid=np.repeat(pages, log.sizes)[there],
+        doc_weights=weights[there],
+        query_weights=None if log.counts is None else log.counts[kept],
+        feature_names=feature_names,
+        allow_nan=True,
+    )

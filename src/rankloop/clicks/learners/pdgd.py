@@ -1,0 +1,197 @@
+"""Pairwise differentiable gradient descent: learning from clicks on rankings drawn by chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.clicks.learners.base import ClickLearner, features_of, seen_grades
+from rankloop.clicks.learners.plackett_luce import PLACKETT_LUCE, sample_ranking
+from rankloop.clicks.learners.session import Session, check_queries
+from rankloop.clicks.models.behaviour import Chain
+from rankloop.data.validation import check_counts, check_rng
+from rankloop.exceptions import DataError
+from rankloop.learners.online.base import Queries
+from rankloop.learners.online.clipped import CLIP, ClippedRanker
+from rankloop.learners.parameters import check_number
+from rankloop.learners.search import Range, Search
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.clicks.users import SimulatedUser
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.feedback.ranking import Ranking
+    from rankloop.learners.online.linear import Arrays, Call
+
+
+class PDGD(ClippedRanker, ClickLearner):
+    """A linear ranker that draws its rankings, and learns which of two documents people prefer.
+
+    Rankings R are drawn by Plackett and Luce's model of the scores. Where document i was clicked
+    and j was seen but not, the chance to draw i before j is raised:
+
+        w += rate decay^t sum_ij rho(i, j) e_i e_j / (e_i + e_j)^2 (x_i - x_j),  e = exp(score),
+
+        rho(i, j) = P(R with i and j exchanged) / (P(R) + P(R with i and j exchanged)).
+
+    The weights rho make up for the better place that one of the two had. Seen is what lies above
+    the last click, and the document after it. From a judged query, where no place was better,
+    all pairs of different grades are learnt with rho = 1/2.
+
+    Where we depart: rho comes from the scores that the ranking was drawn by, the rest from those
+    of now. They are the same where every ranking is learnt before the next one is drawn.
+
+    Parameters
+    ----------
+    rate : step size, above 0
+    decay : by which it shrinks with each ranking, above 0 and at most 1
+    clip : see :class:`ClippedRanker`
+    average, passes, random_state : see :class:`LinearRanker`
+
+    Notes
+    -----
+    Cost: O(m d) a ranking of m candidates, and O(k^3) for the chances of a list of k. Features are
+    best scaled to about 0 to 1 query by query. Rankings of other policies are refused: their
+    chances are not known.
+
+    Examples
+    --------
+    >>> from rankloop.clicks.learners.base import click_grades
+    >>> learner = PDGD()
+    >>> shown = learner.show(np.eye(3), id="r1")
+    >>> shown.order.tolist()
+    [0, 1, 2]
+    >>> learner.learn_ranking(shown, click_grades(shown, [False, False, True])).weights_.round(4)
+    array([-0.0125, -0.0125,  0.025 ])
+
+    References
+    ----------
+    Oosterhuis and de Rijke, Differentiable unbiased online learning to rank (2018): algorithm 1.
+    """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(0.001, 10, 5, log=True)}
+
+    def __init__(
+        self,
+        rate: float = 0.1,
+        decay: float = 0.9999977,
+        clip: float = CLIP,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.rate = rate
+        self.decay = decay
+        self.clip = clip
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("rate", self.rate, above=True)
+        check_number("decay", self.decay, 0, 1, above=True)
+
+    def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
+        now = self.fork()
+        version, scores = 0, np.zeros(len(X))
+        if now.is_fitted:
+            now._check_width(X)
+            version, scores = now.version_, now.score_rows(X, np.array([0, len(X)]))
+        scores = scores.astype(np.float64)
+        order = sample_ranking(scores, rng, k)
+        return {"order": order, "scores": scores, "version": version, "policy": PLACKETT_LUCE}
+
+    def learn_ranking(self, ranking: Ranking, grades: ArrayLike) -> Self:
+        """Learn from what was chosen; see :meth:`ClickLearner.learn_ranking`."""
+        X = features_of(ranking)
+        if ranking.policy != PLACKETT_LUCE:
+            raise DataError(
+                f"ranking {ranking.id!r} was made {ranking.policy}, but PDGD learns only from "
+                f"those made {PLACKETT_LUCE}: show rankings with its method show, or learn with "
+                "FromClicks"
+            )
+        ranks = np.zeros(len(X), np.int32)
+        ranks[ranking.order] = np.arange(1, len(ranking) + 1)
+        queries = Queries(X, seen_grades(ranking, grades), np.array([0, len(X)]))
+        with self._writing:
+            new = self.fork()
+            vars(new)["_shown"] = (ranks, ranking.scores)
+            try:
+                new.learn_queries(queries)
+            finally:
+                del vars(new)["_shown"]
+            self._become(new)
+        return self
+
+    _shown: ClassVar[tuple[NDArray[np.int32] | None, NDArray[np.float64] | None]] = (None, None)
+    """Ranks and scores of the rows that are being learnt; none where they are judged."""
+
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_pdgd(
+            *call, arrays["sizes_"], self.clip, self.rate, self.decay, *self._shown
+        )
+
+    def play(
+        self,
+        data: QueryDataset,
+        user: SimulatedUser,
+        rng: np.random.Generator,
+        impressions: int,
+        k: int = 10,
+    ) -> Session:
+        """Learn from simulated clicks; for users who read from the top all of it in the core."""
+        users = user.behaviour(data.y, data.offsets)
+        if not isinstance(users, Chain):
+            return super().play(data, user, rng, impressions, k)
+        check_rng(rng)
+        check_counts(impressions=impressions, k=k)
+        check_queries(data)
+        queries = rng.integers(len(data), size=impressions)
+        sizes = np.diff(data.offsets)[queries]
+        stops = not users.is_certain
+        draws = rng.random(int((sizes + (1 + stops) * np.minimum(sizes, k)).sum()))
+        shown = np.empty((impressions, k), np.int64)
+        clicks = np.empty((impressions, k), np.uint8)
+        with self._writing:
+            new = self.fork()
+            new._check_parameters()
+            if not new.is_fitted:
+                new._reset(data.n_features)
+            new._check_width(data.X)
+            new._refuse_missing(data)
+            weights, sums = new.last_weights_.copy(), new.sizes_.copy()
+            total = None if new.sum_ is None else new.sum_.copy()
+            updates = _core.play_pdgd(
+                data.X,
+                data.offsets,
+                users.attraction,
+                users.after_skip,
+                users.after_click,
+                queries,
+                draws,
+                stops,
+                weights,
+                total,
+                new.n_queries_seen_,
+                sums,
+                self.clip,
+                self.rate,
+                self.decay,
+                shown,
+                clicks,
+            )
+            vars(new).update(
+                last_weights_=weights,
+                sizes_=sums,
+                sum_=total,
+                n_queries_seen_=new.n_queries_seen_ + impressions,
+                updates_=new.updates_ + updates,
+            )
+            self._become(new)
+        return Session(queries, shown, clicks.view(bool))

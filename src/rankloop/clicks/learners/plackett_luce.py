@@ -1,0 +1,42 @@
+"""Rankings drawn by Plackett and Luce's model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.data.validation import check_counts, check_rng
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+PLACKETT_LUCE = "plackett-luce"
+"""The policy that draws a ranking by the chances exp(score), one document after the other."""
+
+
+def sample_ranking(scores: ArrayLike, rng: np.random.Generator, k: int = 10) -> NDArray[np.int64]:
+    """Draw the first k candidates, each with a chance proportional to exp(score) among those left.
+
+    Parameters
+    ----------
+    scores : by candidate
+    rng : where the draws come from, one a candidate;
+        :func:`rankloop.clicks.interleaving.base.seeded_by` makes one from a ranking's id
+    k : how many to draw
+
+    Notes
+    -----
+    The largest sums of score and Gumbel noise are distributed so. O(m log k), and the same bits on
+    every processor.
+
+    Examples
+    --------
+    >>> sample_ranking([0.0, 100.0, 50.0], np.random.default_rng(0)).tolist()
+    [1, 2, 0]
+    """
+    check_rng(rng)
+    check_counts(k=k)
+    values = np.asarray(scores, np.float64)
+    return _core.sample_plackett_luce(values, rng.random(len(values)), k)

@@ -1,0 +1,90 @@
+"""Off-policy evaluation by names, as on the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.clicks.bias.registry import make_bias_estimator
+from rankloop.clicks.models.pbm import PBM
+from rankloop.clicks.offpolicy.estimators import IPS, Direct, DoublyRobust, SelfNormalised
+from rankloop.clicks.offpolicy.evaluate import evaluate_policy
+from rankloop.clicks.offpolicy.examination import Examination
+from rankloop.clicks.offpolicy.target import Target
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from rankloop.clicks.log.log import ClickLog
+    from rankloop.clicks.offpolicy.evaluate import PolicyValue
+    from rankloop.clicks.offpolicy.shares import PolicyEstimator
+
+ESTIMATORS = ("ips", "snips", "dr", "direct")
+"""Inverse propensities, self-normalised, doubly robust, and a model's word alone."""
+
+
+def examination_of(text: str, log: ClickLog, ranks: int) -> Examination:
+    """Read examination by position: numbers as `1,0.6,0.4`, or how to estimate it from the log.
+
+    >>> from rankloop.clicks.log.log import ClickLog
+    >>> log = ClickLog.from_pages([("q", ["a", "b"], ["b"])])
+    >>> examination_of("1,0.6", log, 10).slopes.tolist()
+    [1.0, 0.6]
+    """
+    try:
+        return Examination.of([float(part) for part in text.split(",")])
+    except ValueError:
+        return Examination.of(make_bias_estimator(text, ranks).estimate(log))
+
+
+def compare_policies(
+    log: ClickLog,
+    scores: ArrayLike,
+    examination: Examination,
+    estimators: Sequence[str] = ("ips",),
+    measure: str = "DCG@10",
+    clip: float = 0.0,
+    **options: Any,
+) -> list[dict[str, object]]:
+    """Value a ranker, the logged order, and their difference, by each estimator.
+
+    Parameters
+    ----------
+    scores : of the log's rows, by the ranker to be valued
+    estimators : of `ESTIMATORS`
+    measure, options : as in :func:`rankloop.clicks.offpolicy.evaluate.evaluate_policy`
+    clip : exposures below it are taken for it
+    """
+    new = Target.by_scores(log, scores)
+    old = Target.by_scores(log, -log.positions.astype(np.float64))
+    found = []
+    for name in estimators:
+        estimator = _estimator(name, log, examination, clip)
+        values = [evaluate_policy(log, one, estimator, measure, **options) for one in (new, old)]
+        for what, value in zip(("ranker", "logged"), values, strict=True):
+            found.append({"of": what, "estimator": name, **value.to_dict()})
+        found.append({"of": "difference", "estimator": name, **_difference(*values).to_dict()})
+    return found
+
+
+def _difference(new: PolicyValue, old: PolicyValue) -> PolicyValue:
+    return new.minus(old)
+
+
+def _estimator(name: str, log: ClickLog, examination: Examination, clip: float) -> PolicyEstimator:
+    if name not in ESTIMATORS:
+        raise DataError(f"unknown estimator {name!r}; known: {', '.join(ESTIMATORS)}")
+    if name == "ips":
+        return IPS(examination, clip)
+    if name == "snips":
+        return SelfNormalised(examination, clip)
+    model = PBM().fit(log)
+    assert model.attraction is not None
+    relevance = model.attraction.of(log)
+    if name == "dr":
+        return DoublyRobust(examination, relevance, clip)
+    return Direct(examination, relevance)

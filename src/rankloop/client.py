@@ -1,0 +1,250 @@
+"""A client of the live loop, for programs that wait and for those that do not.
+
+It needs httpx. What is sent again, because the service was busy or the connection broke, carries
+the ids it had before, so that it counts once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from rankloop.exceptions import MissingExtraError, RankloopError
+from rankloop.feedback.ids import new_id
+
+if TYPE_CHECKING:
+    import httpx
+
+    from rankloop.feedback.events import Feedback, Judgement
+
+    Features = Iterable[float] | Mapping[str, float]
+
+_AGAIN = (429, 502, 503, 504)
+
+
+class ServiceError(RankloopError):
+    """The service refused a request; `status` is HTTP's, `document` the problem it told of."""
+
+    def __init__(self, status: int, document: Mapping[str, Any]) -> None:
+        super().__init__(str(document.get("detail") or f"the service answered {status}"))
+        self.status, self.document = status, document
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A ranking as the service answers it.
+
+    ranking_id : what feedback names
+    ids, scores : from the top
+    model, version, policy : who ranked, and how
+    position : of the ranking in the journal
+    answer : all that was answered
+    """
+
+    ranking_id: str
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    model: str
+    version: int
+    policy: str
+    position: int
+    answer: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, answer: Mapping[str, Any]) -> Self:
+        """Read an answer."""
+        return cls(
+            answer["ranking_id"],
+            tuple(item["id"] for item in answer["items"]),
+            tuple(item["score"] for item in answer["items"]),
+            answer["model"],
+            answer["model_version"],
+            answer["policy"],
+            answer["position"],
+            answer,
+        )
+
+
+class _Requests:
+    """What both clients send."""
+
+    def __init__(
+        self,
+        url: str,
+        loop: str,
+        token: str | None = None,
+        retries: int = 5,
+        timeout: float = 30.0,
+    ) -> None:
+        self.loop, self.retries = loop, retries
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._options: dict[str, Any] = {"base_url": url, "headers": headers, "timeout": timeout}
+
+    def _rank(self, items: Mapping[str, Features], more: Mapping[str, Any]) -> dict[str, Any]:
+        def plain(features: Features) -> Any:
+            return dict(features) if isinstance(features, Mapping) else [float(x) for x in features]
+
+        candidates = [{"id": name, "features": plain(row)} for name, row in items.items()]
+        given = {name: value for name, value in more.items() if value is not None}
+        return {"id": new_id(), **given, "items": candidates}
+
+    def _feedback(self, events: Iterable[Feedback]) -> dict[str, Any]:
+        return {"events": [_renamed(event) for event in events]}
+
+    def _path(self, what: str) -> str:
+        return f"/v1/{self.loop}/{what}" if what else f"/v1/{self.loop}"
+
+    def _pause(self, attempt: int) -> float:
+        return float(min(0.1 * 2**attempt, 5.0))
+
+
+class Client(_Requests):
+    """A client that waits for each answer.
+
+    Parameters
+    ----------
+    url, loop : where the service is, and which of its loops this is about
+    token : where the service asks for one
+    retries : how often to send again what found the service busy or gone
+    timeout : seconds for one answer
+
+    Examples
+    --------
+    ::
+
+        with Client("http://127.0.0.1:8080", "products") as client:
+            shown = client.rank({"a": [0.3, 1.0], "b": [0.9, 0.2]}, query="shoes")
+            client.feedback([Feedback(shown.ranking_id, shown.ids[0])])
+    """
+
+    def __init__(self, url: str, loop: str, **options: Any) -> None:
+        super().__init__(url, loop, **options)
+        self._http = _httpx().Client(**self._options)
+
+    def rank(self, items: Mapping[str, Features], **more: Any) -> Shown:
+        """Rank items, given as features by id; `more` are further fields of the request."""
+        return Shown.read(self.send("POST", "rank", self._rank(items, more)))
+
+    def feedback(self, events: Iterable[Feedback]) -> list[str]:
+        """Tell what people did, and return what became of each event."""
+        answer = self.send("POST", "feedback", self._feedback(events))
+        return [event["status"] for event in answer["events"]]
+
+    def judge(self, judgement: Judgement) -> str:
+        """Tell what somebody judged, and return what became of it."""
+        return str(self.send("POST", "judgements", _renamed(judgement))["status"])
+
+    def state(self) -> dict[str, Any]:
+        """Return how the loop does."""
+        found: dict[str, Any] = self.send("GET", "")
+        return found
+
+    def send(self, method: str, what: str, body: Any = None, content: bytes | None = None) -> Any:
+        """Send any request about the loop, again where the service was busy; return the answer."""
+        for attempt in range(self.retries + 1):
+            last = attempt == self.retries
+            try:
+                answer = self._http.request(method, self._path(what), json=body, content=content)
+            except _httpx().TransportError as error:
+                if last:
+                    raise _gone(error) from error
+            else:
+                if last or answer.status_code not in _AGAIN:
+                    return _checked(answer)
+            time.sleep(self._pause(attempt))
+        raise AssertionError  # the last attempt returns or raises
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClient(_Requests):
+    """The same for programs with an event loop; parameters as those of :class:`Client`."""
+
+    def __init__(self, url: str, loop: str, **options: Any) -> None:
+        super().__init__(url, loop, **options)
+        self._http = _httpx().AsyncClient(**self._options)
+
+    async def rank(self, items: Mapping[str, Features], **more: Any) -> Shown:
+        """Rank items, given as features by id; `more` are further fields of the request."""
+        return Shown.read(await self.send("POST", "rank", self._rank(items, more)))
+
+    async def feedback(self, events: Iterable[Feedback]) -> list[str]:
+        """Tell what people did, and return what became of each event."""
+        answer = await self.send("POST", "feedback", self._feedback(events))
+        return [event["status"] for event in answer["events"]]
+
+    async def judge(self, judgement: Judgement) -> str:
+        """Tell what somebody judged, and return what became of it."""
+        return str((await self.send("POST", "judgements", _renamed(judgement)))["status"])
+
+    async def state(self) -> dict[str, Any]:
+        """Return how the loop does."""
+        found: dict[str, Any] = await self.send("GET", "")
+        return found
+
+    async def send(
+        self, method: str, what: str, body: Any = None, content: bytes | None = None
+    ) -> Any:
+        """Send any request about the loop, again where the service was busy; return the answer."""
+        for attempt in range(self.retries + 1):
+            last = attempt == self.retries
+            path = self._path(what)
+            try:
+                answer = await self._http.request(method, path, json=body, content=content)
+            except _httpx().TransportError as error:
+                if last:
+                    raise _gone(error) from error
+            else:
+                if last or answer.status_code not in _AGAIN:
+                    return _checked(answer)
+            await asyncio.sleep(self._pause(attempt))
+        raise AssertionError  # the last attempt returns or raises
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def _renamed(event: Feedback | Judgement) -> dict[str, Any]:
+    plain = event.to_dict()
+    plain["event_id"] = plain.pop("id")
+    return plain
+
+
+def _checked(answer: httpx.Response) -> Any:
+    try:
+        content = answer.json()
+    except ValueError:
+        content = {"detail": answer.text[:500]}
+    if answer.status_code >= 400:
+        raise ServiceError(answer.status_code, content if isinstance(content, dict) else {})
+    return content
+
+
+def _gone(error: Exception) -> ServiceError:
+    return ServiceError(0, {"detail": f"the service cannot be reached: {error}"})
+
+
+def _httpx() -> Any:
+    try:
+        import httpx
+    except ImportError:
+        raise MissingExtraError("httpx", "serve", "the client of the live loop") from None
+    return httpx

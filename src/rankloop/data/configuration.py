@@ -1,0 +1,123 @@
+"""How to read some data, found out by looking at it and written down as commented TOML."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankloop.data.features import Features
+from rankloop.data.io.formats import read
+from rankloop.data.io.replacing import replaced_when_done
+from rankloop.exceptions import DataError, ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankloop.data.dataset import QueryDataset
+
+KEYS = (
+    "paths",
+    "format",
+    "query",
+    "label",
+    "click",
+    "doc_id",
+    "weight",
+    "position",
+    "features",
+    "drop",
+    "category",
+    "skip_bad_rows",
+    "n_features",
+    "null",
+)
+"""What a configuration may say under [data]."""
+_LEAKS = ("position", "rank", "click", "clicks", "clicked", "click_bool", "booking", "purchase")
+
+
+@dataclass(frozen=True)
+class Described:
+    """What was found: settings of [data], and what to say beside them."""
+
+    settings: dict[str, Any]
+    comments: tuple[str, ...]
+    summary: str
+
+
+def describe(paths: Sequence[str], options: dict[str, Any]) -> Described:
+    """Read data with the options given, and tell how it was understood."""
+    found: list[Any] = []
+    data = read(*paths, labelled=False, notice=found.append, **options)
+    roles: dict[str, str] = found[0].roles if found else {}
+    settings: dict[str, Any] = {"paths": [os.fspath(path) for path in paths]}
+    for name in KEYS:
+        value = roles.get(name, options.get(name))
+        if value not in (None, [], False):
+            settings[name] = value
+    if "doc_weight" in roles:
+        settings["weight"] = roles["doc_weight"]
+    return Described(settings, tuple(_comments(data)), str(data))
+
+
+def _comments(data: QueryDataset) -> list[str]:
+    import numpy as np
+
+    found = [str(data)]
+    if not (data.y >= 0).any():
+        found.append("there are no grades: name their column with label, to train")
+    missing = np.isnan(data.X).mean(axis=0) if data.has_missing else np.zeros(data.n_features)
+    for column, share in zip(Features.of(data), missing, strict=True):
+        words: str = column.kind
+        if column.kind == "category":
+            words += f" of {len(column.categories):,}"
+        if share > 0:
+            words += f", {100 * share:.0f}% missing"
+        if column.name.lower() in _LEAKS:
+            words += "; known only after ranking? then drop it"
+        found.append(f"  {column.name}: {words}")
+    return found
+
+
+def write(found: Described, path: str | os.PathLike[str]) -> None:
+    """Write a configuration, whole or not at all."""
+    lines = ["# How Rankloop reads this data. Any command takes it with --config.", "#"]
+    lines += [f"# {comment}" for comment in found.comments]
+    lines += ["", "[data]"]
+    lines += [f"{name} = {_toml(value)}" for name, value in found.settings.items()]
+    lines += [
+        "",
+        "# Columns to leave out, and numbers that are categories:",
+        *(f"# {name} = []" for name in ("drop", "category") if name not in found.settings),
+    ]
+    with replaced_when_done(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)  # texts, numbers and truth are written alike
+
+
+def read_configuration(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a configuration says under [data].
+
+    Paths that are not absolute are looked for beside the file.
+    """
+    name = os.fspath(path)
+    try:
+        told = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParseError(name, None, f"cannot read it: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ParseError(name, None, f"it is not TOML: {error}") from None
+    settings = told.get("data", {})
+    unknown = [key for key in settings if key not in KEYS] if isinstance(settings, dict) else []
+    if not isinstance(settings, dict) or unknown or set(told) - {"data"}:
+        what = (unknown or sorted(set(told) - {"data"}) or ["data"])[0]
+        raise DataError(f"{name}: unknown setting {what!r}; known under [data]: {', '.join(KEYS)}")
+    return settings

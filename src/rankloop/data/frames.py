@@ -1,0 +1,100 @@
+"""Frames that callers give: columns that are no numbers, and rows that must mean the same."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.data.memory import check_fits
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.data.features import Features
+
+
+def has_other_kinds(X: Any) -> bool:
+    """Whether a pandas or polars frame or an Arrow table has columns that are no numbers."""
+    types = getattr(X, "dtypes", None)
+    if types is None or getattr(types, "shape", None) == ():
+        types = getattr(getattr(X, "schema", None), "types", None)
+    if types is None or not hasattr(X, "columns"):
+        return False
+    return not all(map(_is_number, types))
+
+
+def _is_number(kind: Any) -> bool:
+    if hasattr(kind, "kind"):  # NumPy's and pandas's
+        return kind.kind in "biuf" and not str(kind).startswith("string")
+    if hasattr(kind, "is_numeric"):  # polars's
+        return bool(kind.is_numeric()) or str(kind) == "Boolean"
+    from rankloop.data.io.table_columns import is_number
+
+    return is_number(kind)
+
+
+def frame_rows(
+    X: Any, features: Features | None = None, memory_limit: int | str | None = None
+) -> tuple[NDArray[np.float32], Features | None]:
+    """Return a frame as a matrix, NaN where a value is missing, and what its columns are.
+
+    features : the description of a model, whose columns are taken by name, with its codes
+    """
+    from rankloop.data.io.table_columns import TableOptions, feature_columns
+    from rankloop.data.io.table_source import in_memory
+    from rankloop.data.io.table_values import read_features
+
+    source = in_memory(X)
+    columns = feature_columns(source, TableOptions(features=features))
+    check_fits(source.n_rows, columns.width, memory_limit)
+    rows = np.empty((source.n_rows, columns.width), np.float32)
+    first = 0
+    for batch in source.batches(columns.features, columns.rows_at_once):
+        rows[first : first + batch.num_rows] = read_features(batch, columns, first, True)
+        first += batch.num_rows
+    return rows, columns.described() if features is None else features
+
+
+def check_same_rows(X: Any, **others: Any) -> None:
+    """Raise where a pandas series has another index than X: its values belong to other rows."""
+    index: Any = getattr(X, "index", None)
+    if not hasattr(index, "equals"):
+        return
+    for name, values in others.items():
+        other: Any = getattr(values, "index", None)
+        if hasattr(other, "equals") and not index.equals(other):
+            where = next(
+                (i for i, (a, b) in enumerate(zip(index, other, strict=False)) if a != b), 0
+            )
+            told = (
+                f"{len(other):,} labels for {len(index):,} rows"
+                if len(other) != len(index)
+                else f"row {where} is {index[where]} in X and {other[where]} in {name}"
+            )
+            raise DataError(
+                f"X and {name} have different pandas indices: {told}; bring them into the same "
+                f"order, as with {name}.loc[X.index], or pass {name}.to_numpy() where the order is "
+                "right"
+            )
+
+
+def as_frame(records: Sequence[Mapping[str, Any]], kind: str | None = None) -> Any:
+    """Return records as a frame of pandas or polars; None: of whichever is installed.
+
+    >>> as_frame([{"learner": "slam", "mean": 0.5}], "polars").shape
+    (1, 2)
+    """
+    if kind not in (None, "pandas", "polars"):
+        raise DataError(f"a frame is of pandas or polars; found {kind!r}")
+    for package in (kind,) if kind else ("pandas", "polars"):
+        try:
+            return import_module(package).DataFrame(list(records))
+        except ImportError:
+            continue
+    wanted = kind or "pandas"
+    raise DataError(f"a frame needs {wanted}, which is not installed: pip install {wanted}")

@@ -1,0 +1,225 @@
+"""Where data is: files, folders, patterns, remote stores, databases; and what a file holds."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rankloop.data.io.files import COMPRESSED_SUFFIXES, bare_suffix, open_input, unreadable
+from rankloop.exceptions import DataError, MissingExtraError, ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PathLike = str | os.PathLike[str]
+
+FORMATS = ("letor", "parquet", "arrow", "csv", "tsv", "jsonl", "qrels")
+TABLES = ("parquet", "arrow", "csv", "tsv", "jsonl", "sql")
+BY_SUFFIX = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".qrels": "qrels",
+}
+TEXT_SUFFIXES = (
+    ".txt",
+    ".svm",
+    ".svmlight",
+    ".libsvm",
+    ".dat",
+    ".data",
+    ".train",
+    ".test",
+    ".letor",
+)
+_PARTS = ("train", "vali", "valid", "validation", "test")
+_SQL = ("duckdb:", "postgresql:", "postgres:")
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]*(::|://)", re.IGNORECASE)
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def is_sql(place: PathLike) -> bool:
+    """Whether this names a query of a database."""
+    return os.fspath(place).startswith(_SQL)
+
+
+def is_remote(place: PathLike) -> bool:
+    """Whether this names something that fsspec knows, as `s3://bucket/part-*.parquet`."""
+    return not is_sql(place) and _REMOTE.match(os.fspath(place)) is not None
+
+
+def detect(path: PathLike) -> str:
+    """Tell the format of an existing file, by its first bytes, its suffix and its first line.
+
+    Raises
+    ------
+    ParseError
+        where the file cannot be read.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return "letor"
+    if is_sql(name):
+        return "sql"
+    with open_input(name) as stream:
+        head = stream.read(1 << 16)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"ARROW1"):
+        return "arrow"
+    if BY_SUFFIX.get(bare_suffix(name)) in ("csv", "tsv", "jsonl"):
+        return BY_SUFFIX[bare_suffix(name)]
+    lines = (line.split() for line in head.splitlines())
+    words = next((line for line in lines if line and not line[0].startswith(b"#")), [])
+    if words and words[0].startswith(b"{"):
+        return "jsonl"
+    if len(words) == 4 and not any(b":" in word for word in words):
+        return "qrels"
+    first = head.lstrip().split(b"\n", 1)[0]
+    named = re.match(rb"[A-Za-z_\"]", first) and not re.search(rb"\b(qid|\d+):", first)
+    return "csv" if named and re.search(rb"[,;|\t]", first) else "letor"
+
+
+def table_format(path: PathLike) -> str:
+    """Tell the format of a file that holds a table; what nothing is known of is for Parquet."""
+    known = detect(path)
+    return known if known in TABLES else "parquet"
+
+
+def format_for(path: PathLike) -> str:
+    """Tell the format to write from a file's name: LETOR text for text, or without a suffix."""
+    suffix = bare_suffix(path)
+    if suffix in BY_SUFFIX:
+        return BY_SUFFIX[suffix]
+    if not suffix or suffix in TEXT_SUFFIXES or os.fspath(path) == "-":
+        return "letor"
+    known = ", ".join(("letor text (.txt)", *(f"{f} (.{f})" for f in FORMATS[1:])))
+    raise DataError(
+        f"cannot tell from the suffix {suffix!r} of {os.fspath(path)!r} what to write; known: "
+        f"{known}; or say it with format="
+    )
+
+
+def data_files(place: PathLike) -> list[str]:
+    """List the data files that a place stands for.
+
+    A file stands for itself, a pattern (`part-*.csv`) for the files it fits, in order of their
+    names. A folder stands for the files in it: `Fold1/{train,vali,test}`, which together hold every
+    query, where there are LETOR folds; else its parts `S1`, `S2`, ...; else all files with a suffix
+    that we know, those in folders below where it has none itself. Files whose names start with a
+    dot or an underscore are left aside.
+    """
+    name = os.fspath(place)
+    if not name:  # which would be the folder we are in
+        raise ParseError(name, None, "the name is empty; name a file or folder")
+    if is_sql(name):
+        return [name]
+    if is_remote(name):
+        return _remote_files(name)
+    folder = Path(name)
+    try:
+        if not folder.is_dir():
+            if _PATTERN.search(name) and not folder.exists():
+                return _fitting(name)
+            return [name]
+        if (folder / "Fold1").is_dir():
+            return data_files(folder / "Fold1")
+        known = _known_files(folder.iterdir()) or _known_files(folder.rglob("*"))
+    except (OSError, ValueError) as error:
+        raise unreadable(name, error) from None
+    parts = [f for f in known if stem(f)[:1] == "S" and stem(f)[1:].isdigit()]
+    if not parts:
+        parts = sorted((f for f in known if stem(f) in _PARTS), key=lambda f: _PARTS.index(stem(f)))
+    if parts or known:
+        return [str(file) for file in parts or known]
+    raise ParseError(
+        name, None, "the folder holds no data files; expected Fold1, S1.txt, part-0.parquet or such"
+    )
+
+
+def _fitting(pattern: str) -> list[str]:
+    found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - pathlib has no such pattern
+    files = [name for place in found for name in data_files(place)]
+    if not files:
+        raise ParseError(pattern, None, "no file fits this pattern")
+    return files
+
+
+def _known_files(files: Iterator[Path]) -> list[Path]:
+    return sorted(
+        file
+        for file in files
+        if file.name[0] not in "._"
+        and (bare_suffix(file) in TEXT_SUFFIXES or bare_suffix(file) in BY_SUFFIX)
+        and file.is_file()
+    )
+
+
+def stem(file: PathLike) -> str:
+    """Return a file's name without its suffixes: `train.txt.gz` -> `train`."""
+    path = Path(file)
+    return (path.with_suffix("") if path.suffix in COMPRESSED_SUFFIXES else path).stem
+
+
+def _fsspec(name: str) -> tuple[object, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingExtraError("fsspec", "remote", f"reading {name}") from None
+    try:
+        return fsspec.core.url_to_fs(name)  # type: ignore[no-any-return]
+    except ImportError as error:  # as "Install s3fs to access S3"
+        raise DataError(f"{name}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise unreadable(name, error) from None
+
+
+def _remote_files(name: str) -> list[str]:
+    system, path = _fsspec(name)
+    try:
+        if _PATTERN.search(path):
+            found = sorted(system.glob(path))  # type: ignore[attr-defined]
+        elif system.isdir(path):  # type: ignore[attr-defined]
+            found = sorted(system.find(path))  # type: ignore[attr-defined]
+            found = [f for f in found if {bare_suffix(f)} & {*BY_SUFFIX, *TEXT_SUFFIXES}]
+        else:
+            return [name]
+    except Exception as error:  # each store raises its own
+        raise unreadable(name, error) from None
+    if not found:
+        raise ParseError(name, None, "there are no data files")
+    return [system.unstrip_protocol(file) for file in found]  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def local_copies(names: list[str]) -> Iterator[list[str]]:
+    """Give files that are on this machine: remote ones are copied for as long as they are read."""
+    if not any(map(is_remote, names)):
+        yield names
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield [
+            _copied(name, folder, k) if is_remote(name) else name for k, name in enumerate(names)
+        ]
+
+
+def _copied(name: str, folder: str, k: int) -> str:
+    system, path = _fsspec(name)
+    target = Path(folder, str(k), path.rstrip("/").rsplit("/", 1)[-1] or "data")
+    target.parent.mkdir()
+    try:
+        system.get_file(path, str(target))  # type: ignore[attr-defined]
+    except Exception as error:  # each store raises its own
+        raise unreadable(name, error) from None
+    return str(target)

@@ -1,0 +1,145 @@
+"""CSV, TSV and JSON lines, compressed or not, as Arrow tables."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from rankloop.data.io.files import is_compressed, open_input
+from rankloop.data.io.table_columns import ROLES
+from rankloop.data.io.table_source import arrow
+from rankloop.exceptions import DataError, ParseError
+
+if TYPE_CHECKING:
+    from rankloop.data.io.table_columns import TableOptions
+
+_BLOCK = 2**20
+_HEAD = 2**18
+_DELIMITERS = ",\t;|"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> Any:
+    """Read a table with a line of names first; its delimiter is found out from that line.
+
+    Numbers with a fraction are read as float32 at once, but for ids, grades and weights. Empty
+    fields and the usual words (NA, NULL, nan) are missing, unless they are quoted.
+    """
+    from pyarrow import csv
+
+    given: Any = name
+    if name == "-":  # which can be read only once
+        with open_input(name) as stream:
+            given = stream.read()
+        head = given[:_HEAD]
+    else:
+        with open_input(name) as stream:
+            head = stream.read(_HEAD)
+    header = _header(name, head)
+    delimiter = delimiter or max(_DELIMITERS, key=header.count)
+    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in head)
+    missing: dict[str, Any] = {"strings_can_be_null": True, "quoted_strings_can_be_null": False}
+    rest = {"read_options": csv.ReadOptions(block_size=_BLOCK), "parse_options": parsing}
+    with _complaints(name):
+        guess = csv.read_csv(
+            arrow().py_buffer(head[: head.rfind(b"\n") + 1] or head),
+            parse_options=parsing,
+            convert_options=csv.ConvertOptions(**missing),
+        )
+        _check_names(guess.column_names)
+        types = _narrow(guess.schema, options)
+        try:
+            converting = csv.ConvertOptions(**missing, column_types=types)
+            return _read(csv.read_csv, given, convert_options=converting, **rest)
+        except arrow().ArrowInvalid:  # a later row has values of another type
+            converting = csv.ConvertOptions(**missing)
+            return _read(csv.read_csv, given, convert_options=converting, **rest)
+
+
+def read_json_lines(name: str) -> Any:
+    """Read one JSON object a line."""
+    from pyarrow import json
+
+    with _complaints(name):
+        options = json.ReadOptions(block_size=_BLOCK)
+        table = _read(json.read_json, name, read_options=options)
+    for j, column in enumerate(table.columns):
+        dates = _dates(column)
+        if dates is not None:
+            table = table.set_column(j, table.column_names[j], dates)
+    return table
+
+
+def _dates(column: Any) -> Any:
+    """Return a column of text as dates, where every value is one as ISO 8601 writes it."""
+    pa = arrow()
+    if column.type != pa.string():
+        return None
+    first = next((word for word in column.to_pylist() if word is not None), "")
+    if _DATE.match(first) is None:
+        return None
+    try:
+        return column.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _read(reader: Any, name: str | bytes, **options: Any) -> Any:
+    """Call a reader of pyarrow; what is not compressed, it reads by itself."""
+    if isinstance(name, bytes):
+        return reader(arrow().BufferReader(name), **options)
+    if name != "-" and not is_compressed(name):
+        return reader(name, **options)
+    with open_input(name) as stream:
+        return reader(stream, **options)
+
+
+def _header(name: str, head: bytes) -> str:
+    if not head.strip():
+        raise ParseError(name, None, "the file is empty; expected a line of column names and rows")
+    try:
+        return head.split(b"\n", 1)[0].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ParseError(
+            name, 1, "its first line is not UTF-8 text; expected the names of columns"
+        ) from None
+
+
+def _check_names(names: list[str]) -> None:
+    if all(_is_number(name) for name in names):
+        raise DataError(
+            f"the first line holds numbers ({', '.join(names[:3])}, ...); expected the names of "
+            "the columns: add a line with them"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _narrow(schema: Any, options: TableOptions) -> dict[str, Any]:
+    """Return the types to read columns as: what looks like a feature, as float32."""
+    pa = arrow()
+    usual = {name for names in ROLES.values() for name in names}
+    kept = {*options.roles.values(), *options.category}
+    return {
+        field.name: pa.float32() if field.type == pa.float64() else field.type
+        for field in schema
+        if field.name not in kept
+        and field.name.lower() not in usual
+        and field.type not in (pa.null(), pa.int64())
+    }
+
+
+@contextlib.contextmanager
+def _complaints(name: str) -> Any:
+    try:
+        yield
+    except arrow().ArrowInvalid as error:
+        told = str(error).replace("CSV parse error: ", "").replace("JSON parse error: ", "")
+        raise ParseError(name, None, f"cannot read it: {told.splitlines()[0]}") from None

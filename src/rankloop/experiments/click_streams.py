@@ -1,0 +1,168 @@
+"""Learners for clicks side by side: simulated users click, true grades measure."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.clicks.learners.base import ClickLearner
+from rankloop.clicks.learners.from_clicks import FromClicks
+from rankloop.data.validation import check_counts
+from rankloop.exceptions import DataError
+from rankloop.metrics.evaluation import evaluate
+from rankloop.metrics.measures import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.clicks.users import SimulatedUser
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.online.base import OnlineRanker
+
+DISCOUNT = 0.9995
+"""How much the next impression counts beside this one, in online performance."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClickStream:
+    """How one learner did with one user.
+
+    learner, user, measure : their names
+    impressions : after which the learner was measured
+    held_out : (runs, points) the measure on queries that nobody clicked on
+    online : (runs,) the sum of the measure of what was shown, each impression counting a little
+        less than the one before: what users had of it while it learnt
+    shown : (runs, impressions) the measure of each list that was shown
+    """
+
+    learner: str
+    user: str
+    measure: str
+    impressions: NDArray[np.int64]
+    held_out: NDArray[np.float64]
+    online: NDArray[np.float64]
+    shown: NDArray[np.float64]
+
+    @property
+    def final(self) -> NDArray[np.float64]:
+        """The measure on held-out queries at the end, by run."""
+        return self.held_out[:, -1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints as JSON."""
+        return {
+            "learner": self.learner,
+            "user": self.user,
+            "measure": self.measure,
+            "runs": len(self.online),
+            "impressions": int(self.impressions[-1]),
+            "final": float(self.final.mean()),
+            "final_std": _spread(self.final),
+            "online": float(self.online.mean()),
+            "online_std": _spread(self.online),
+            "curve": {
+                str(n): float(value)
+                for n, value in zip(self.impressions, self.held_out.mean(axis=0), strict=True)
+            },
+        }
+
+
+def click_streams(
+    parts: Sequence[tuple[QueryDataset, QueryDataset]],
+    learners: Mapping[str, OnlineRanker],
+    users: Mapping[str, SimulatedUser],
+    *,
+    impressions: int = 10_000,
+    runs: int = 1,
+    k: int = 10,
+    measure: str = "nDCG@10",
+    points: int = 10,
+    seed: int = 0,
+    on_result: Callable[[ClickStream], None] | None = None,
+) -> list[ClickStream]:
+    """Let each learner rank for each user, and measure what is shown and what is learnt.
+
+    Parameters
+    ----------
+    parts : (queries to click on, held-out queries); run r takes part r, and starts again from the
+        first one after the last
+    learners : by name; one that is not for clicks learns from them by
+        :class:`rankloop.clicks.learners.from_clicks.FromClicks`
+    users : by name
+    impressions, runs : how many lists are shown in a run, and how many runs there are
+    k : length of the lists
+    measure : of what is shown and of held-out queries; shown queries without a relevant document
+        score 0, held-out ones are left out
+    points : how often held-out queries are measured, at impressions spaced evenly by ratio
+    seed : of queries, rankings and clicks; run r of every learner and user starts from it
+    on_result : called with each learner and user that is done
+
+    Examples
+    --------
+    >>> from rankloop.clicks.users import simulated_user
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.learners.registry import make_learner
+    >>> data = separable(60, np.random.default_rng(0), n_grades=3).data
+    >>> parts = [(data.select(slice(0, 40)), data.select(slice(40, 60)))]
+    >>> users = {"perfect": simulated_user("perfect")}
+    >>> learners = {"pdgd": make_learner("pdgd"), "newton": make_learner("newton")}
+    >>> found = click_streams(parts, learners, users, impressions=500)
+    >>> [(one.learner, bool(one.final[0] > 0.7)) for one in found]
+    [('pdgd', True), ('newton', True)]
+    """
+    check_counts(impressions=impressions, runs=runs, points=points)
+    if not learners or not users or not parts:
+        raise DataError("name at least one learner, one user and one part of the data")
+    at = np.unique(np.geomspace(min(10, impressions), impressions, points).round().astype(np.int64))
+    found = []
+    for name, learner in learners.items():
+        for user_name, user in users.items():
+            held_out, shown = np.empty((runs, len(at))), np.empty((runs, impressions))
+            for run in range(runs):
+                train, test = parts[run % len(parts)]
+                rng = np.random.default_rng([seed, run])
+                test = test.shuffled(np.random.default_rng([seed, run, 1]))
+                mine = for_clicks(learner)
+                for point, (first, end) in enumerate(zip(np.r_[0, at[:-1]], at, strict=True)):
+                    session = mine.play(train, user, rng, int(end - first), k)
+                    shown[run, first:end] = session.quality(train, measure)
+                    scores = mine.predict(test)  # type: ignore[attr-defined]
+                    held_out[run, point] = evaluate(test, scores, measure)[measure]
+            weights = DISCOUNT ** np.arange(impressions)
+            stream = ClickStream(
+                name, user_name, str(parse(measure)), at, held_out, shown @ weights, shown
+            )
+            if on_result is not None:
+                on_result(stream)
+            found.append(stream)
+    return found
+
+
+def held_out_parts(
+    data: QueryDataset, runs: int = 1, seed: int = 0
+) -> list[tuple[QueryDataset, QueryDataset]]:
+    """Return queries to click on and a fifth that is held out, drawn anew for each run."""
+    if len(data) < 2:
+        raise DataError(f"there must be two queries or more, to hold one out; found {len(data)}")
+    parts = []
+    for run in range(runs):
+        order = np.random.default_rng([seed, run, 2]).permutation(len(data))
+        first = max(len(data) // 5, 1)
+        parts.append((data.select(np.sort(order[first:])), data.select(np.sort(order[:first]))))
+    return parts
+
+
+def for_clicks(learner: OnlineRanker) -> ClickLearner:
+    """Return a copy that learns from clicks."""
+    if isinstance(learner, ClickLearner):
+        return copy.deepcopy(learner)
+    return FromClicks(copy.deepcopy(learner))
+
+
+def _spread(values: NDArray[np.float64]) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0

@@ -1,0 +1,123 @@
+"""Going on elsewhere: learn on one collection, continue on another, and hold on more or less."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.data.simulate import predtron_gaussian
+from rankloop.experiments.papers.datasets import Source
+from rankloop.experiments.papers.declaration import (
+    Claim,
+    Curve,
+    Experiment,
+    Found,
+    Measured,
+    Part,
+)
+from rankloop.experiments.papers.solar import PAPER
+from rankloop.experiments.progressive import permuted
+from rankloop.learners.registry import make_online_learner
+from rankloop.metrics.evaluation import evaluate
+
+if TYPE_CHECKING:
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.experiments.papers.declaration import Setting
+    from rankloop.learners.online.base import OnlineRanker
+
+LEARNERS = {"SOLAR-I": "solar-i:C=0.01", "SOLAR-II": "solar-ii:gamma=10", "SLAM": "rate-free-slam"}
+KEEPS = (0.001, 0.01, 0.1, 0.3, 1.0)
+"""How much of what was learnt is held on to; besides, to start anew."""
+
+_KEPT = "all held on to, ahead of starting anew, {}"
+_LOOSE = "the best of the looser, ahead of all held on to, {}"
+
+
+def _reached(
+    pairs: list[tuple[QueryDataset, QueryDataset]], text: str
+) -> tuple[Measured, dict[float, Measured]]:
+    """Return the online nDCG@10 on the second collection: anew, and by how much is held on to."""
+    anew: list[float] = []
+    kept: dict[float, list[float]] = {keep: [] for keep in KEEPS}
+    for old, new in pairs:
+        learnt = make_online_learner(text).fit(old)
+        anew.append(_online(make_online_learner(text), new))
+        for keep in KEEPS:
+            kept[keep].append(_online(copy.deepcopy(learnt).discount_past(keep), new))
+    return Measured.over(anew), {keep: Measured.over(values) for keep, values in kept.items()}
+
+
+def _online(learner: OnlineRanker, new: QueryDataset) -> float:
+    scores = learner.predict_then_learn(new)
+    return float(evaluate(new, scores, "nDCG@10")["nDCG@10"])
+
+
+def _found(pairs: list[tuple[QueryDataset, QueryDataset]]) -> Found:
+    values, curves, notes = {}, [], []
+    for name, text in LEARNERS.items():
+        anew, kept = _reached(pairs, text)
+        looser = max((kept[keep] for keep in KEEPS[:-1]), key=lambda one: one.value)
+        values[_KEPT.format(name)] = kept[1.0].minus(anew)
+        values[_LOOSE.format(name)] = looser.minus(kept[1.0])
+        curves.append(Curve(name, list(KEEPS), [kept[keep].value for keep in KEEPS]))
+        curves.append(Curve(f"{name}, anew", [KEEPS[0], KEEPS[-1]], [anew.value] * 2))
+        told = ", ".join(f"{keep:g}: {one.value:.4f}" for keep, one in kept.items())
+        notes.append(f"{name}, anew {anew.value:.4f}, held on to by {told}")
+    axes = ("held on to", "online nDCG@10 on the second collection")
+    return Found(values, {"nDCG@10": curves}, axes, tuple(notes))
+
+
+def _simulated(source: Source, setting: Setting, *, degrees: float) -> Found:  # noqa: ARG001
+    """Turn the target by an angle between the two collections."""
+    pairs = []
+    for draw in range(setting.trials(10)):
+        rng = np.random.default_rng([setting.seed, draw])
+        first = predtron_gaussian(setting.pick(200, 30), rng, n_features=40, noise=1.0)
+        assert first.weights is not None
+        w = first.weights / np.linalg.norm(first.weights)
+        other = rng.standard_normal(len(w))
+        other -= (other @ w) * w
+        angle = np.deg2rad(degrees)
+        turned = np.cos(angle) * w + np.sin(angle) * other / np.linalg.norm(other)
+        second = predtron_gaussian(
+            setting.pick(60, 20), rng, n_features=40, noise=1.0, weights=turned
+        )
+        pairs.append((first.data, second.data.shuffled(rng)))
+    return _found(pairs)
+
+
+def _collections(source: Source, setting: Setting, *, then: str) -> Found:
+    """Go from one data set of LETOR to its neighbour, in several orders."""
+    assert source.folder is not None
+    old, new = source.data, Source(then, "real", source.folder.parent / then).data
+    orders = range(setting.trials(10))
+    return _found([(old, permuted(new, setting.seed, k)) for k in orders])
+
+
+def _claims(pattern: str) -> dict[str, Claim]:
+    return {pattern.format(name): Claim(above=0, slack=0.002) for name in LEARNERS}
+
+
+TRANSFER = Experiment(
+    "solar-transfer",
+    PAPER,
+    "Section 4, a model learnt elsewhere",
+    "Where the target stays, holding on helps; where it turns away, holding on less helps.",
+    (
+        Part("same target", partial(_simulated, degrees=0), _claims(_KEPT), seconds=20),
+        Part("turned by 30 degrees", partial(_simulated, degrees=30), _claims(_KEPT), seconds=20),
+        Part("turned by 90 degrees", partial(_simulated, degrees=90), _claims(_LOOSE), seconds=20),
+        Part(
+            "MQ2007, then MQ2008",
+            partial(_collections, then="MQ2008"),
+            _claims(_KEPT),
+            "MQ2007",
+            seconds=60,
+        ),
+    ),
+)
+
+EXPERIMENTS = (TRANSFER,)

@@ -1,0 +1,115 @@
+"""Rules that turn feedback into grades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.feedback.fields import as_number, check_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from rankloop.feedback.events import Feedback, Judgement
+    from rankloop.feedback.ranking import Ranking
+
+UNJUDGED = -1.0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The grade that one type of feedback gives a document.
+
+    gain : the grade; below 0 if the feedback is negative
+    at_least : the lowest value that counts, for example 30 for thirty seconds of reading
+    by_value : whether the grade is the gain times the value of the event, for example of stars
+    """
+
+    gain: float
+    at_least: float = -np.inf
+    by_value: bool = False
+
+    def worth(self, value: float) -> float:
+        """Return the grade for an event with this value; 0 if it does not count."""
+        if value < self.at_least:
+            return 0.0
+        return self.gain * value if self.by_value else self.gain
+
+
+DEFAULT_RULES: Mapping[str, Rule] = MappingProxyType(
+    {"click": Rule(1.0), "cart": Rule(2.0), "purchase": Rule(3.0), "skip": Rule(0.0)}
+)
+"""A click gives grade 1, adding to a cart 2, a purchase 3 and a skip 0."""
+
+
+def as_rules(rules: Mapping[str, Rule | float] | None) -> Mapping[str, Rule]:
+    """Return the rules by type of feedback; a number stands for a rule with this gain.
+
+    None stands for :data:`DEFAULT_RULES`.
+
+    >>> as_rules({"click": 1, "hide": -1})["hide"]
+    Rule(gain=-1.0, at_least=-inf, by_value=False)
+    """
+    if rules is None:
+        return DEFAULT_RULES
+    read = {}
+    for name, rule in rules.items():
+        check_text("a type of feedback", name)
+        gain = rule if isinstance(rule, Rule) else as_number(f"the gain of {name}", rule)
+        read[name] = gain if isinstance(gain, Rule) else Rule(gain)
+    return MappingProxyType(read)
+
+
+def feedback_grades(
+    ranking: Ranking, feedback: Iterable[Feedback], rules: Mapping[str, Rule | float] | None = None
+) -> NDArray[np.float64]:
+    """Return one grade per candidate: 0 if it was shown without feedback, -1 if it was not shown.
+
+    A document gets the highest grade of its events; their number does not matter. Negative feedback
+    counts only if the document has no positive feedback. If grades are then below 0, those of all
+    shown documents are raised, so that the lowest is 0. Types without a rule are ignored.
+
+    >>> from rankloop.feedback.events import Feedback
+    >>> from rankloop.feedback.ranking import best_first
+    >>> ranking = best_first([0.3, 0.9, 0.5], doc_ids=["a", "b", "c"], id="r1")
+    >>> feedback_grades(ranking, [Feedback("r1", "c"), Feedback("r1", "c", "purchase")]).tolist()
+    [0.0, 0.0, 3.0]
+    """
+    known = as_rules(rules)
+    worth = np.zeros(len(ranking))
+    for event in feedback:
+        _check_names(ranking, event)
+        rule = known.get(event.type)
+        if rule is not None:
+            place, gain = ranking.place(event.item), rule.worth(event.value)
+            stronger = gain > worth[place] if gain > 0 or worth[place] > 0 else gain < worth[place]
+            worth[place] = gain if stronger else worth[place]
+    grades = np.full(len(ranking.scores), UNJUDGED)
+    grades[ranking.order] = worth - worth.min(initial=0.0)
+    return grades
+
+
+def judged_grades(ranking: Ranking, judgement: Judgement) -> NDArray[np.float64]:
+    """Return one grade per candidate; -1 (unjudged) if the judgement does not contain it."""
+    _check_names(ranking, judgement)
+    ids = np.arange(len(ranking.scores)) if ranking.doc_ids is None else ranking.doc_ids
+    rows = {str(name): row for row, name in enumerate(ids.tolist())}
+    grades = np.full(len(rows), UNJUDGED)
+    for item, grade in judgement.grades.items():
+        if item not in rows:
+            raise DataError(f"document {item!r} is not a candidate of ranking {ranking.id!r}")
+        grades[rows[item]] = grade
+    return grades
+
+
+def _check_names(ranking: Ranking, event: Feedback | Judgement) -> None:
+    if event.ranking_id != ranking.id:
+        raise DataError(
+            f"event {event.id!r} is about ranking {event.ranking_id!r}, not {ranking.id!r}"
+        )

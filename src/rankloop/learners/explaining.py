@@ -1,0 +1,63 @@
+"""Parts of models, as plain values that tables and JSON show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.learners.base import Ranker
+
+SUPPORTS = 20  # number of documents shown
+
+
+def weight_parts(ranker: Ranker, weights: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Return the weight of each feature, the largest absolute value first."""
+    return [
+        {"feature": ranker.feature_name(int(j)), "weight": float(weights[j])}
+        for j in np.argsort(-np.abs(weights), kind="stable")
+    ]
+
+
+def support_parts(
+    ranker: Ranker, rows: NDArray[np.float32], coefficients: NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """Return the most important documents, with their coefficients and features."""
+    most = np.argsort(-np.abs(coefficients), kind="stable")[:SUPPORTS]
+    names = [ranker.feature_name(j) for j in range(ranker.n_features_in_)]
+    return [
+        {
+            "document": int(k),
+            "coefficient": float(coefficients[k]),
+            "features": dict(zip(names, rows[k].tolist(), strict=True)),
+        }
+        for k in most
+    ]
+
+
+def member_parts(members: Sequence[Ranker], weights: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Return the members by weight, each with its ten most important features."""
+    return [
+        {
+            "member": repr(members[k]),
+            "weight": float(weights[k]),
+            "features": _features(members[k]),
+        }
+        for k in np.argsort(-weights, kind="stable")
+    ]
+
+
+def _features(member: Ranker) -> list[str]:
+    """Return the most important features, if the member can explain itself."""
+    try:
+        parts = member.explain()
+    except DataError:
+        return []
+    return [part["feature"] for part in parts[:10] if "feature" in part]

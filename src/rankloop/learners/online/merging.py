@@ -1,0 +1,75 @@
+"""What learners that went on from one state, each with queries of its own, know together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.arithmetic import row_pairs
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+def summed_changes(values: Sequence[Any], base: Any) -> Any:
+    """Return base + sum of (value - base): exact for counters, sums and precisions.
+
+    >>> summed_changes([5, 7], 4)
+    8
+    """
+    total = base
+    for value in values:
+        total = total + (value - base)
+    return total
+
+
+def mean_weights(weights: Sequence[Floats], counts: Sequence[int]) -> Floats:
+    """Return the mean of weights, each counted by the queries it was learnt from.
+
+    This is parameter mixing: it is not what one learner would have learnt from all queries in
+    turn, but on data that can be ranked without mistakes it converges as that does.
+
+    References
+    ----------
+    McDonald, Hall and Mann, Distributed training strategies for the structured perceptron (2010).
+    """
+    shares = counts if sum(counts) else [1] * len(weights)
+    total = np.zeros_like(weights[0])
+    for one, share in zip(weights, shares, strict=True):
+        total = total + one * (share / sum(shares))
+    return total
+
+
+def merged_precision(
+    roots: Sequence[Floats], weights: Sequence[Floats], base_root: Floats, base_weights: Floats
+) -> tuple[Floats, Floats]:
+    """Return root and mean of the Gaussian that has all evidence, what `base` knew counted once.
+
+    With precision L = U'U and h = L w, both are sums over what was learnt from:
+
+        L = L_0 + sum_k (L_k - L_0),   h = h_0 + sum_k (h_k - h_0),   w = L^-1 h.
+
+    Exact where what each query adds does not depend on the weights it met; else as good as their
+    curvatures, taken at different weights, agree.
+    """
+    first = row_pairs(base_root.T, base_root.T)
+    precisions = [row_pairs(root.T, root.T) for root in roots]
+    sides = [row_pairs(L, w[None])[:, 0] for L, w in zip(precisions, weights, strict=True)]
+    precision = summed_changes(precisions, first)
+    side = summed_changes(sides, row_pairs(first, base_weights[None])[:, 0])
+    try:
+        root = _core.cholesky(np.ascontiguousarray(precision))
+    except (ValueError, RuntimeError):
+        raise DataError(
+            "the precisions of these learners do not add up to one: they did not all go on from "
+            "the same base"
+        ) from None
+    root = np.triu(root)
+    return root, _core.cholesky_solve(root, np.ascontiguousarray(side))

@@ -1,0 +1,109 @@
+"""The service: loops behind routes, started and stopped together."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.metrics import Metrics
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes import health, models, ubi
+from rankloop.serving.routes.base import Handler
+from rankloop.serving.routes.feedback import FEEDBACK
+from rankloop.serving.routes.judgements import JUDGEMENTS
+from rankloop.serving.routes.openapi import OPENAPI
+from rankloop.serving.routes.rank import RANK
+from rankloop.serving.routes.rankings import RANKING
+from rankloop.serving.routes.state import STATE
+from rankloop.serving.security import Guard
+from rankloop.serving.service import Loop
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from rankloop.serving.config import Settings
+    from rankloop.serving.routes.base import Endpoint
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    RANK,
+    FEEDBACK,
+    JUDGEMENTS,
+    RANKING,
+    STATE,
+    *models.ENDPOINTS,
+    *ubi.ENDPOINTS,
+    *health.ENDPOINTS,
+    OPENAPI,
+)
+
+
+class Service:
+    """All loops of one process, and what their routes need."""
+
+    def __init__(self, settings: Settings, loops: Mapping[str, Loop]) -> None:
+        self.settings, self.loops = settings, loops
+        self.guard = Guard(settings.tokens)
+        self.metrics = Metrics(loops)
+        self.endpoints = ENDPOINTS
+
+    @classmethod
+    def start(cls, settings: Settings, **options: Any) -> Service:
+        """Open every journal and bring every loop back; ready when it returns."""
+        loops: dict[str, Loop] = {}
+        try:
+            for name, loop in settings.loops.items():
+                journal = open_journal(loop.journal or f"{name}.journal", name)
+                most = settings.server.most_waiting
+                loops[name] = Loop(name, loop, journal, most_waiting=most, **options)
+        except BaseException:
+            for started in loops.values():
+                started.stop(save=False)
+            raise
+        return cls(settings, loops)
+
+    def stop(self) -> None:
+        """Commit, apply and save what every loop has taken."""
+        for loop in self.loops.values():
+            loop.stop()
+
+    def app(self) -> Starlette:
+        """Return the routes as an ASGI application, which stops the service at its end."""
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            self.stop()
+
+        routes = [
+            Route(one.path, Handler(one, self), methods=[one.method]) for one in self.endpoints
+        ]
+        return Starlette(
+            routes=routes,
+            lifespan=lifespan,
+            exception_handlers={HTTPException: _not_answered, Exception: _fault},
+        )
+
+
+async def _not_answered(_: Request, error: Exception) -> Response:
+    """Answer a path or a method that is not offered."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {
+        404: "there is nothing at this path; see /openapi.json",
+        405: "this path takes another method; see /openapi.json",
+    }
+    return Problem(status, words.get(status, str(error))).response()
+
+
+async def _fault(_: Request, error: Exception) -> Response:
+    """Answer what nobody expected; the log has the rest."""
+    return Problem(
+        500, f"a fault of ours: {type(error).__name__}; see the service's log"
+    ).response()

@@ -1,0 +1,288 @@
+"""Settings of a service: a TOML file and the environment in, values that never change out."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from rankloop.exceptions import DataError, RankloopError
+from rankloop.feedback.rules import DEFAULT_RULES, Rule
+from rankloop.learners.registry import make_online_learner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.learners.online.base import OnlineRanker
+
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0)]
+Scope = Literal["rank", "feedback", "admin", "metrics"]
+
+_PREFIX = "RANKLOOP__"
+_NAME = "[a-z][a-z0-9_]{0,40}"
+_S = TypeVar("_S")
+
+
+class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class RuleSettings(_Settings, frozen=True):
+    """What one type of feedback is worth; see :class:`rankloop.feedback.rules.Rule`."""
+
+    gain: float
+    at_least: float | None = None
+    by_value: bool = False
+
+    def rule(self) -> Rule:
+        """Return it as lessons take it."""
+        lowest = -math.inf if self.at_least is None else self.at_least
+        return Rule(self.gain, lowest, self.by_value)
+
+
+def _default_feedback() -> dict[str, RuleSettings | float]:
+    return {name: rule.gain for name, rule in DEFAULT_RULES.items()}
+
+
+class LoopSettings(_Settings, frozen=True):
+    """One ranking task.
+
+    Learning, all of it journaled:
+
+    features : their names, or how many there are (then they are called 1, 2, ...)
+    defaults : values of features that a request leaves out, by name
+    learners : texts such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
+    feedback : what each type is worth, a gain or a table (gain, at_least, by_value)
+    lesson : what a closed ranking teaches: `grades`, `pairs`, or `ips` (grades, weighted by how
+        seldom a place is looked at)
+    examination : for `ips`, how likely each place is to be seen; the last is for all beyond
+    most_open, most_early, most_events, most_closed : bounds of what waits: open rankings, feedback
+        before its ranking, events of one ranking, ids of closed rankings
+    check_every : a digest of the state is journaled every so many entries
+
+    Serving:
+
+    journal : a file, or postgresql://user@host/database
+    window : seconds for which a ranking waits for feedback
+    policy : `best-first`, `plackett-luce` (explores) or `apprentice` (shows the caller's order)
+    temperature : of `plackett-luce`, above 0: lower explores less
+    explore_top : how many places `plackett-luce` draws; the rest is best first
+    snapshot_every : the state is saved every so many entries
+    alpha : the chance that any experiment of this loop ever promotes a worse model
+    """
+
+    features: tuple[str, ...] | Count
+    defaults: dict[str, float] = {}
+    learners: tuple[str, ...] = ("auto",)
+    feedback: dict[str, RuleSettings | float] = msgspec.field(default_factory=_default_feedback)
+    lesson: Literal["grades", "pairs", "ips"] = "grades"
+    examination: tuple[float, ...] = ()
+    most_open: Count = 1_000_000
+    most_early: Annotated[int, Meta(ge=0)] = 10_000
+    most_events: Count = 1_000
+    most_closed: Count = 100_000
+    check_every: Count = 10_000
+
+    journal: str = ""
+    window: Seconds = 1800.0
+    policy: Literal["best-first", "plackett-luce", "apprentice"] = "best-first"
+    temperature: float = 1.0
+    explore_top: Count = 10
+    snapshot_every: Count = 50_000
+    alpha: float = 0.05
+
+    def journaled(self) -> bytes:
+        """Return them as the journal keeps them: all but its own address."""
+        return msgspec.json.encode(msgspec.structs.replace(self, journal=""))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        if isinstance(self.features, int):
+            return tuple(str(number) for number in range(1, self.features + 1))
+        return self.features
+
+    def rules(self) -> dict[str, Rule]:
+        """Return what each type of feedback is worth."""
+        return {
+            name: rule.rule() if isinstance(rule, RuleSettings) else Rule(float(rule))
+            for name, rule in self.feedback.items()
+        }
+
+    def make_learners(self) -> dict[str, OnlineRanker]:
+        """Return learners that have learnt nothing, by their texts."""
+        return {text: make_online_learner(text) for text in self.learners}
+
+    def check(self) -> None:
+        """Raise where a value cannot be used."""
+        names = self.names
+        if not names or len(set(names)) < len(names):
+            raise DataError(f"features: found {list(names)[:10]}, expected names, each once")
+        unknown = self.defaults.keys() - set(names)
+        if unknown:
+            raise DataError(f"defaults: {min(unknown)!r} is no feature; name one of the features")
+        for name, value in self.defaults.items():
+            if not math.isfinite(value):
+                raise DataError(f"defaults.{name}: found {value}, expected a finite number")
+        if not self.learners or len(set(self.learners)) < len(self.learners):
+            raise DataError(f"learners: found {list(self.learners)}, expected texts, each once")
+        for text in self.learners:
+            try:
+                make_online_learner(text)
+            except RankloopError as error:
+                raise DataError(f"learners: {error}") from None
+        if self.lesson == "ips" and not self.examination:
+            raise DataError(
+                "examination: found none, expected chances above 0 and at most 1, a place each, "
+                "as lesson = 'ips' needs them"
+            )
+        if not all(0 < chance <= 1 for chance in self.examination):
+            raise DataError(
+                f"examination: found {list(self.examination)}, expected chances above 0 and at "
+                "most 1"
+            )
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise DataError(f"temperature: found {self.temperature}, expected a number above 0")
+        if not 0 < self.alpha < 1:
+            raise DataError(f"alpha: found {self.alpha}, expected a number between 0 and 1")
+
+
+class TokenSettings(_Settings, frozen=True):
+    """Who may do what: the SHA-256 of a token in hexadecimal digits, and its scopes."""
+
+    name: str
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    scopes: tuple[Scope, ...]
+
+
+class ServerSettings(_Settings, frozen=True):
+    """Where the service listens, and what it takes.
+
+    host, port : 127.0.0.1 by default; other addresses need tokens
+    workers : processes, each of which ranks; one of them closes windows
+    most_items, most_bytes : of one request
+    most_waiting : entries that wait for the disk; beyond them, callers are asked to come again
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8080
+    workers: Count = 1
+    most_items: Count = 1_000
+    most_bytes: Count = 8_000_000
+    most_waiting: Count = 10_000
+
+
+class Settings(_Settings, frozen=True):
+    """All settings of a service: the server, who may use it, and its loops by name."""
+
+    loops: dict[str, LoopSettings]
+    server: ServerSettings = ServerSettings()
+    tokens: tuple[TokenSettings, ...] = ()
+
+    def check(self) -> None:
+        """Raise where values cannot be used, or not together; the message begins with the key."""
+        if not self.loops:
+            raise DataError("loops: found none, expected at least one, as [loops.products]")
+        for name, loop in self.loops.items():
+            try:
+                loop.check()
+            except DataError as error:
+                raise DataError(f"loops.{name}.{error}") from None
+        local = self.server.host in ("127.0.0.1", "::1", "localhost")
+        if not local and not self.tokens:
+            raise DataError(
+                f"server.host: found {self.server.host}, which others can reach, but there are no "
+                "tokens; add [[tokens]], or listen at 127.0.0.1"
+            )
+
+
+def read_settings(path: str | os.PathLike[str], environment: Mapping[str, str]) -> Settings:
+    """Read settings from a TOML file; the environment may set single values.
+
+    `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. Journals that are not named stand
+    beside the file.
+
+    Raises
+    ------
+    DataError
+        naming the file, the key, what was found and what was expected.
+    """
+    where = os.fspath(path)
+    try:
+        plain = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{where}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{where}: this is not TOML: {error}") from None
+    _set_from(environment, plain)
+    for name, loop in _tables(plain.get("loops")):
+        loop.setdefault("journal", str(Path(path).parent / f"{name}.journal"))
+    try:
+        return as_settings(plain)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def as_settings(plain: Mapping[str, Any]) -> Settings:
+    """Return plain values as settings, checked."""
+    loops = {}
+    for name, table in _tables(plain.get("loops")):
+        if not re.fullmatch(_NAME, name):
+            raise DataError(
+                f"loops: found {name!r}, expected a name of lower case letters, digits and _, at "
+                "most 41"
+            )
+        loops[name] = _converted(table, LoopSettings, f"loops.{name}")
+    rest = _converted({**plain, "loops": {}}, Settings, "")
+    settings = msgspec.structs.replace(rest, loops=loops)
+    settings.check()
+    return settings
+
+
+def _converted(plain: Mapping[str, Any], kind: type[_S], where: str) -> _S:
+    try:
+        return msgspec.convert(plain, kind)
+    except msgspec.ValidationError as error:
+        key, _, reason = _explained(str(error)).partition(": ")
+        place = ".".join(part for part in (where, key) if part and part != "settings")
+        raise DataError(f"{place or 'settings'}: {reason}") from None
+
+
+def _explained(message: str) -> str:
+    """Put the key first, as `loops.products.window: expected ...`."""
+    reason, _, key = message.partition(" - at `$")
+    return f"{key.strip('`.') or 'settings'}: {reason[0].lower()}{reason[1:]}"
+
+
+def _tables(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    if not isinstance(value, dict):
+        return []
+    return [(name, table) for name, table in value.items() if isinstance(table, dict)]
+
+
+def _set_from(environment: Mapping[str, str], plain: dict[str, Any]) -> None:
+    for variable, text in sorted(environment.items()):
+        if not variable.startswith(_PREFIX):
+            continue
+        *tables, name = variable.removeprefix(_PREFIX).lower().split("__")
+        inner = plain
+        for table in tables:
+            inner = inner.setdefault(table, {})
+            if not isinstance(inner, dict):
+                raise DataError(f"{variable}: {table} is no table of the settings")
+        inner[name] = _value(text)
+
+
+def _value(text: str) -> Any:
+    """Read a value as TOML does; what is none is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,68 @@
+"""The front desk: knows at once which feedback belongs where, while learners may lag behind.
+
+It follows the journal entry by entry as the engine does, but learns nothing, so that an answer
+never waits for a learner.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from rankloop.serving.config import LoopSettings
+from rankloop.serving.entries import Closed, Configured, Observed, Ranked
+from rankloop.serving.joins import Joins
+
+if TYPE_CHECKING:
+    from rankloop.serving.engine import Engine
+    from rankloop.serving.joins import Status
+    from rankloop.serving.journal.base import Record
+
+
+class Desk:
+    """Joins as of the last entry of the journal, and which windows are over."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.position = engine.position
+        self.settings = engine.settings
+        self.joins = msgspec.msgpack.decode(msgspec.msgpack.encode(engine.joins), type=Joins)
+        self._opened = deque(self.joins.open)
+
+    def follow(self, record: Record) -> Status | Literal["accepted"]:
+        """Take in the entry that follows, and say what became of it."""
+        self.position = record.position
+        entry, joins, settings = record.entry, self.joins, self.settings
+        if isinstance(entry, Configured):
+            self.settings = msgspec.json.decode(entry.settings, type=LoopSettings)
+        elif isinstance(entry, Ranked):
+            joins.ranked(entry.id, record.position, record.at)
+            self._opened.append(entry.id)
+        elif isinstance(entry, Observed) and settings is not None:
+            return joins.observed(
+                entry.ranking_id, record.position, settings.most_early, settings.most_events
+            )
+        elif isinstance(entry, Closed) and settings is not None:
+            joins.close(entry.ranking_id, settings.most_closed)
+        return "accepted"
+
+    def due(self, now: int, limit: int = 1000) -> list[str]:
+        """Return rankings whose window is over at this time, or that are too many, oldest first."""
+        if self.settings is None:
+            return []
+        waiting = self.joins.open
+        while self._opened and self._opened[0] not in waiting:
+            self._opened.popleft()
+        latest = now - 1000 * self.settings.window
+        surplus = len(waiting) - self.settings.most_open
+        found: list[str] = []
+        for ranking_id in islice(self._opened, limit):
+            ranking = waiting.get(ranking_id)
+            if ranking is None:
+                continue
+            if len(found) >= surplus and ranking.at > latest:
+                break
+            found.append(ranking_id)
+        return found

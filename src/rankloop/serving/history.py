@@ -1,0 +1,70 @@
+"""What replay is for: going back, doing without, and recomputing what was shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.learners.saving import dumps
+from rankloop.serving.entries import Ranked, RolledBack
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.policy import choose
+from rankloop.serving.snapshots import brought_back, replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankloop.serving.engine import Engine
+    from rankloop.serving.journal.base import Journal, Record
+
+
+def rolled_back(journal: Journal, act_id: str, position: int, reason: str) -> RolledBack:
+    """Return the entry that brings all models back to what they were after a position."""
+    head = journal.head()
+    if not 1 <= position <= head:
+        raise DataError(f"position: found {position}, expected one from 1 to {head}")
+    return _entry(brought_back(journal, until=position), act_id, reason)
+
+
+def quarantined(
+    journal: Journal, act_id: str, without: Callable[[Record], bool], reason: str
+) -> RolledBack:
+    """Return the entry that makes all models what they would be without some entries."""
+    return _entry(replayed(journal, without=without), act_id, reason)
+
+
+def _entry(engine: Engine, act_id: str, reason: str) -> RolledBack:
+    models = {name: dumps(model.ranker) for name, model in engine.models.items()}
+    if not models:
+        raise DataError("there were no models yet at that position; take a later one")
+    return RolledBack(act_id, models, engine.champion, reason)
+
+
+def audited(journal: Journal, ranking_id: str) -> list[str]:
+    """Recompute a ranking from the entries before it, and return what differs; nothing if nothing.
+
+    The loop is brought back as it was when it ranked, scores the features again, and chooses the
+    order again.
+    """
+    found = journal.find(f"ranking:{ranking_id}")
+    if found is None or not isinstance(found.entry, Ranked):
+        raise JournalError(f"{journal.where}: there is no ranking {ranking_id!r}")
+    entry = found.entry
+    if entry.policy == "logged":
+        return []  # somebody else's order: there is nothing to recompute
+    engine = brought_back(journal, until=entry.seen)
+    choice = choose(engine.published(), entry.matrix(), entry.id, len(entry.order))
+    differ = []
+    if choice.scores.tobytes() != entry.scores:
+        worst = float(np.abs(choice.scores - np.frombuffer(entry.scores, np.float64)).max())
+        differ.append(f"scores differ by up to {worst:g}")
+    if choice.order.tolist() != entry.order:
+        differ.append(f"the order is {choice.order.tolist()}, but {entry.order} was shown")
+    if (choice.model, choice.version) != (entry.model, entry.version):
+        differ.append(
+            f"the model is {choice.model} of {choice.version}, but {entry.model} of "
+            f"{entry.version} ranked"
+        )
+    return differ

@@ -1,0 +1,85 @@
+"""Which feedback belongs to which ranking: ids and positions, never features.
+
+Everything here is bounded by counts of entries, so that a replay decides as the live loop did.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Status = Literal["applied", "pending", "late", "rejected"]
+
+
+class Open(msgspec.Struct):
+    """A ranking that waits for feedback: its position, when it came, where its events stand."""
+
+    position: int
+    at: int
+    events: list[int]
+
+
+class Joins(msgspec.Struct):
+    """Open rankings, feedback that came before its ranking, and rankings closed of late.
+
+    All are in the order in which they came; the oldest feedback without a ranking, and the oldest
+    closed id, are forgotten first.
+
+    Examples
+    --------
+    >>> joins = Joins()
+    >>> joins.observed("r1", 1, most_early=10, most_events=10)
+    'pending'
+    >>> joins.ranked("r1", 2, at=1000)
+    >>> joins.observed("r1", 3, most_early=10, most_events=10)
+    'applied'
+    >>> joins.close("r1", most_closed=10)
+    Open(position=2, at=1000, events=[1, 3])
+    >>> joins.observed("r1", 5, most_early=10, most_events=10)
+    'late'
+    """
+
+    open: dict[str, Open] = msgspec.field(default_factory=dict)
+    early: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    closed: dict[str, int] = msgspec.field(default_factory=dict)
+    n_early: int = 0
+    forgotten: int = 0
+
+    def ranked(self, ranking_id: str, position: int, at: int) -> None:
+        """Open a ranking, with the feedback that came before it."""
+        events = self.early.pop(ranking_id, [])
+        self.n_early -= len(events)
+        self.open[ranking_id] = Open(position, at, events)
+
+    def observed(self, ranking_id: str, position: int, most_early: int, most_events: int) -> Status:
+        """Take an event in, and say what became of it."""
+        ranking = self.open.get(ranking_id)
+        if ranking is not None:
+            if len(ranking.events) >= most_events:
+                return "rejected"
+            ranking.events.append(position)
+            return "applied"
+        if ranking_id in self.closed:
+            return "late"
+        self.early.setdefault(ranking_id, []).append(position)
+        self.n_early += 1
+        while self.n_early > most_early:
+            lost = self.early.pop(next(iter(self.early)))
+            self.n_early -= len(lost)
+            self.forgotten += len(lost)
+        return "pending"
+
+    def close(self, ranking_id: str, most_closed: int) -> Open | None:
+        """Close a ranking and return it; None where it is not open."""
+        ranking = self.open.pop(ranking_id, None)
+        if ranking is not None:
+            self.closed[ranking_id] = ranking.position
+            while len(self.closed) > most_closed:
+                del self.closed[next(iter(self.closed))]
+        return ranking
+
+    def position(self, ranking_id: str) -> int | None:
+        """Return where a ranking stands, open or closed of late; None where it is not known."""
+        ranking = self.open.get(ranking_id)
+        return self.closed.get(ranking_id) if ranking is None else ranking.position

@@ -1,0 +1,1 @@
+"""Where entries are kept: in order, durable, each once. One interface, one suite of tests."""

@@ -1,0 +1,209 @@
+"""What a journal is: an ordered, durable list of entries; any number of processes append."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from zlib import crc32
+
+from rankloop.exceptions import RankloopError
+from rankloop.serving.entries import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rankloop.serving.entries import Entry
+
+SCHEMA = 1
+"""The version of what stores keep; a newer one is refused, an older one brought forward."""
+
+
+EMPTIED = -1
+"""Stands for the checksum of an entry that was compacted."""
+
+
+class JournalError(RankloopError):
+    """A journal that cannot be reached, is damaged, or was written by a newer version."""
+
+
+class Draft(NamedTuple):
+    """An entry to append; `at` is when it came, in milliseconds since 1970."""
+
+    entry: Entry
+    at: int
+
+
+class Record(NamedTuple):
+    """An entry with its place, counted from 1 without gaps."""
+
+    position: int
+    at: int
+    entry: Entry
+
+
+class Outcome(NamedTuple):
+    """What became of a draft, and where it, or the one of that key, stands."""
+
+    status: Literal["new", "duplicate", "conflict"]
+    position: int
+
+
+class Saved(NamedTuple):
+    """A state as bytes: that after the entry at `position`."""
+
+    position: int
+    digest: str
+    body: bytes
+
+
+class Row(NamedTuple):
+    """An entry as stores keep it."""
+
+    position: int
+    at: int
+    key: str | None
+    fingerprint: bytes
+    body: bytes
+    check: int
+
+
+class Journal(ABC):
+    """An ordered list of entries that survives crashes.
+
+    Positions count from 1 without a gap, in the order of commits. What :meth:`append` returned is
+    durable. Objects are not shared by threads: :meth:`another` opens one more on the same journal.
+    """
+
+    where: str
+    """What people call this journal: its file, or its address without a password."""
+
+    @abstractmethod
+    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Append entries in one transaction: all of them or none, durable on return.
+
+        A draft whose key is known is not stored again. It is a `duplicate` where its fingerprint is
+        the same, else a `conflict`.
+        """
+
+    @abstractmethod
+    def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
+        """Return up to `limit` rows that follow a position, up to and with another one."""
+
+    @abstractmethod
+    def find(self, key: str) -> Record | None:
+        """Return the entry of a key, or None."""
+
+    @abstractmethod
+    def head(self) -> int:
+        """Return the last position; 0 where there is none."""
+
+    @abstractmethod
+    def lead(self) -> bool:
+        """Take, or keep, the one lease of this journal; it ends with this process."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> None:
+        """Wait until others may have appended, at most so long."""
+
+    @abstractmethod
+    def save(self, state: Saved, keep: int = 3) -> None:
+        """Keep a state beside the entries, and only the newest few of them."""
+
+    @abstractmethod
+    def saved(self, until: int | None = None) -> list[Saved]:
+        """Return the states that are kept, newest first, none beyond a position."""
+
+    @abstractmethod
+    def empty(self, until: int) -> None:
+        """Drop the bytes of all entries up to a position; their keys stay."""
+
+    @abstractmethod
+    def base(self) -> int:
+        """Return the last position whose bytes were dropped; 0 where all are there."""
+
+    @abstractmethod
+    def tend(self) -> None:
+        """Do what keeps the store fast, beside whoever appends; now and then."""
+
+    @abstractmethod
+    def another(self) -> Self:
+        """Open the same journal again, for another thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what it holds, the lease too."""
+
+    def read(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Record]:
+        """Return up to `limit` entries that follow a position; raise where one is damaged."""
+        rows = self.rows(after, until, limit)
+        for expected, row in enumerate(rows, start=after + 1):
+            if row.position != expected:
+                raise JournalError(
+                    f"{self.where}: entry {expected} is missing, the next one is {row.position}; "
+                    "restore the journal from a copy"
+                )
+        return [self._record(row) for row in rows]
+
+    def at(self, position: int) -> Entry:
+        """Return the entry at a position."""
+        records = self.read(position - 1, position, 1)
+        if not records:
+            raise JournalError(f"{self.where}: there is no entry {position}")
+        return records[0].entry
+
+    def scan(self, after: int = 0, until: int | None = None, batch: int = 1000) -> Iterator[Record]:
+        """Give all entries that follow a position."""
+        while records := self.read(after, until, batch):
+            yield from records
+            after = records[-1].position
+
+    def _record(self, row: Row) -> Record:
+        if row.check == EMPTIED:
+            raise JournalError(
+                f"{self.where}: entry {row.position} was compacted, and is in the archive alone; "
+                "what comes before it can neither be replayed nor rolled back to"
+            )
+        if row.check != checksum(row.position, row.body):
+            raise JournalError(
+                f"{self.where}: entry {row.position} is damaged: its checksum is not that of its "
+                "bytes; restore the journal from a copy, or cut it there"
+            )
+        return Record(row.position, row.at, decode(row.body))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def checksum(position: int, body: bytes) -> int:
+    """Return what tells whether the bytes at a position are those that were written."""
+    return crc32(body, crc32(position.to_bytes(8, "little")))
+
+
+def new_rows(
+    drafts: Sequence[Draft], known: dict[str, tuple[int, bytes]], head: int
+) -> tuple[list[Outcome], list[Row]]:
+    """Return what becomes of drafts, and the rows to add after the position `head`.
+
+    `known` holds position and fingerprint of the keys that are stored already.
+    """
+    outcomes, rows = [], []
+    known = dict(known)
+    for draft in drafts:
+        key, body = draft.entry.key, encode(draft.entry)
+        fingerprint = draft.entry.fingerprint(body)
+        if key is not None and key in known:
+            position, other = known[key]
+            status: Literal["duplicate", "conflict"] = (
+                "duplicate" if other == fingerprint else "conflict"
+            )
+            outcomes.append(Outcome(status, position))
+            continue
+        head += 1
+        rows.append(Row(head, draft.at, key, fingerprint, body, checksum(head, body)))
+        outcomes.append(Outcome("new", head))
+        if key is not None:
+            known[key] = (head, fingerprint)
+    return outcomes, rows

@@ -1,0 +1,281 @@
+"""A journal in PostgreSQL: for services of several processes and machines."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from rankloop.serving.entries import digest_of
+from rankloop.serving.journal.base import (
+    EMPTIED,
+    SCHEMA,
+    Journal,
+    JournalError,
+    Outcome,
+    Record,
+    Row,
+    Saved,
+    new_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rankloop.serving.journal.base import Draft
+
+_TABLES = """
+CREATE SCHEMA IF NOT EXISTS {schema};
+CREATE TABLE {schema}.about (version integer NOT NULL);
+CREATE TABLE {schema}.entries (
+    position bigint PRIMARY KEY,
+    at bigint NOT NULL,
+    key text UNIQUE,
+    fingerprint bytea NOT NULL,
+    body bytea NOT NULL,
+    checksum bigint NOT NULL
+);
+ALTER TABLE {schema}.entries ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE TABLE {schema}.states (
+    position bigint PRIMARY KEY, digest text NOT NULL, body bytea NOT NULL
+);
+INSERT INTO {schema}.about VALUES ({version});
+"""
+
+
+class PostgresJournal(Journal):
+    """Entries in the tables of one schema.
+
+    An appending transaction first takes an advisory lock, then finds the last position, so that
+    positions follow the order of commits without a gap. Followers are woken by `NOTIFY`, and look
+    now and then besides. A connection that breaks is made again by the next call; what a broken
+    call was about to append is then there wholly or not at all, and appending it again is safe.
+
+    Parameters
+    ----------
+    address : as `postgresql://user@host/database`; passwords are best left to the environment
+    name : the loop's, of which the schema `rankloop_NAME` is made
+    """
+
+    def __init__(self, address: str, name: str = "loop") -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
+            raise JournalError(
+                f"the loop's name {name!r} cannot name a schema of PostgreSQL; use lower case "
+                "letters, digits and _, at most 41"
+            )
+        self._address, self._name = address, name
+        self._schema = sql.Identifier(f"rankloop_{name}")
+        known = _parts(address)
+        place = "/".join(str(known[part]) for part in ("host", "dbname") if known.get(part))
+        self.where = f"postgresql://{place} loop {name}"
+        self._lock = int.from_bytes(digest_of(b"rankloop", name.encode())[:7], "little")
+        self._db: psycopg.Connection[Any] | None = None
+        self._leader: psycopg.Connection[Any] | None = None
+        self._ears: psycopg.Connection[Any] | None = None
+        self._prepare()
+
+    def _connect(self, autocommit: bool = True) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            self._address,
+            autocommit=autocommit,
+            application_name=f"rankloop {self._name}",
+            connect_timeout=10,
+        )
+
+    def _prepare(self) -> None:
+        with self._running() as db:
+            setting = db.execute("SHOW synchronous_commit").fetchone()
+            if setting is not None and setting[0] == "off":
+                raise JournalError(
+                    f"{self.where}: synchronous_commit is off, so that what was acknowledged may "
+                    "be lost; set it to on, for the role or in the address: "
+                    "?options=-csynchronous_commit%3Don"
+                )
+            with db.transaction():
+                self._lock_writers(db)
+                found = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",))
+                if (found.fetchone() or (None,))[0] is None:
+                    db.execute(self._sql(_TABLES, version=sql.Literal(SCHEMA)))
+                row = db.execute(self._sql("SELECT version FROM {schema}.about")).fetchone()
+                version = 0 if row is None else int(row[0])
+                if version > SCHEMA:
+                    raise JournalError(
+                        f"{self.where}: its schema is version {version}, and this Rankloop knows "
+                        f"{SCHEMA}; use a newer Rankloop"
+                    )
+
+    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Append entries in one transaction; see :meth:`Journal.append`."""
+        keys = [draft.entry.key for draft in drafts if draft.entry.key is not None]
+        known_keys = "SELECT key, position, fingerprint FROM {schema}.entries WHERE key = ANY(%s)"
+        insert = "INSERT INTO {schema}.entries VALUES (%s, %s, %s, %s, %s, %s)"
+        with self._running() as db, db.transaction():
+            self._lock_writers(db)  # its own statement: what follows sees all that was committed
+            found = db.execute(self._sql(known_keys), (keys,), binary=True)
+            known = {key: (position, bytes(print_)) for key, position, print_ in found}
+            outcomes, rows = new_rows(drafts, known, self._last(db))
+            if rows:
+                with db.cursor() as cursor:
+                    cursor.executemany(self._sql(insert), rows)
+                db.execute(self._sql("NOTIFY {schema}"))
+        return outcomes
+
+    def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
+        """Return rows in order; see :meth:`Journal.rows`."""
+        query = (
+            "SELECT position, at, key, fingerprint, body, checksum FROM {schema}.entries "
+            "WHERE position > %s AND position <= %s ORDER BY position LIMIT %s"
+        )
+        last = 2**62 if until is None else until
+        with self._running() as db:
+            found = db.execute(self._sql(query), (after, last, limit), binary=True)
+            return [Row(*row) for row in found]
+
+    def find(self, key: str) -> Record | None:
+        """Return the entry of a key, or None."""
+        query = (
+            "SELECT position, at, key, fingerprint, body, checksum FROM {schema}.entries "
+            "WHERE key = %s"
+        )
+        with self._running() as db:
+            row = db.execute(self._sql(query), (key,), binary=True).fetchone()
+        return None if row is None else self._record(Row(*row))
+
+    def head(self) -> int:
+        """Return the last position; 0 where there is none."""
+        with self._running() as db:
+            return self._last(db)
+
+    def _last(self, db: psycopg.Connection[Any]) -> int:
+        query = self._sql("SELECT coalesce(max(position), 0) FROM {schema}.entries")
+        row = db.execute(query).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def lead(self) -> bool:
+        """Take, or keep, the lease: an advisory lock of a session, which ends with it."""
+        try:
+            if self._leader is not None:
+                self._leader.execute("SELECT 1")
+                return True
+            session = self._connect()
+        except psycopg.Error:
+            self._leader = None
+            return False
+        row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
+        if row is not None and row[0]:
+            self._leader = session
+            return True
+        session.close()
+        return False
+
+    def wait(self, seconds: float) -> None:
+        """Wait until others have appended, at most so long."""
+        with self._faults():
+            if self._ears is None:
+                self._ears = self._connect()
+                self._ears.execute(self._sql("LISTEN {schema}"))
+            try:
+                for _ in self._ears.notifies(timeout=seconds, stop_after=1):
+                    pass
+            except psycopg.Error:
+                self._ears = None
+                raise
+
+    def save(self, state: Saved, keep: int = 3) -> None:
+        """Keep a state beside the entries, and only the newest few of them."""
+        insert = (
+            "INSERT INTO {schema}.states VALUES (%s, %s, %s) ON CONFLICT (position) "
+            "DO UPDATE SET digest = excluded.digest, body = excluded.body"
+        )
+        old = (
+            "DELETE FROM {schema}.states WHERE position NOT IN "
+            "(SELECT position FROM {schema}.states ORDER BY position DESC LIMIT %s)"
+        )
+        with self._running() as db, db.transaction():
+            db.execute(self._sql(insert), state)
+            db.execute(self._sql(old), (keep,))
+
+    def saved(self, until: int | None = None) -> list[Saved]:
+        """Return the states that are kept, newest first, none beyond a position."""
+        query = (
+            "SELECT position, digest, body FROM {schema}.states WHERE position <= %s "
+            "ORDER BY position DESC"
+        )
+        with self._running() as db:
+            found = db.execute(self._sql(query), (until or 2**62,), binary=True)
+            return [Saved(*row) for row in found]
+
+    def empty(self, until: int) -> None:
+        """Drop the bytes of all entries up to a position; their keys stay."""
+        change = (
+            "UPDATE {schema}.entries SET body = '', checksum = %s "
+            "WHERE position <= %s AND checksum <> %s"
+        )
+        with self._running() as db, db.transaction():
+            db.execute(self._sql(change), (EMPTIED, until, EMPTIED))
+
+    def base(self) -> int:
+        """Return the last position whose bytes were dropped; 0 where all are there."""
+        first = "SELECT checksum FROM {schema}.entries WHERE position = 1"
+        query = "SELECT max(position) FROM {schema}.entries WHERE checksum = %s"
+        with self._running() as db:
+            row = db.execute(self._sql(first)).fetchone()
+            if row is None or row[0] != EMPTIED:
+                return 0
+            last = db.execute(self._sql(query), (EMPTIED,)).fetchone()
+        return 0 if last is None else int(last[0])
+
+    def tend(self) -> None:
+        """Do nothing: PostgreSQL looks after itself."""
+
+    def another(self) -> Self:
+        """Open the same journal again, for another thread."""
+        return type(self)(self._address, self._name)
+
+    def close(self) -> None:
+        """Give back what it holds, the lease too."""
+        for session in (self._db, self._leader, self._ears):
+            if session is not None:
+                session.close()
+        self._db = self._leader = self._ears = None
+
+    def _lock_writers(self, db: psycopg.Connection[Any]) -> None:
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock,))
+
+    def _sql(self, text: str, **parts: sql.Composable) -> sql.Composed:
+        return sql.SQL(text).format(schema=self._schema, **parts)
+
+    @contextmanager
+    def _running(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give a connection that works, as far as is known; forget it where it breaks."""
+        with self._faults():
+            if self._db is None or self._db.closed:
+                self._db = self._connect()
+            try:
+                yield self._db
+            except psycopg.OperationalError:
+                self._db.close()
+                self._db = None
+                raise
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise JournalError(f"{self.where}: {reason[0]}") from error
+
+
+def _parts(address: str) -> dict[str, Any]:
+    try:
+        return conninfo_to_dict(address)
+    except psycopg.Error as error:
+        raise JournalError(
+            f"the journal's address is no address of PostgreSQL: {str(error).strip()}; "
+            "write postgresql://user@host/database"
+        ) from None

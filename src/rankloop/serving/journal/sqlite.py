@@ -1,0 +1,217 @@
+"""A journal in one SQLite file: embedded, durable, for any number of processes of one machine."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from rankloop.serving.journal.base import (
+    EMPTIED,
+    SCHEMA,
+    Journal,
+    JournalError,
+    Outcome,
+    Record,
+    Row,
+    Saved,
+    new_rows,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from rankloop.serving.journal.base import Draft
+
+_TABLES = """
+CREATE TABLE entries (
+    position INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    key TEXT UNIQUE,
+    fingerprint BLOB NOT NULL,
+    body BLOB NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE states (position INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
+"""
+_LONGEST_WAL = 16_384  # pages, 64 MB: then whoever appends copies them; before, :meth:`tend` does
+_AT_ONCE = 500  # keys that are looked up by one statement
+
+
+class SqliteJournal(Journal):
+    """Entries in the tables of one file.
+
+    The file is in WAL mode with `synchronous=FULL`: a transaction is on the disk before
+    :meth:`append` returns. Writers take turns, so that positions follow the order of commits.
+
+    Parameters
+    ----------
+    path : the file, made where there is none; beside it SQLite keeps `-wal` and `-shm`, and the
+        process with the lease locks `-lease`
+    busy : seconds to wait for other writers before giving up
+    """
+
+    def __init__(self, path: str | os.PathLike[str], busy: float = 30.0) -> None:
+        self._path, self._busy = Path(path), busy
+        self.where = str(path)
+        self._lease: int | None = None
+        with self._faults():
+            self._db = sqlite3.connect(
+                self._path, timeout=busy, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.execute("PRAGMA synchronous=FULL")
+                self._db.execute(f"PRAGMA wal_autocheckpoint={_LONGEST_WAL}")
+                self._prepare()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _prepare(self) -> None:
+        with self._writing():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version > SCHEMA:
+                raise JournalError(
+                    f"{self.where}: its schema is version {version}, and this Rankloop knows "
+                    f"{SCHEMA}; use a newer Rankloop"
+                )
+            if version == 0:
+                if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    raise JournalError(
+                        f"{self.where}: this is a database of something else, not a journal; "
+                        "name another file"
+                    )
+                for statement in filter(str.strip, _TABLES.split(";")):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version={SCHEMA}")
+
+    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Append entries in one transaction; see :meth:`Journal.append`."""
+        keys = [draft.entry.key for draft in drafts]
+        with self._faults(), self._writing():
+            known = self._known([key for key in keys if key is not None])
+            outcomes, rows = new_rows(drafts, known, self.head())
+            self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+        return outcomes
+
+    def _known(self, keys: list[str]) -> dict[str, tuple[int, bytes]]:
+        known = {}
+        for first in range(0, len(keys), _AT_ONCE):
+            some = keys[first : first + _AT_ONCE]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT key, position, fingerprint FROM entries WHERE key IN ({marks})"
+            for key, position, fingerprint in self._db.execute(query, some):
+                known[key] = (position, fingerprint)
+        return known
+
+    def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
+        """Return rows in order; see :meth:`Journal.rows`."""
+        query = "SELECT * FROM entries WHERE position > ? AND position <= ? ORDER BY 1 LIMIT ?"
+        last = 2**62 if until is None else until
+        with self._faults():
+            return [Row(*row) for row in self._db.execute(query, (after, last, limit))]
+
+    def find(self, key: str) -> Record | None:
+        """Return the entry of a key, or None."""
+        with self._faults():
+            row = self._db.execute("SELECT * FROM entries WHERE key = ?", (key,)).fetchone()
+        return None if row is None else self._record(Row(*row))
+
+    def head(self) -> int:
+        """Return the last position; 0 where there is none."""
+        with self._faults():
+            return int(
+                self._db.execute("SELECT ifnull(max(position), 0) FROM entries").fetchone()[0]
+            )
+
+    def lead(self) -> bool:
+        """Take, or keep, the lease: a lock on a file, which ends with the process."""
+        import fcntl
+        import os
+
+        if self._lease is None:
+            handle = os.open(f"{self._path}-lease", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(handle)
+                return False
+            self._lease = handle
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Wait; SQLite cannot say that others have appended, so that readers look now and then."""
+        time.sleep(min(seconds, 0.05))
+
+    def save(self, state: Saved, keep: int = 3) -> None:
+        """Keep a state beside the entries, and only the newest few of them."""
+        old = (
+            "DELETE FROM states WHERE position NOT IN "
+            "(SELECT position FROM states ORDER BY position DESC LIMIT ?)"
+        )
+        with self._faults(), self._writing():
+            self._db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", state)
+            self._db.execute(old, (keep,))
+
+    def saved(self, until: int | None = None) -> list[Saved]:
+        """Return the states that are kept, newest first, none beyond a position."""
+        query = "SELECT * FROM states WHERE position <= ? ORDER BY 1 DESC"
+        with self._faults():
+            return [Saved(*row) for row in self._db.execute(query, (until or 2**62,))]
+
+    def empty(self, until: int) -> None:
+        """Drop the bytes of all entries up to a position; the file's space is used again."""
+        change = "UPDATE entries SET body = x'', checksum = ? WHERE position > ? AND position <= ?"
+        base = self.base()
+        with self._faults(), self._writing():
+            self._db.execute(change, (EMPTIED, base, until))
+
+    def base(self) -> int:
+        """Return the last position whose bytes were dropped; 0 where all are there."""
+        query = "SELECT position FROM entries WHERE checksum = ? ORDER BY position DESC LIMIT 1"
+        with self._faults():
+            first = self._db.execute("SELECT checksum FROM entries WHERE position = 1").fetchone()
+            if first is None or first[0] != EMPTIED:
+                return 0
+            return int(self._db.execute(query, (EMPTIED,)).fetchone()[0])
+
+    def tend(self) -> None:
+        """Copy pages from the write-ahead log into the database, while others append to it."""
+        with self._faults():
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def another(self) -> Self:
+        """Open the same journal again, for another thread."""
+        return type(self)(self._path, self._busy)
+
+    def close(self) -> None:
+        """Give back what it holds, the lease too."""
+        import os
+
+        self._db.close()
+        if self._lease is not None:
+            os.close(self._lease)
+            self._lease = None
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the file's write lock; commit at the end, or take everything back."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.where}: {error}") from error

@@ -1,0 +1,113 @@
+"""Which order is shown: best first, explored, interleaved, or the caller's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankloop import _core, arithmetic
+from rankloop.clicks.interleaving.base import seeded_by
+from rankloop.clicks.interleaving.team_draft import draft
+from rankloop.feedback.ranking import BEST_FIRST
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankloop.learners.snapshot import Snapshot
+    from rankloop.serving.engine import Published
+    from rankloop.serving.experiments import Duel
+
+    Floats = NDArray[np.float64]
+    Rows = NDArray[np.int64]
+
+
+class Choice(NamedTuple):
+    """An order, and how it came about. `order`, `propensities` and `teams` are by place."""
+
+    order: Rows
+    scores: Floats
+    model: str
+    version: int
+    seen: int
+    policy: str
+    propensities: Floats | None = None
+    teams: list[int] | None = None
+    experiment: str | None = None
+
+
+def choose(now: Published, X: NDArray[np.float32], ranking_id: str, k: int) -> Choice:
+    """Choose the order of one ranking, by the models as they are now.
+
+    All chance comes from the ranking's id, so that the same question under the same id gets the
+    same answer from the same models.
+    """
+    settings = now.settings
+    if now.duel is not None and settings.policy != "apprentice":
+        return _interleaved(now.duel, X, ranking_id, k)._replace(seen=now.position)
+    scores = score(now.models[now.champion], X)
+    version = now.versions[now.champion]
+    if settings.policy == "apprentice":
+        order = np.arange(min(k, len(X)))
+        return Choice(order, scores, now.champion, version, now.position, "apprentice")
+    if settings.policy == "plackett-luce":
+        places = min(k, settings.explore_top)
+        order, chances = plackett_luce(scores / settings.temperature, ranking_id, k, places)
+        return Choice(order, scores, now.champion, version, now.position, "plackett-luce", chances)
+    order = best_order(scores)[:k]
+    return Choice(order, scores, now.champion, version, now.position, BEST_FIRST)
+
+
+def score(model: Snapshot, X: NDArray[np.float32]) -> Floats:
+    """Return the scores of one query's candidates."""
+    return np.asarray(model.predict(X, group=[len(X)]), np.float64)
+
+
+def best_order(scores: Floats) -> Rows:
+    """Return candidates by falling score, ties as they came."""
+    return _core.rank_rows(scores, np.array([0, len(scores)]), None, 1)
+
+
+def plackett_luce(scores: Floats, ranking_id: str, k: int, places: int) -> tuple[Rows, Floats]:
+    """Draw an order: each of the first places by a softmax of the scores that are left.
+
+    The remaining places are best first. Returned beside the order: how likely each place was to
+    get its candidate, given those above it.
+
+    >>> order, chances = plackett_luce(np.array([0.0, 9.0, 0.0]), "r1", k=2, places=1)
+    >>> order.tolist(), chances.round(3).tolist()
+    ([1, 0], [1.0, 1.0])
+
+    References
+    ----------
+    Plackett, The analysis of permutations (1975). Drawn by adding Gumbel noise to scores.
+    """
+    chance = seeded_by(ranking_id).random(len(scores))
+    noise = -arithmetic.log(-arithmetic.log(np.maximum(chance, 2.0**-53)))
+    drawn = best_order(scores + noise)[:places]
+    rest = best_order(scores)
+    order = np.concatenate([drawn, rest[~np.isin(rest, drawn)]])[:k]
+    weights = arithmetic.exp(scores - scores.max(initial=-np.inf)) if len(scores) else scores
+    left = np.concatenate([weights[np.setdiff1d(rest, drawn)], weights[drawn][::-1]])
+    below = np.cumsum(left)[::-1][: len(drawn)]  # one after the other: the same bits everywhere
+    chances = np.ones(len(order))
+    chances[: len(drawn)] = np.clip(weights[drawn] / np.maximum(below, 2.0**-1000), 1e-12, 1.0)
+    return order, chances
+
+
+def _interleaved(duel: Duel, X: NDArray[np.float32], ranking_id: str, k: int) -> Choice:
+    """Let champion and challenger, as they were when the experiment began, pick by turns."""
+    scores = [score(model, X) for model in duel.models]
+    orders = [best_order(own).tolist() for own in scores]
+    shown, teams = draft(orders, seeded_by(ranking_id), k)
+    return Choice(
+        np.array(shown, np.int64),
+        scores[0],
+        duel.names[0],
+        duel.versions[0],
+        0,
+        "team-draft",
+        None,
+        teams,
+        duel.id,
+    )

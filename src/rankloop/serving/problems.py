@@ -1,0 +1,73 @@
+"""Errors as RFC 9457 problem documents: what was found, what was expected, what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from rankloop.exceptions import RankloopError
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.service import BusyError
+
+_TITLES = {
+    400: "The request cannot be read",
+    401: "A token is needed",
+    403: "The token does not allow this",
+    404: "There is no such thing",
+    405: "This method is not offered here",
+    408: "The request took too long to arrive",
+    409: "This contradicts what is known",
+    413: "The request is too large",
+    415: "This kind of content is not understood",
+    422: "The request cannot be used",
+    429: "Too many requests",
+    500: "The service has a fault",
+    503: "Try again in a moment",
+}
+
+
+class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
+    """A request that is not answered as asked.
+
+    Parameters
+    ----------
+    status : of HTTP
+    detail : what was found, what was expected, what to do
+    more : further members of the document
+    """
+
+    def __init__(self, status: int, detail: str, **more: Any) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.more = status, detail, more
+
+    def response(self) -> Response:
+        """Return it as an answer."""
+        document = {
+            "type": "about:blank",
+            "title": _TITLES.get(self.status, "The request was not answered"),
+            "status": self.status,
+            "detail": self.detail,
+            **self.more,
+        }
+        headers = {}
+        if self.status in (429, 503):
+            headers["retry-after"] = "1"
+        if self.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        return Response(
+            msgspec.json.encode(document),
+            self.status,
+            headers,
+            media_type="application/problem+json",
+        )
+
+
+def as_problem(error: Exception) -> Problem:
+    """Return the problem that an error of ours is."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, BusyError | JournalError):
+        return Problem(503, str(error))
+    return Problem(422, str(error))

@@ -1,0 +1,137 @@
+"""What a route is: a declaration, from which checks, metrics and the OpenAPI document follow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from starlette.responses import Response
+
+from rankloop.exceptions import RankloopError
+from rankloop.serving.limits import read_body
+from rankloop.serving.problems import Problem, as_problem
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Send
+
+    from rankloop.serving.app import Service
+    from rankloop.serving.config import Scope
+    from rankloop.serving.service import Loop
+
+JSON = "application/json"
+MSGPACK = "application/msgpack"
+
+
+class Call(NamedTuple):
+    """One request, checked and decoded.
+
+    service : all of it
+    path : the variables of the path
+    body : as the route declares it; None where it takes none
+    who : the name of the token
+    scope : as ASGI gives it
+    """
+
+    service: Service
+    path: dict[str, str]
+    body: Any
+    who: str
+    scope: Any
+
+    @property
+    def loop(self) -> Loop:
+        """The loop that the path names."""
+        name = self.path["loop"]
+        found = self.service.loops.get(name)
+        if found is None:
+            known = ", ".join(self.service.loops)
+            raise Problem(404, f"there is no loop {name!r}; there are: {known}")
+        return found
+
+
+class Endpoint(NamedTuple):
+    """A route.
+
+    method, path : of HTTP, with {variables}
+    handle : what it does
+    summary : one line for people
+    scope : what a token must allow; None: anyone may ask
+    body : the struct of its body, or None
+    packed : the struct of a MessagePack body, where it takes one
+    answer : the struct of its answer, or None
+    """
+
+    method: str
+    path: str
+    handle: Callable[[Call], Awaitable[Response]]
+    summary: str
+    scope: Scope | None
+    body: Any = None
+    packed: Any = None
+    answer: Any = None
+    raw: bool = False
+
+
+class Handler:
+    """An endpoint as an ASGI application."""
+
+    def __init__(self, endpoint: Endpoint, service: Service) -> None:
+        self._endpoint, self._service = endpoint, service
+        self._json = None if endpoint.body is None else msgspec.json.Decoder(endpoint.body)
+        self._msgpack = (
+            None if endpoint.packed is None else msgspec.msgpack.Decoder(endpoint.packed)
+        )
+        self._name = f"{endpoint.method} {endpoint.path}"
+        self._by_status: dict[int, Any] = {}
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        start = time.perf_counter()
+        try:
+            response = await self._answer(scope, receive)
+        except RankloopError as error:
+            response = as_problem(error).response()
+        timer = self._by_status.get(response.status_code)
+        if timer is None:
+            seconds = self._service.metrics.seconds
+            timer = seconds.labels(self._name, str(response.status_code))
+            self._by_status[response.status_code] = timer
+        timer.observe(time.perf_counter() - start)
+        await response(scope, receive, send)
+
+    async def _answer(self, scope: Any, receive: Receive) -> Response:
+        headers = dict(scope["headers"])
+        service, endpoint = self._service, self._endpoint
+        who = service.guard.check(headers.get(b"authorization"), endpoint.scope)
+        body = None
+        if endpoint.body is not None or endpoint.raw:
+            content = await read_body(scope, receive, service.settings.server.most_bytes)
+            body = content if endpoint.raw else self._decoded(content, headers)
+        return await endpoint.handle(Call(service, scope["path_params"], body, who, scope))
+
+    def _decoded(self, content: bytes, headers: dict[bytes, bytes]) -> Any:
+        kind = headers.get(b"content-type", b"application/json").split(b";")[0].strip().lower()
+        packed = kind in (b"application/msgpack", b"application/x-msgpack")
+        decoder = self._msgpack if packed else self._json
+        if decoder is None or not (packed or kind == b"application/json"):
+            kinds = JSON if self._msgpack is None else f"{JSON} or {MSGPACK}"
+            raise Problem(415, f"the content is {kind.decode('latin-1')!r}; send {kinds}")
+        try:
+            return decoder.decode(content)
+        except msgspec.ValidationError as error:
+            raise Problem(422, _explained(str(error))) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Problem(400, f"the body is not what its type says: {error}") from None
+
+
+def _explained(message: str) -> str:
+    """Put the place first: `items[0].id: expected ...`."""
+    reason, _, place = message.partition(" - at `$")
+    return f"{place.strip('`.') or 'the body'}: {reason[:1].lower()}{reason[1:]}"
+
+
+def answer(value: Any, status: int = 200) -> Response:
+    """Return a value as JSON."""
+    return Response(msgspec.json.encode(value), status, media_type=JSON)

@@ -1,0 +1,145 @@
+"""Candidates as they are sent, and as one matrix of checked features."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from rankloop import _core
+from rankloop.serving.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.serving.config import LoopSettings
+
+Id = Annotated[str, Meta(min_length=1, max_length=1000)]
+_FEATURES = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "number"}},
+        {"type": "object", "additionalProperties": {"type": "number"}},
+    ]
+}
+_features = msgspec.json.Decoder(list[float] | dict[str, float])
+
+
+class Item(msgspec.Struct, forbid_unknown_fields=True):
+    """A candidate: its id, and its features in the loop's order or by name."""
+
+    id: Id
+    features: Annotated[msgspec.Raw, Meta(extra_json_schema=_FEATURES)]
+
+
+class Candidates(NamedTuple):
+    """Ids, and a row of features each."""
+
+    ids: list[str]
+    X: NDArray[np.float32]
+
+
+def from_items(items: Sequence[Item], settings: LoopSettings, most: int) -> Candidates:
+    """Return candidates, checked against the loop's features; a problem names what is wrong."""
+    ids = [item.id for item in items]
+    check_ids(ids, most)
+    names = settings.names
+    text = b"".join([item.features for item in items])
+    X = _core.json_rows(text, len(ids), len(names)) if len(text) > len(names) else None
+    if X is None:  # not all are arrays of that many numbers
+        X = _one_by_one(items, settings)
+    return Candidates(ids, check_finite(X, ids, names))
+
+
+def _one_by_one(items: Sequence[Item], settings: LoopSettings) -> NDArray[np.float32]:
+    names = settings.names
+    rows = []
+    for place, item in enumerate(items):
+        try:
+            row = _features.decode(item.features)
+        except msgspec.ValidationError as error:
+            reason, _, inner = str(error).partition(" - at `$")
+            where = f"items[{place}].features{inner.strip('`')}"
+            raise Problem(422, f"{where}: {reason[:1].lower()}{reason[1:]}") from None
+        except msgspec.DecodeError as error:
+            raise Problem(400, f"items[{place}].features: {error}") from None
+        if isinstance(row, dict):
+            row = _by_name(item.id, row, names, settings.defaults)
+        elif len(row) != len(names):
+            raise Problem(
+                422,
+                f"item {item.id!r} has {len(row)} features; this loop has {len(names)}: "
+                f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}",
+            )
+        rows.append(row)
+    with np.errstate(over="ignore"):
+        return np.array(rows, np.float32)
+
+
+def from_blob(ids: list[str], blob: bytes, settings: LoopSettings, most: int) -> Candidates:
+    """Return candidates whose features are one block of float32, row by row."""
+    check_ids(ids, most)
+    names = settings.names
+    if len(blob) != 4 * len(ids) * len(names):
+        raise Problem(
+            422,
+            f"features has {len(blob):,} bytes; {len(ids)} items of {len(names)} float32 features "
+            f"have {4 * len(ids) * len(names):,}",
+        )
+    X = np.frombuffer(blob, "<f4").reshape(len(ids), len(names))
+    return Candidates(ids, check_finite(X, ids, names))
+
+
+def check_ids(ids: Sequence[str], most: int) -> None:
+    """Raise where there are no items, too many, or two of one id."""
+    if not ids:
+        raise Problem(422, "items: found none; send at least one")
+    if len(ids) > most:
+        raise Problem(422, f"items: found {len(ids):,}; this service takes at most {most:,}")
+    if len(set(ids)) < len(ids):
+        twice = next(name for name in ids if ids.count(name) > 1)
+        raise Problem(422, f"item {twice!r} stands twice; send each once")
+    check_printable(ids)
+
+
+def check_printable(texts: Sequence[str]) -> None:
+    """Raise where an id has characters that cannot be stored or shown."""
+    if not "".join(texts).isprintable():
+        bad = next(text for text in texts if not text.isprintable())
+        raise Problem(422, f"the id {bad!r:.80} is not printable text; use printable characters")
+
+
+def check_finite(
+    X: NDArray[np.float32], ids: Sequence[str], names: Sequence[str]
+) -> NDArray[np.float32]:
+    """Return the features; raise where one is no finite float32."""
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise Problem(
+            422,
+            f"feature {names[column]!r} of item {ids[row]!r} is {X[row, column]}; features must be "
+            "finite numbers that float32 can hold",
+        )
+    return X
+
+
+def _by_name(
+    item: str, given: dict[str, float], names: Sequence[str], defaults: dict[str, float]
+) -> list[float]:
+    try:
+        row = [given[name] if name in given else defaults[name] for name in names]
+    except KeyError as missing:
+        raise Problem(
+            422,
+            f"item {item!r} lacks the feature {missing.args[0]!r}; send it, or give it a default "
+            "in the loop's settings",
+        ) from None
+    if len(given) > sum(name in given for name in names):
+        unknown = next(name for name in given if name not in names)
+        raise Problem(
+            422, f"item {item!r} has a feature {unknown!r:.80}, which the loop does not know"
+        )
+    return row

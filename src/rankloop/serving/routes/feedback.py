@@ -1,0 +1,155 @@
+"""`POST /v1/{loop}/feedback`: what people did with rankings; each event gets its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from rankloop.feedback.ids import new_id
+from rankloop.serving.entries import Entry, Observed, Ranked, packed
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.candidates import Id, Item, check_printable, from_items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.responses import Response
+
+    from rankloop.serving.config import LoopSettings
+    from rankloop.serving.routes.base import Call
+    from rankloop.serving.service import Answer
+
+
+class Event(msgspec.Struct, forbid_unknown_fields=True):
+    """What somebody did with one item of a ranking.
+
+    event_id : names this event, so that it counts once however often it is sent
+    type : click, cart, purchase, skip, or whatever the loop's feedback rules know
+    value : how much of it, such as seconds of reading
+    timestamp : seconds since 1970; it is kept, and decides nothing
+    """
+
+    ranking_id: Id
+    item: Id
+    type: Id = "click"
+    value: float = 1.0
+    timestamp: float | None = None
+    event_id: Id | None = None
+
+
+class LoggedRanking(msgspec.Struct, forbid_unknown_fields=True):
+    """A ranking that somebody else made and showed: its items from the top."""
+
+    ranking_id: Id
+    items: list[Item]
+    query: Annotated[str, Meta(max_length=1000)] | None = None
+    session: Id | None = None
+
+
+class FeedbackRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Events, and rankings that they are about where those were not made here."""
+
+    events: Annotated[list[Event], Meta(max_length=10_000)]
+    rankings: Annotated[list[LoggedRanking], Meta(max_length=1_000)] = []
+
+
+class EventAnswer(msgspec.Struct, omit_defaults=True):
+    """What became of an event, and its position in the journal.
+
+    status : applied, pending, late, duplicate, conflict, unknown_ranking or rejected
+    """
+
+    event_id: str
+    status: str
+    position: int | None = None
+
+
+class FeedbackAnswer(msgspec.Struct):
+    """One answer an event, in the order sent."""
+
+    events: list[EventAnswer]
+
+
+async def feedback(call: Call) -> Response:
+    """Journal events and say what became of each."""
+    loop, request = call.loop, call.body
+    most = call.service.settings.server.most_items
+    settings = loop.published.settings
+    entries: list[Entry] = [logged(one, settings, most) for one in request.rankings]
+    events = [observed(event) for event in request.events]
+    outcomes = await loop.submit_from(asyncio.get_running_loop(), [*entries, *events])
+    for one, outcome in zip(request.rankings, outcomes, strict=False):
+        if outcome.status == "conflict":
+            raise Problem(409, f"the ranking {one.ranking_id!r} is known with other contents")
+    return answered(call, events, outcomes[len(entries) :])
+
+
+def answered(call: Call, events: Sequence[Observed], outcomes: Sequence[Answer]) -> Response:
+    """Return an answer an event; 409 where any contradicts what is known."""
+    answers = [
+        EventAnswer(event.id, outcome.status, outcome.position)
+        for event, outcome in zip(events, outcomes, strict=True)
+    ]
+    counts = Counter(one.status for one in answers)
+    for status, n in counts.items():
+        call.service.metrics.events.labels(call.path["loop"], status).inc(n)
+    if counts["conflict"]:
+        bad = next(one.event_id for one in answers if one.status == "conflict")
+        plain: list[Any] = msgspec.to_builtins(answers)
+        raise Problem(
+            409,
+            f"the event {bad!r} is known with other contents, and was not stored again; give each "
+            "event an id of its own. All others were taken",
+            events=plain,
+        )
+    return answer(FeedbackAnswer(answers))
+
+
+def observed(event: Event) -> Observed:
+    """Return an event as it is journaled; raise where it cannot be."""
+    event_id = new_id() if event.event_id is None else event.event_id
+    check_printable([event_id, event.ranking_id, event.item, event.type])
+    for name, number in (("value", event.value), ("timestamp", event.timestamp)):
+        if number is not None and not math.isfinite(number):
+            raise Problem(422, f"{name} of event {event_id!r} is {number}; send a finite number")
+    return Observed(
+        event_id, event.ranking_id, event.item, event.type, event.value, event.timestamp
+    )
+
+
+def logged(ranking: LoggedRanking, settings: LoopSettings, most: int) -> Ranked:
+    """Return a ranking that was made elsewhere as it is journaled."""
+    candidates = from_items(ranking.items, settings, most)
+    check_printable([ranking.ranking_id, ranking.session or ""])
+    features, compressed = packed(candidates.X)
+    n = len(candidates.ids)
+    return Ranked(
+        ranking.ranking_id,
+        candidates.ids,
+        candidates.X.shape[1],
+        features,
+        list(range(n)),
+        np.arange(float(n), 0, -1).tobytes(),
+        policy="logged",
+        query=ranking.query,
+        session=ranking.session,
+        compressed=compressed,
+    )
+
+
+FEEDBACK = Endpoint(
+    "POST",
+    "/v1/{loop}/feedback",
+    feedback,
+    "Say what people did with rankings.",
+    "feedback",
+    FeedbackRequest,
+    answer=FeedbackAnswer,
+)

@@ -1,0 +1,38 @@
+"""`/livez`, `/readyz` and `/metrics`: for whatever watches the service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import Endpoint, answer
+
+if TYPE_CHECKING:
+    from rankloop.serving.routes.base import Call
+
+
+async def livez(_: Call) -> Response:
+    """Say that the process answers."""
+    return answer({"status": "alive"})
+
+
+async def readyz(call: Call) -> Response:
+    """Say whether every loop has been replayed and answers."""
+    faults = {name: str(loop.fault) for name, loop in call.service.loops.items() if not loop.ready}
+    if faults:
+        raise Problem(503, f"not ready: {', '.join(faults)}", loops=faults)
+    return answer({"status": "ready"})
+
+
+async def metrics(call: Call) -> Response:
+    """Return counters in the format of Prometheus."""
+    return Response(call.service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/livez", livez, "Whether the process answers.", None),
+    Endpoint("GET", "/readyz", readyz, "Whether every loop answers.", None),
+    Endpoint("GET", "/metrics", metrics, "Counters for Prometheus.", "metrics"),
+)

@@ -1,0 +1,64 @@
+"""`POST /v1/{loop}/judgements`: grades that somebody gave; they are learnt at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta
+
+from rankloop.feedback.ids import new_id
+from rankloop.serving.entries import Judged, Ranked
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.candidates import Id, check_printable
+from rankloop.serving.routes.feedback import EventAnswer
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from rankloop.serving.routes.base import Call
+
+
+class JudgementRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Grades by item, at least 0, higher is better; items that are not named stay unjudged."""
+
+    ranking_id: Id
+    grades: Annotated[dict[Id, Annotated[float, Meta(ge=0, le=1e6)]], Meta(min_length=1)]
+    event_id: Id | None = None
+    timestamp: float | None = None
+
+
+async def judgements(call: Call) -> Response:
+    """Journal a judgement."""
+    loop, request = call.loop, call.body
+    event_id = new_id() if request.event_id is None else request.event_id
+    check_printable([event_id, request.ranking_id, *request.grades])
+    found = await asyncio.to_thread(loop.find_ranking, request.ranking_id)
+    if found is None or not isinstance(found.entry, Ranked):
+        raise Problem(
+            404, f"there is no ranking {request.ranking_id!r}; judge one that was made here"
+        )
+    unknown = request.grades.keys() - set(found.entry.items)
+    if unknown:
+        raise Problem(
+            422, f"item {min(unknown)!r} is no candidate of ranking {request.ranking_id!r}"
+        )
+    entry = Judged(event_id, request.ranking_id, found.position, request.grades, request.timestamp)
+    (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
+    if outcome.status == "conflict":
+        raise Problem(409, f"the event {event_id!r} is known with other contents")
+    status = "applied" if outcome.status == "accepted" else outcome.status
+    return answer(EventAnswer(event_id, status, outcome.position))
+
+
+JUDGEMENTS = Endpoint(
+    "POST",
+    "/v1/{loop}/judgements",
+    judgements,
+    "Grade items of a ranking.",
+    "feedback",
+    JudgementRequest,
+    answer=EventAnswer,
+)

@@ -1,0 +1,231 @@
+"""`/v1/{loop}/models`, `/promote`, `/rollback`, `/experiments`: what operators do."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta
+
+from rankloop.exceptions import RankloopError
+from rankloop.feedback.ids import new_id
+from rankloop.learners.saving import loads
+from rankloop.serving.entries import (
+    Entry,
+    ExperimentEnded,
+    ExperimentStarted,
+    Judged,
+    ModelAdded,
+    Observed,
+    Promoted,
+)
+from rankloop.serving.experiments import share_of_errors
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.candidates import Id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.responses import Response
+
+    from rankloop.serving.engine import Published
+    from rankloop.serving.journal.base import Record
+    from rankloop.serving.routes.base import Call
+
+
+class Act(msgspec.Struct, omit_defaults=True):
+    """Something done: its id, and where it stands in the journal."""
+
+    id: str
+    status: str
+    position: int | None = None
+
+
+class PromoteRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Make a model the champion; the same id again does nothing."""
+
+    model: Id
+    id: Id | None = None
+    reason: Annotated[str, Meta(max_length=1000)] = ""
+
+
+class RollbackRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Bring all models back to what they were after a position, or would be without some events.
+
+    Give either `position`, or `without_events`: ids of events, or regular expressions in /slashes/.
+    """
+
+    position: Annotated[int, Meta(ge=1)] | None = None
+    without_events: Annotated[list[Id], Meta(min_length=1, max_length=10_000)] | None = None
+    id: Id | None = None
+    reason: Annotated[str, Meta(max_length=1000)] = ""
+
+
+class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Interleave a challenger with the champion, as both are now; `promote` it if it wins."""
+
+    challenger: Id
+    id: Id | None = None
+    promote: bool = False
+
+
+class EndRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """End the running experiment without a winner."""
+
+    reason: Annotated[str, Meta(max_length=1000)] = "ended by hand"
+
+
+async def add_model(call: Call) -> Response:
+    """Add a model from the bytes of its file."""
+    name, body = call.path["name"], call.body
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:=,-]{0,100}", name):
+        raise Problem(422, f"the name {name!r:.80} may have letters, digits and _.:=,- only")
+    try:
+        model = await asyncio.to_thread(loads, body)
+    except RankloopError as error:
+        raise Problem(422, f"the body is no model file: {error}") from None
+    now = call.loop.published
+    names = now.settings.names
+    if not model.is_fitted or model.n_features_in_ != len(names):
+        found = model.n_features_in_ if model.is_fitted else 0
+        raise Problem(422, f"the model knows {found} features; this loop has {len(names)}")
+    if model.feature_names_in_ and model.feature_names_in_ != names:
+        raise Problem(422, "the model's features are not the loop's: other names, or another order")
+    return await _act(call, name, ModelAdded(name, body))
+
+
+async def promote(call: Call) -> Response:
+    """Make a model the champion."""
+    _known(call.loop.published, call.body.model)
+    act_id = call.body.id or new_id()
+    return await _act(call, act_id, Promoted(act_id, call.body.model, _why(call)))
+
+
+async def rollback(call: Call) -> Response:
+    """Replay beside the loop, then take over the models that it reached."""
+    from rankloop.serving.history import quarantined, rolled_back
+
+    request, loop = call.body, call.loop
+    if (request.position is None) == (request.without_events is None):
+        raise Problem(422, "give either position or without_events")
+    act_id = request.id or new_id()
+
+    def replay() -> Entry:
+        with loop.reader() as journal:
+            if request.position is not None:
+                return rolled_back(journal, act_id, request.position, _why(call))
+            return quarantined(journal, act_id, _named(request.without_events), _why(call))
+
+    return await _act(call, act_id, await asyncio.to_thread(replay))
+
+
+async def start_experiment(call: Call) -> Response:
+    """Start an experiment with its share of the loop's error budget."""
+    now = call.loop.published
+    _known(now, call.body.challenger)
+    if call.body.challenger == now.champion:
+        raise Problem(422, f"{now.champion!r} is the champion; name a challenger")
+    if now.duel is not None:
+        raise Problem(409, f"experiment {now.duel.id!r} is running; end it first")
+    act_id = call.body.id or new_id()
+    alpha = share_of_errors(now.settings.alpha, now.counters.experiments + 1)
+    entry = ExperimentStarted(act_id, call.body.challenger, alpha, call.body.promote)
+    return await _act(call, act_id, entry)
+
+
+async def end_experiment(call: Call) -> Response:
+    """End the running experiment."""
+    duel = call.loop.published.duel
+    if duel is None or duel.id != call.path["id"]:
+        raise Problem(404, f"there is no running experiment {call.path['id']!r:.80}")
+    return await _act(call, duel.id, ExperimentEnded(duel.id, call.body.reason))
+
+
+async def _act(call: Call, act_id: str, entry: Entry) -> Response:
+    (outcome,) = await call.loop.submit_from(asyncio.get_running_loop(), [entry])
+    if outcome.status == "conflict":
+        raise Problem(409, f"{act_id!r} is known with other contents; give it another id or name")
+    return answer(Act(act_id, outcome.status, outcome.position))
+
+
+def _known(now: Published, model: str) -> None:
+    if model not in now.models:
+        raise Problem(404, f"there is no model {model!r}; there are: {', '.join(now.models)}")
+
+
+def _why(call: Call) -> str:
+    """Return the reason, and who gives it, for whoever reads the journal later."""
+    return f"{call.who}: {call.body.reason}"
+
+
+def _named(events: list[str]) -> Callable[[Record], bool]:
+    """Return whether an entry is one of these events."""
+    exact = {one for one in events if not _is_pattern(one)}
+    try:
+        patterns = [re.compile(one[1:-1]) for one in events if _is_pattern(one)]
+    except re.error as error:
+        raise Problem(422, f"without_events: this is no regular expression: {error}") from None
+
+    def without(record: Record) -> bool:
+        entry = record.entry
+        return isinstance(entry, Observed | Judged) and (
+            entry.id in exact or any(one.search(entry.id) for one in patterns)
+        )
+
+    return without
+
+
+def _is_pattern(text: str) -> bool:
+    return len(text) > 2 and text[0] == text[-1] == "/"
+
+
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/v1/{loop}/models/{name}",
+        add_model,
+        "Add a model file as a challenger.",
+        "admin",
+        answer=Act,
+        raw=True,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/{loop}/promote",
+        promote,
+        "Make a model the champion.",
+        "admin",
+        PromoteRequest,
+        answer=Act,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/{loop}/rollback",
+        rollback,
+        "Bring models back to an earlier state, or to one without some events.",
+        "admin",
+        RollbackRequest,
+        answer=Act,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/{loop}/experiments",
+        start_experiment,
+        "Interleave a challenger with the champion.",
+        "admin",
+        ExperimentRequest,
+        answer=Act,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/{loop}/experiments/{id}/end",
+        end_experiment,
+        "End the running experiment.",
+        "admin",
+        EndRequest,
+        answer=Act,
+    ),
+)

@@ -1,0 +1,102 @@
+"""`/openapi.json`: what the service answers, for machines; made from the routes themselves."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rankloop.serving.routes.base import JSON, MSGPACK, Endpoint, answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.responses import Response
+
+    from rankloop.serving.routes.base import Call
+
+
+async def openapi(call: Call) -> Response:
+    """Return the document."""
+    return answer(document(call.service.endpoints, list(call.service.loops)))
+
+
+def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of these routes, for these loops."""
+    from rankloop import __version__
+
+    kinds = [
+        kind for one in endpoints for kind in (one.body, one.packed, one.answer) if kind is not None
+    ]
+    schemas, components = msgspec.json.schema_components(
+        kinds, ref_template="#/components/schemas/{name}"
+    )
+    known = dict(zip(map(id, kinds), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for one in endpoints:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, known, loops)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Rankloop", "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "Problem": _PROBLEM},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(one: Endpoint, known: dict[int, Any], loops: list[str]) -> dict[str, Any]:
+    text = {"type": "string", "minLength": 1}
+    operation: dict[str, Any] = {
+        "summary": one.summary,
+        "operationId": f"{one.method.lower()}_{re.sub('[^a-z0-9]+', '_', one.path.lower())}",
+        "parameters": [
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": {**text, "enum": loops} if name == "loop" else text,
+            }
+            for name in re.findall(r"{(\w+)}", one.path)
+        ],
+        "responses": {
+            "200": {"description": "As asked.", "content": _content(one.answer, known)},
+            "default": {
+                "description": "What was found, what was expected, what to do.",
+                "content": {
+                    "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+                },
+            },
+        },
+    }
+    if one.scope is not None:
+        operation["security"] = [{"token": []}]
+        operation["description"] = f"A token needs the scope `{one.scope}`."
+    if one.raw:
+        operation["requestBody"] = {"content": {"application/octet-stream": {}}, "required": True}
+    elif one.body is not None:
+        content = {JSON: {"schema": known[id(one.body)]}}
+        if one.packed is not None:
+            content[MSGPACK] = {"schema": known[id(one.packed)]}
+        operation["requestBody"] = {"content": content, "required": True}
+    return operation
+
+
+def _content(kind: Any, known: dict[int, Any]) -> dict[str, Any]:
+    return {} if kind is None else {JSON: {"schema": known[id(kind)]}}
+
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+    },
+}
+
+OPENAPI = Endpoint("GET", "/openapi.json", openapi, "This document.", None)

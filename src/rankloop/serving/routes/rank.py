@@ -1,0 +1,199 @@
+"""`POST /v1/{loop}/rank`: an order for candidates, durable before it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from rankloop.feedback.ids import new_id
+from rankloop.serving.entries import Ranked, packed
+from rankloop.serving.policy import choose
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.candidates import Id, Item, check_printable, from_blob, from_items
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from rankloop.serving.engine import Published
+    from rankloop.serving.routes.base import Call
+    from rankloop.serving.routes.candidates import Candidates
+    from rankloop.serving.service import Loop
+
+PATIENCE = 1.0
+"""Seconds to wait for `min_version`."""
+
+
+class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What to rank.
+
+    id : names the ranking; a new one where none is given. The same id and question again get the
+        same answer
+    query, session : kept with the ranking; one session counts once in an experiment
+    items : the candidates
+    k : how many are shown; all where it is not given
+    explain : whether to say what each feature adds to a score
+    min_version : the model must be at least this new, as feedback's position says
+    """
+
+    items: list[Item]
+    id: Id | None = None
+    query: Annotated[str, Meta(max_length=1000)] | None = None
+    session: Id | None = None
+    k: Annotated[int, Meta(ge=1)] | None = None
+    explain: bool = False
+    min_version: Annotated[int, Meta(ge=0)] = 0
+
+
+class PackedRankRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The same in MessagePack: ids, and features as one block of little-endian float32."""
+
+    items: list[Id]
+    features: bytes
+    id: Id | None = None
+    query: Annotated[str, Meta(max_length=1000)] | None = None
+    session: Id | None = None
+    k: Annotated[int, Meta(ge=1)] | None = None
+    explain: bool = False
+    min_version: Annotated[int, Meta(ge=0)] = 0
+
+
+class RankedItem(msgspec.Struct, omit_defaults=True):
+    """One place of the answer; `team` 1 is the challenger's in an experiment."""
+
+    id: str
+    rank: int
+    score: float
+    propensity: float | None = None
+    team: int | None = None
+    contributions: dict[str, float] | None = None
+
+
+class RankAnswer(msgspec.Struct, omit_defaults=True):
+    """The order to show, from the top; feedback names `ranking_id`."""
+
+    ranking_id: str
+    model: str
+    model_version: int
+    policy: str
+    items: list[RankedItem]
+    position: int
+    experiment: str | None = None
+
+
+async def rank(call: Call) -> Response:
+    """Score, choose an order, journal it, answer."""
+    loop, request = call.loop, call.body
+    most = call.service.settings.server.most_items
+    now = await _new_enough(loop, request.min_version)
+    candidates = (
+        from_items(request.items, now.settings, most)
+        if isinstance(request, RankRequest)
+        else from_blob(request.items, request.features, now.settings, most)
+    )
+    ranking_id = new_id() if request.id is None else request.id
+    check_printable([ranking_id, request.session or "", (request.query or "").replace("\n", " ")])
+    entry = _entry(ranking_id, candidates, now, request)
+    (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
+    if outcome.status == "conflict":
+        raise Problem(
+            409,
+            f"the ranking {ranking_id!r} is known with other items, features, query or session; "
+            "give each question an id of its own",
+        )
+    if outcome.status == "duplicate":
+        found = await asyncio.to_thread(loop.find_ranking, ranking_id)
+        if found is not None and isinstance(found.entry, Ranked):
+            entry = found.entry
+    shown = rank_answer(entry, outcome.position or 0)
+    if request.explain:
+        await asyncio.to_thread(_explain, shown, now, candidates)
+    return answer(shown)
+
+
+async def _new_enough(loop: Loop, version: int) -> Published:
+    """Return the models, once they are at least that new."""
+    end = asyncio.get_running_loop().time() + PATIENCE
+    while loop.published.position < version:
+        if asyncio.get_running_loop().time() > end:
+            raise Problem(
+                503,
+                f"the models here are of position {loop.published.position}, and min_version asks "
+                f"for {version}; try again in a moment",
+            )
+        await asyncio.sleep(0.005)
+    return loop.published
+
+
+def _entry(
+    ranking_id: str,
+    candidates: Candidates,
+    now: Published,
+    request: RankRequest | PackedRankRequest,
+) -> Ranked:
+    n = len(candidates.ids)
+    choice = choose(now, candidates.X, ranking_id, min(request.k or n, n))
+    features, compressed = packed(candidates.X)
+    chances = choice.propensities
+    return Ranked(
+        ranking_id,
+        candidates.ids,
+        candidates.X.shape[1],
+        features,
+        choice.order.tolist(),
+        choice.scores.tobytes(),
+        choice.version,
+        choice.seen,
+        choice.model,
+        choice.policy,
+        None if chances is None else chances.tobytes(),
+        choice.teams,
+        choice.experiment,
+        request.query,
+        request.session,
+        compressed,
+    )
+
+
+def rank_answer(entry: Ranked, position: int) -> RankAnswer:
+    """Return a journaled ranking as it is answered."""
+    scores = np.frombuffer(entry.scores, np.float64)[entry.order].tolist()
+    names = [entry.items[row] for row in entry.order]
+    pairs = zip(names, scores, strict=True)
+    places = [RankedItem(name, place, score) for place, (name, score) in enumerate(pairs, start=1)]
+    if entry.propensities is not None:
+        for place, chance in zip(places, np.frombuffer(entry.propensities).tolist(), strict=True):
+            place.propensity = chance
+    if entry.teams is not None:
+        for place, team in zip(places, entry.teams, strict=True):
+            place.team = team
+    return RankAnswer(
+        entry.id, entry.model, entry.version, entry.policy, places, position, entry.experiment
+    )
+
+
+def _explain(shown: RankAnswer, now: Published, candidates: Candidates) -> None:
+    """Add what each feature adds to each score, by the model that made it."""
+    model = now.models.get(shown.model)
+    if model is None:
+        return
+    added = model.contributions(candidates.X)[:, :-1].tolist()
+    rows = {name: row for row, name in enumerate(candidates.ids)}
+    for item in shown.items:
+        item.contributions = dict(zip(now.settings.names, added[rows[item.id]], strict=True))
+
+
+RANK = Endpoint(
+    "POST",
+    "/v1/{loop}/rank",
+    rank,
+    "Rank candidates.",
+    "rank",
+    RankRequest,
+    PackedRankRequest,
+    RankAnswer,
+)

@@ -1,0 +1,115 @@
+"""`GET /v1/{loop}`: how a loop does: models, learning curves, counts, the running experiment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rankloop.serving.engine import Counters
+from rankloop.serving.routes.base import Endpoint, answer
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from rankloop.serving.routes.base import Call
+    from rankloop.serving.service import Loop
+
+
+class Quality(msgspec.Struct):
+    """Mean nDCG@10 on feedback, measured before learning from it: of all, and of late."""
+
+    rankings: int
+    mean: float
+    recent: float
+
+
+class ModelInfo(msgspec.Struct):
+    """A model: where in the journal it changed last, and how well it does."""
+
+    name: str
+    champion: bool
+    version: int
+    quality: Quality
+
+
+class ExperimentInfo(msgspec.Struct):
+    """A running experiment: how often the challenger won, and between which bounds that lies."""
+
+    id: str
+    champion: str
+    challenger: str
+    outcomes: int
+    wins: int
+    losses: int
+    low: float
+    high: float
+
+
+class LoopState(msgspec.Struct, omit_defaults=True):
+    """How a loop does.
+
+    position, lag : the last durable entry, and how many the learners are behind
+    shown : quality of the orders that were shown
+    """
+
+    name: str
+    features: tuple[str, ...]
+    policy: str
+    lesson: str
+    position: int
+    lag: int
+    open_rankings: int
+    leads: bool
+    models: list[ModelInfo]
+    shown: Quality
+    counters: Counters
+    experiment: ExperimentInfo | None = None
+
+
+def loop_state(loop: Loop) -> LoopState:
+    """Return how a loop does now."""
+    now = loop.published
+    models = [
+        ModelInfo(
+            name,
+            name == now.champion,
+            now.versions[name],
+            Quality(curve.n, curve.mean, curve.recent),
+        )
+        for name, curve in now.curves.items()
+    ]
+    experiment = None
+    if now.duel is not None and now.tally is not None:
+        bounds = now.tally.interval(now.alpha)
+        experiment = ExperimentInfo(
+            now.duel.id,
+            *now.duel.names,
+            now.tally.n,
+            now.tally.wins,
+            now.tally.losses,
+            bounds.low,
+            bounds.high,
+        )
+    return LoopState(
+        loop.name,
+        now.settings.names,
+        now.settings.policy,
+        now.settings.lesson,
+        loop.head,
+        loop.lag,
+        loop.open_rankings,
+        loop.leads,
+        models,
+        Quality(now.shown.n, now.shown.mean, now.shown.recent),
+        now.counters,
+        experiment,
+    )
+
+
+async def state(call: Call) -> Response:
+    """Return how a loop does now."""
+    return answer(loop_state(call.loop))
+
+
+STATE = Endpoint("GET", "/v1/{loop}", state, "How a loop does.", "metrics", answer=LoopState)

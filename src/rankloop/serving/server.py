@@ -1,0 +1,139 @@
+"""The process: settings in, a listening service out, stopped by a signal."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+import os
+import socket
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from rankloop.exceptions import DataError
+from rankloop.serving.app import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rankloop.serving.config import Settings
+
+
+def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; what was taken by then is committed, applied and saved.
+
+    Parameters
+    ----------
+    settings : checked
+    on_ready : called with the address once it listens and every loop is replayed
+    """
+    listening = _listen(settings)
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    others = [
+        multiprocessing.get_context("spawn").Process(target=_work, args=(settings, listening))
+        for _ in range(settings.server.workers - 1)
+    ]
+    for worker in others:
+        worker.start()
+    try:
+        _work(settings, listening, lambda: on_ready(address) if on_ready is not None else None)
+    finally:
+        for worker in others:
+            worker.terminate()
+        for worker in others:
+            worker.join()
+        listening.close()
+
+
+def _work(
+    settings: Settings, listening: socket.socket, on_ready: Callable[[], None] | None = None
+) -> None:
+    _log_json()
+    sys.setswitchinterval(0.0002)  # the thread that commits waits less for the one that decodes
+    service = Service.start(settings)
+    config = uvicorn.Config(
+        service.app(),
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=10,
+        timeout_keep_alive=30,
+        backlog=2048,
+        server_header=False,
+        date_header=False,
+    )
+    server = _Server(config)
+    server.on_ready = on_ready
+    server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    on_ready: Callable[[], None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started and self.on_ready is not None:
+            self.on_ready()
+
+
+def _listen(settings: Settings) -> socket.socket:
+    host, port = settings.server.host, settings.server.port
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen(2048)
+    except OSError as error:
+        raise DataError(
+            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another address "
+            "with server.host and server.port"
+        ) from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def _log_json() -> None:
+    """Write logs as lines of JSON on standard error; they hold no personal data."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    logging.basicConfig(
+        level=os.environ.get("RANKLOOP_LOG", "INFO"), handlers=[handler], force=True
+    )
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "from": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["fault"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+@contextmanager
+def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """Serve from a thread of this process, for examples and tests; give the address."""
+    listening = socket.create_server((host, port))
+    config = uvicorn.Config(service.app(), log_config=None, lifespan="off", access_log=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        yield f"http://{host}:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()

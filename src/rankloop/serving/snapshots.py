@@ -1,0 +1,87 @@
+"""States as bytes, at a position, and loops brought back from them and what followed."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rankloop.exceptions import RankloopError
+from rankloop.serving.engine import Engine, State
+from rankloop.serving.entries import digest_of
+from rankloop.serving.journal.base import JournalError, Record, Saved
+from rankloop.serving.recent import Recent, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankloop.serving.entries import Entry
+    from rankloop.serving.journal.base import Journal
+
+_log = logging.getLogger("rankloop.serving")
+
+
+def saved_state(engine: Engine) -> Saved:
+    """Return an engine's state as it is kept: its bytes, and a digest of all of them."""
+    body = msgspec.msgpack.encode(engine.state())
+    return Saved(engine.position, digest_of(body).hex(), body)
+
+
+def restored(saved: Saved, fetch: Callable[[int], Entry]) -> Engine:
+    """Return the engine whose state was kept; raise where the bytes are not those."""
+    if digest_of(saved.body).hex() != saved.digest:
+        raise JournalError(f"the state kept after entry {saved.position} is damaged")
+    engine = Engine(fetch)
+    try:
+        engine.restore(msgspec.msgpack.decode(saved.body, type=State))
+    except msgspec.MsgspecError as error:
+        raise JournalError(f"the state kept after entry {saved.position}: {error}") from None
+    return engine
+
+
+def brought_back(
+    journal: Journal, fetch: Callable[[int], Entry] | None = None, until: int | None = None
+) -> Engine:
+    """Return the engine as of the last entry, or one before: the newest state, and what followed.
+
+    A state that cannot be used costs time only: an older one is taken, or all is replayed.
+    """
+    recent = Recent()
+    fetch = fetch or remembered(recent, journal)
+    engine = Engine(fetch)
+    for saved in journal.saved(until):
+        try:
+            engine = restored(saved, fetch)
+            break
+        except RankloopError as error:
+            _log.warning("%s; an older state, or a replay from the start, takes its place", error)
+    for record in journal.scan(engine.position, until):
+        recent.add(record)
+        engine.apply(record)
+    return engine
+
+
+def replayed(
+    journal: Journal,
+    until: int | None = None,
+    without: Callable[[Record], bool] | None = None,
+) -> Engine:
+    """Return the engine that the entries alone lead to, from the first one on.
+
+    Parameters
+    ----------
+    until : the last entry to apply; None: all
+    without : entries to leave out, such as the feedback of a client gone bad; they count as if
+        they had never come. Digests in the journal are then not those of this state, and not
+        compared
+    """
+    recent = Recent()
+    engine = Engine(remembered(recent, journal))
+    for record in journal.scan(0, until):
+        recent.add(record)
+        if without is None:
+            engine.apply(record)
+        else:
+            engine.pass_over(record) if without(record) else engine.apply(record, check=False)
+    return engine

@@ -1,0 +1,59 @@
+"""The settings that `rankloop serve --init` writes: everything that matters, explained."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TEMPLATE = """\
+# Settings of a service. Check them with: rankloop serve {file} --check
+# Any value can be set from outside too: RANKLOOP__SERVER__PORT=9000
+
+[server]
+host = "127.0.0.1"   # other addresses need [[tokens]]
+port = 8080
+
+# Who may do what. A new token and its hash: rankloop serve --new-token
+# [[tokens]]
+# name = "shop"
+# sha256 = "..."
+# scopes = ["rank", "feedback"]   # also: admin, metrics
+
+[loops.{name}]
+features = {features}
+learners = {learners}   # the first ranks; the others learn in its shadow
+journal = "{name}.journal"   # or postgresql://user@host/database
+window = 1800   # seconds for which a ranking waits for feedback
+lesson = "grades"   # what it teaches then: grades, pairs or ips
+policy = "best-first"   # or plackett-luce, which explores, or apprentice, which shows your order
+
+[loops.{name}.feedback]   # what each type is worth
+click = 1
+cart = 2
+purchase = 3
+skip = 0
+dwell = {{ gain = 1, at_least = 30 }}   # thirty seconds of reading
+"""
+
+
+def write_template(path: Path, name: str, features: int | list[str], learners: list[str]) -> None:
+    """Write settings for one loop; a file that is there already stays as it is."""
+    from rankloop.serving.config import as_settings
+
+    loop = {"features": features, "learners": learners}
+    as_settings({"loops": {name: loop}})
+    text = _TEMPLATE.format(
+        file=path.name, name=name, features=json.dumps(features), learners=json.dumps(learners)
+    )
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise DataError(f"{path}: there is such a file already; name another one") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from None

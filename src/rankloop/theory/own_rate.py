@@ -1,0 +1,167 @@
+"""The papers' perceptrons at their own rates, along a stream, beside their own theorems.
+
+Theorems 1, 6 and 8 of Chaudhuri and Tewari are proven "after optimising over the rate". Here a
+learner is run at that rate, and its loss stands beside the bound after each round. Corollaries 2
+and 7 are the same numbers where the comparison vector loses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.exceptions import DataError
+from rankloop.learners.online.perceptron import Perceptron
+from rankloop.learners.online.slam import Slam
+from rankloop.metrics.measures import parse
+from rankloop.theory.levels import as_weights, exact_scores
+from rankloop.theory.margin import max_norm, separating_weights
+from rankloop.theory.perceptron import best_rate, gradient_bound, of_data
+from rankloop.theory.surrogates import (
+    check_measure,
+    data_seen_by,
+    measure_losses,
+    slam_surrogate,
+    slam_weights,
+    weight_ratio,
+)
+from rankloop.theory.tracking import Tracked
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.metrics.measures import Measure
+
+    Floats = NDArray[np.float64]
+
+
+def track_own_rate(
+    data: QueryDataset, measure: str | Measure = "nDCG", weights: ArrayLike | None = None
+) -> Tracked:
+    """Run Algorithm 2 at the rate of Theorem 6 (nDCG, AP) or 8 (nDCG@k), and compute the bound.
+
+    With B = 4 m R_X^2 v_max over the whole stream and F the surrogate loss of the comparison
+    vector w, the rate eta minimises (F + |w|^2 / (2 eta)) / (1 - eta B / 2): 1/B where F = 0. After
+    each query the bound is that expression, with F of the steps so far. For nDCG@k the learner
+    steps only where the measure is below 1, as Theorem 8 has it (`steps_on="loss"`).
+
+    Parameters
+    ----------
+    data : the stream
+    measure : nDCG, nDCG@k or AP
+    weights : the comparison vector; default: the shortest that separates the data
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> data = separable(60, np.random.default_rng(0), n_documents=8, n_features=4).data
+    >>> tracked = track_own_rate(data, "nDCG@3")
+    >>> tracked.theorem, bool((tracked.loss <= tracked.bound).all())
+    ('Theorem 8', True)
+    """
+    wanted = check_measure(measure)
+    seen = data_seen_by(wanted, data)
+    u = separating_weights(seen) if weights is None else as_weights(data, weights)
+    steep = _steepness(data, wanted)
+    losses_of_u = [
+        slam_surrogate(s, y, wanted, -s) for s, y in _queries(seen, exact_scores(data, u))
+    ]
+    norm = float(np.linalg.norm(u))
+    rate = best_rate(norm * np.sqrt(steep), float(sum(losses_of_u)), steep)
+    if not 0 < rate < np.inf:
+        raise DataError(f"the theorem's rate is {rate}: give weights other than 0")
+    learner = Slam(str(wanted), rate=rate, steps_on="loss", clip=0.0)
+    scores = learner.predict_then_learn(data).astype(np.float64)
+    f = _on_steps(seen, scores, exact_scores(data, u), wanted)
+    bound = (np.cumsum(f) + norm**2 / (2 * rate)) / (1 - rate * steep / 2)
+    return Tracked(
+        "Slam",
+        wanted,
+        "Theorem 6" if wanted.cutoff is None else "Theorem 8",
+        measure_losses(data, scores, wanted),
+        bound,
+        of_data(data),
+        u,
+        weights is None,
+    )
+
+
+def track_classification(data: QueryDataset, weights: ArrayLike | None = None) -> Tracked:
+    """Run Algorithm 1, a document a round, and compute the bound of Theorem 1 on its mistakes.
+
+    F + R_x |u| sqrt(F) + R_x^2 |u|^2 with F the hinge loss of u on the rounds with a mistake; for
+    u without loss that is R_x^2 / margin^2 (Corollary 2). No rate has to be chosen: the mistakes
+    are the same at every one.
+
+    Parameters
+    ----------
+    data : documents in row order; grades above 0 are relevant
+    weights : the comparison vector u; default: of those along what 20 passes learn, the one with
+        the least bound
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.2], [-1.0, 0.1], [2.0, -0.3], [-0.5, -0.4]])
+    >>> data = QueryDataset.from_arrays(X, [1, 0, 1, 0], group=[4])
+    >>> tracked = track_classification(data, [2.0, 0.0])
+    >>> tracked.losses.tolist(), round(float(tracked.bound[-1]), 6)  # R_x^2 |u|^2 = 4.09 * 4
+    ([1.0, 0.0, 0.0, 0.0], 16.36)
+    """
+    alone = QueryDataset.from_arrays(data.X, data.y, group=np.ones(data.n_documents, np.int64))
+    learner = Perceptron(clip=0.0)
+    side = np.where(data.y > 0, 1.0, -1.0)
+    lost = (side * learner.predict_then_learn(alone).astype(np.float64) <= 0) & (data.y >= 0)
+    norms = np.sqrt(np.square(data.X.astype(np.float64)).sum(axis=1))
+    radii = np.maximum.accumulate(norms) if len(norms) else norms
+
+    def curve(u: Floats) -> Floats:
+        hinge = np.maximum(0.0, 1 - side * exact_scores(data, u))
+        f = np.cumsum(np.where(lost, hinge, 0.0))
+        b = radii * float(np.linalg.norm(u))
+        return np.asarray(f + b * np.sqrt(f) + b**2)
+
+    if weights is None:
+        learnt = Perceptron(clip=0.0, passes=20).fit(alone).weights_
+        direction = learnt / (np.linalg.norm(learnt) or 1.0)
+        lengths = np.logspace(-3, 3, 25) / (radii[-1] if len(radii) and radii[-1] else 1.0)
+        u = min((length * direction for length in lengths), key=lambda u: float(curve(u)[-1]))
+    else:
+        u = as_weights(data, weights)
+    return Tracked(
+        "Perceptron",
+        parse("P@1"),  # of one document: whether it is told right
+        "Theorem 1",
+        lost.astype(np.float64),
+        curve(u),
+        of_data(data),
+        u,
+        None,
+    )
+
+
+def _steepness(data: QueryDataset, measure: Measure) -> float:
+    """Return B = 4 m R_X^2 v_max, with min(k, m) for m under nDCG@k."""
+    m = int(data.sizes.max(initial=1))
+    m = m if measure.cutoff is None else min(m, measure.cutoff)
+    v_max = max((weight_ratio(query.y, measure) for query in data), default=1.0)
+    return gradient_bound(m, max_norm(data), v_max, 1.0)
+
+
+def _on_steps(seen: QueryDataset, scores: Floats, theirs: Floats, measure: Measure) -> Floats:
+    """Return the surrogate loss of a comparison vector on the rounds where the learner steps."""
+    f = np.zeros(len(seen))
+    for q, ((own, y), (other, _)) in enumerate(
+        zip(_queries(seen, scores), _queries(seen, theirs), strict=True)
+    ):
+        v = slam_weights(y, measure, own)
+        below = np.array([own[y < grade].max(initial=-np.inf) for grade in y])
+        if (v[own <= below] > 0).any():
+            f[q] = slam_surrogate(other, y, measure, own)
+    return f
+
+
+def _queries(data: QueryDataset, scores: Floats) -> list[tuple[Floats, Floats]]:
+    ends = data.offsets[1:-1]
+    return list(zip(np.split(scores, ends), np.split(data.y, ends), strict=True))

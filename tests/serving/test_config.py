@@ -1,0 +1,81 @@
+"""Settings: read, set from outside, and errors that name file, key, what was found and expected."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankloop.serving.config import as_settings, read_settings
+from rankloop.serving.template import write_template
+
+GOOD = """
+[server]
+port = 9000
+[loops.shop]
+features = ["price", "match"]
+learners = ["auto", "solar-i:C=0.1"]
+[loops.shop.feedback]
+click = 1
+dwell = { gain = 2, at_least = 30 }
+"""
+
+
+def test_settings_are_read(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(GOOD)
+    settings = read_settings(path, {"RANKLOOP__SERVER__HOST": "::1", "RANKLOOP__SERVER__PORT": "1"})
+    assert (settings.server.host, settings.server.port) == ("::1", 1)
+    shop = settings.loops["shop"]
+    assert shop.names == ("price", "match")
+    assert shop.journal == str(tmp_path / "shop.journal")
+    rules = shop.rules()
+    assert rules["dwell"].worth(29) == 0
+    assert rules["dwell"].worth(30) == 2
+    assert rules["click"].worth(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("port = 9000", "port = 'x'"), r"server.port: expected `int`, got `str`"),
+        (("port = 9000", "prot = 1"), r"server: object contains unknown field `prot`"),
+        (("port = 9000", "host = '0.0.0.0'"), r"server.host: found 0.0.0.0, .* no tokens"),
+        (("auto", "nobody"), r"loops.shop.learners: .*nobody"),
+        (("auto", "ranksvm"), r"loops.shop.learners: ranksvm learns from whole data sets"),
+        (('"match"', '"price"'), r"loops.shop.features: found .* each once"),
+        (('["price", "match"]', "0"), r"loops.shop.features: expected"),
+        (("[loops.shop]", "[loops.Shop]"), r"loops: found 'Shop', expected a name"),
+        (("click = 1", "click = 'x'"), r"loops.shop.feedback\[...\]: expected"),
+        (("[loops.shop]", "[loops.shop"), r"this is not TOML"),
+        (("[loops.shop]", "[loops.shop]\nlesson = 'ips'"), r"loops.shop.examination: found none"),
+        (("[loops.shop]", "[loops.shop]\ndefaults = {x=1}"), r"loops.shop.defaults: 'x' is no"),
+        (("[loops.shop]", "[loops.shop]\ntemperature = 0"), r"loops.shop.temperature: found 0"),
+        (("[loops.shop]", "[loops.shop]\nalpha = 2"), r"loops.shop.alpha: found 2"),
+        (("[loops.shop]", "[loops.shop]\nwindow = -1"), r"loops.shop.window: expected"),
+    ],
+)
+def test_wrong_settings_name_file_and_key(tmp_path, change, words):
+    path = tmp_path / "a.toml"
+    changed = GOOD.replace(*change)
+    assert changed != GOOD
+    path.write_text(changed)
+    with pytest.raises(ValueError, match=rf"a.toml: {words}"):
+        read_settings(path, {})
+
+
+def test_no_file_and_no_loop(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        read_settings(tmp_path / "none.toml", {})
+    with pytest.raises(ValueError, match="loops: found none"):
+        as_settings({"loops": {}})
+
+
+def test_the_template_is_right_and_never_overwrites(tmp_path):
+    path = tmp_path / "b.toml"
+    write_template(path, "shop", ["price", "match"], ["auto", "solar-i"])
+    settings = read_settings(path, {})
+    assert settings.loops["shop"].learners == ("auto", "solar-i")
+    with pytest.raises(ValueError, match="there is such a file already"):
+        write_template(path, "shop", 3, ["auto"])
+    with pytest.raises(ValueError, match="loops"):
+        write_template(tmp_path / "c.toml", "Bad name", 3, ["auto"])
+    assert not (tmp_path / "c.toml").exists()

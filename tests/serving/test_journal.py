@@ -1,0 +1,175 @@
+"""One suite for all journals: order, once, durable, shared by threads and processes."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from rankloop.serving.entries import Closed, Configured, Observed, Ranked, decode, encode, packed
+from rankloop.serving.journal.base import Draft, JournalError, Saved
+from rankloop.serving.journal.opening import open_journal
+
+
+def event(number, item="a"):
+    return Draft(Observed(f"e{number}", "r1", item), 1000 + number)
+
+
+def ranked(number, scores=(0.0, 1.0), items=("a", "b"), width=3):
+    features, compressed = packed(np.arange(len(items) * width, dtype=np.float32))
+    entry = Ranked(
+        f"r{number}",
+        list(items),
+        width,
+        features,
+        [1, 0],
+        np.array(scores).tobytes(),
+        compressed=compressed,
+    )
+    return Draft(entry, number)
+
+
+def test_entries_come_back_as_they_were_in_order(journal):
+    drafts = [ranked(1), event(1), Draft(Closed("r1"), 7), Draft(Configured(b"{}", 1), 8)]
+    outcomes = journal.append(drafts)
+    assert [tuple(one) for one in outcomes] == [("new", n) for n in (1, 2, 3, 4)]
+    records = journal.read()
+    assert [(r.position, r.at, r.entry) for r in records] == [
+        (n, draft.at, draft.entry) for n, draft in enumerate(drafts, start=1)
+    ]
+    assert journal.head() == 4
+    assert journal.at(2) == drafts[1].entry
+    assert [r.position for r in journal.read(1, until=3)] == [2, 3]
+    assert [r.position for r in journal.scan(0, batch=1)] == [1, 2, 3, 4]
+    assert journal.find("event:e1").position == 2
+    assert journal.find("event:e2") is None
+
+
+def test_what_is_sent_twice_is_stored_once(journal):
+    journal.append([event(1)])
+    outcomes = journal.append([event(1), event(2), event(2), event(1, item="b"), event(2, "c")])
+    assert [tuple(one) for one in outcomes] == [
+        ("duplicate", 1),
+        ("new", 2),
+        ("duplicate", 2),
+        ("conflict", 1),
+        ("conflict", 2),
+    ]
+    assert [r.entry.item for r in journal.read()] == ["a", "a"]
+
+
+def test_a_ranking_is_the_same_where_the_question_is(journal):
+    journal.append([ranked(1)])
+    asked_again = ranked(1, scores=(5.0, 6.0))
+    another = ranked(1, items=("a", "c"))
+    assert [o.status for o in journal.append([asked_again, another])] == ["duplicate", "conflict"]
+
+
+def test_a_batch_is_stored_wholly_or_not_at_all(journal, monkeypatch):
+    journal.append([event(1)])
+
+    class Broken(Observed, frozen=True, tag="broken"):
+        def fingerprint(self, body):
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        journal.append([event(2), Draft(Broken("e3", "r1", "a"), 0)])
+    assert journal.head() == 1
+    assert journal.append([event(2)])[0] == ("new", 2)
+
+
+def test_entries_survive_closing_and_are_seen_by_others(address):
+    with open_journal(*address) as one, open_journal(*address) as other:
+        one.append([event(1)])
+        other.append([event(2)])
+        one.append([event(3)])
+        assert [r.entry.id for r in other.read()] == ["e1", "e2", "e3"]
+    with open_journal(*address) as again:
+        assert again.head() == 3
+
+
+def test_many_writers_leave_no_gap_and_lose_nothing(address):
+    """Each of four writers appends under its own and under shared keys."""
+    open_journal(*address).close()
+    results = {}
+
+    def write(writer):
+        with open_journal(*address) as journal:
+            results[writer] = [
+                outcome
+                for n in range(20)
+                for outcome in journal.append(
+                    [Draft(Observed(f"{writer}-{n}", "r", "a"), n), Draft(Closed(f"r{n}"), n)]
+                )
+            ]
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with open_journal(*address) as journal:
+        records = list(journal.scan())
+    assert [r.position for r in records] == list(range(1, 4 * 20 + 20 + 1))
+    closings = [outcome for outcomes in results.values() for outcome in outcomes[1::2]]
+    assert sum(outcome.status == "new" for outcome in closings) == 20
+    for writer, outcomes in results.items():
+        for n, outcome in enumerate(outcomes[::2]):
+            assert records[outcome.position - 1].entry.id == f"{writer}-{n}"
+
+
+def test_a_follower_is_woken(journal):
+    follower = journal.another()
+    follower.wait(0.01)
+    timer = threading.Timer(0.1, lambda: appender.append([event(1)]))
+    appender = journal.another()
+    timer.start()
+    for _ in range(100):
+        follower.wait(5)
+        if follower.head() == 1:
+            break
+    timer.join()
+    assert follower.head() == 1
+    follower.close()
+    appender.close()
+
+
+def test_one_lease(address):
+    with open_journal(*address) as one, open_journal(*address) as other:
+        assert one.lead()
+        assert one.lead()
+        assert not other.lead()
+        one.close()
+        assert other.lead()
+
+
+def test_states_newest_first_and_only_a_few(journal):
+    for position in (3, 1, 2, 4):
+        journal.save(Saved(position, f"d{position}", bytes(position)), keep=3)
+    assert journal.saved() == [Saved(n, f"d{n}", bytes(n)) for n in (4, 3, 2)]
+    assert journal.saved(until=3)[0].position == 3
+    journal.save(Saved(4, "other", b"x"))
+    assert journal.saved()[0] == Saved(4, "other", b"x")
+
+
+def test_features_of_any_size_come_back():
+    for n in (1, 200, 400):
+        X = np.random.default_rng(n).normal(size=(n, 46)).astype(np.float32)
+        features, compressed = packed(X)
+        assert compressed == (n == 400)
+        entry = Ranked(
+            "r", [str(i) for i in range(n)], 46, features, [], b"", compressed=compressed
+        )
+        again = decode(encode(entry))
+        assert np.array_equal(again.matrix(), X)
+
+
+def test_bytes_that_are_no_entry():
+    with pytest.raises(ValueError, match="no entry of a journal"):
+        decode(b"\x81\xa4kind\xa5other")
+
+
+def test_no_entry_beyond_the_end(journal):
+    with pytest.raises(JournalError, match="there is no entry 5"):
+        journal.at(5)

@@ -1,0 +1,129 @@
+"""Whatever happens to a loop, in any order: its state is that of a clean replay."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from rankloop.serving.entries import Closed, ExperimentEnded, ExperimentStarted, Observed, Promoted
+from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.service import Loop
+from rankloop.serving.snapshots import replayed
+
+from .tools import best_item, ranked, small
+
+CHAMPIONS = ("slam:measure=AP", "solar-i")
+
+
+class Life(RuleBasedStateMachine):
+    def __init__(self):
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.rng = np.random.default_rng(0)
+        self.rankings, self.made = [], 0
+        self.acknowledged = {}  # key: body, of all that the loop said is durable
+        self.start()
+
+    def start(self):
+        journal = open_journal(str(self.folder / "j"), "loop")
+        self.loop = Loop("loop", small(check_every=7, snapshot_every=13, most_early=2), journal)
+
+    def send(self, entry):
+        (answer,) = self.loop.append(entry)
+        if answer.position is not None and answer.status != "conflict":
+            body = self.acknowledged.setdefault(entry.key, (answer.position, entry))
+            assert body[0] == answer.position  # once, however often it is sent
+        return answer.status
+
+    def name(self):
+        self.made += 1
+        return f"n{self.made}"
+
+    @rule(k=st.integers(1, 5), in_session=st.booleans())
+    def rank(self, k, in_session):
+        entry = ranked(self.loop, self.name(), self.rng, k=k, session="s" if in_session else None)
+        assert self.send(entry) == "accepted"
+        self.rankings.append(entry)
+
+    @precondition(lambda self: self.rankings)
+    @rule(which=st.integers(0, 100), best=st.booleans())
+    def click(self, which, best):
+        entry = self.rankings[which % len(self.rankings)]
+        item = best_item(entry) if best else entry.items[which % len(entry.items)]
+        shown = item in [entry.items[row] for row in entry.order]
+        status = self.send(Observed(self.name(), entry.id, item))
+        assert status in (("applied", "late") if shown else ("rejected",))
+
+    @rule()
+    def click_before_the_ranking(self):
+        name = self.name()
+        assert self.send(Observed(self.name(), name, "d0")) == "pending"
+        entry = ranked(self.loop, name, self.rng)
+        self.send(entry)
+        self.rankings.append(entry)
+
+    @rule()
+    def click_on_nothing(self):
+        assert self.send(Observed(self.name(), self.name(), "d0")) == "pending"
+
+    @precondition(lambda self: self.acknowledged)
+    @rule(which=st.integers(0, 1000), other=st.booleans())
+    def send_again(self, which, other):
+        keys = sorted(self.acknowledged)
+        _, entry = self.acknowledged[keys[which % len(keys)]]
+        if isinstance(entry, Observed):
+            changed = Observed(entry.id, entry.ranking_id, entry.item, "purchase")
+            assert self.send(changed if other else entry) == ("conflict" if other else "duplicate")
+        else:
+            assert self.send(entry) == "duplicate"
+
+    @precondition(lambda self: self.rankings)
+    @rule(which=st.integers(0, 100))
+    def close(self, which):
+        self.send(Closed(self.rankings[which % len(self.rankings)].id))
+
+    @rule(which=st.integers(0, 1))
+    def promote(self, which):
+        self.send(Promoted(self.name(), CHAMPIONS[which]))
+
+    @rule(which=st.integers(0, 1))
+    def experiment(self, which):
+        name = self.name()
+        self.send(ExperimentStarted(name, CHAMPIONS[which]))
+        if which:
+            self.send(ExperimentEnded(name))
+
+    @rule(save=st.booleans())
+    def restart(self, save):
+        self.loop.stop(save=save)
+        self.start()
+
+    @invariant()
+    def all_that_was_acknowledged_is_there_once(self):
+        with self.loop.reader() as journal:
+            for key, (position, _) in self.acknowledged.items():
+                assert journal.find(key).position == position
+            assert journal.head() >= len(self.acknowledged)
+
+    def teardown(self):
+        self.loop.stop()
+        with open_journal(str(self.folder / "j"), "loop") as journal:
+            clean = replayed(journal)
+            assert clean.position == self.loop._engine.position == journal.head()
+            assert clean.digest() == self.loop._engine.digest()
+        shutil.rmtree(self.folder)
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(
+    max_examples=8,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

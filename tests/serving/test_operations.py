@@ -1,0 +1,126 @@
+"""What operators do with journals: in both stores, and from the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+from typer.testing import CliRunner
+
+import rankloop as rl
+from rankloop.cli.app import app
+from rankloop.serving import operations as do
+from rankloop.serving.engine import Engine
+from rankloop.serving.entries import Closed
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.service import Loop
+from rankloop.serving.snapshots import brought_back, replayed
+
+from .tools import click, ranked, small
+
+
+@pytest.fixture
+def lived(address, rng):
+    """The address of a journal with a past, and the digest that it leads to."""
+    with Loop("loop", small(), open_journal(*address)) as loop:
+        for n in range(20):
+            entry = ranked(loop, f"r{n}", rng)
+            loop.append(entry, click(f"e{n}", entry))
+            if n < 18:
+                loop.append(Closed(entry.id))
+            loop.settle()
+    return address, loop._engine.digest()
+
+
+def test_stats_verify_and_export(lived):
+    address, digest = lived
+    with open_journal(*address) as journal:
+        stats = do.stats(journal)
+        assert (stats.kinds["ranking"], stats.kinds["event"], stats.kinds["closed"]) == (20, 20, 18)
+        assert stats.entries == journal.head()
+        found = do.verify(journal, rankings=3)
+        assert (found.faults, found.digest, found.rankings_recomputed) == ([], digest, 3)
+        data = do.exported(journal)
+        assert len(data) == 18
+        assert data.feature_names == ("1", "2", "3")
+        assert rl.make_learner("ranksvm").fit(data).score(data) > 0.95
+
+
+def test_compaction_keeps_the_state_the_open_rankings_and_the_keys(lived, tmp_path, rng):
+    address, digest = lived
+    archive = tmp_path / "old.parquet"
+    with open_journal(*address) as journal:
+        first_open = min(o.position for o in brought_back(journal).joins.open.values())
+        assert do.compact(journal, archive) == journal.base() == first_open - 1
+        with pytest.raises(ValueError, match="nothing to compact"):
+            do.compact(journal, tmp_path / "again.parquet")
+        with pytest.raises(JournalError, match="entry 1 was compacted"):
+            replayed(journal)
+        assert brought_back(journal).digest() == digest
+    assert parquet.read_table(archive).num_rows == first_open - 1
+    with Loop("loop", small(), open_journal(*address)) as loop:
+        assert loop.inspect(Engine.digest) == digest
+        assert loop.append(Closed("r3"))[0].status == "duplicate"
+        loop.append(Closed("r18"), Closed("r19"))
+        loop.settle()
+        assert loop.published.counters.lessons == 20
+
+
+def test_judged_data_starts_a_loop_warm(address, rng):
+    data = rl.QueryDataset.from_arrays(
+        rng.normal(size=(60, 3)), rng.integers(0, 3, 60), qid=np.repeat(range(12), 5)
+    )
+    with open_journal(*address) as journal:
+        do.configured(journal, small(learners=("solar-i",)))
+        assert do.import_judged(journal, data) == 12
+        head = journal.head()
+        assert do.import_judged(journal, data) == 12
+        assert journal.head() == head
+        learnt = replayed(journal).models["solar-i"].ranker
+    assert np.array_equal(learnt.predict(data), rl.SolarI().partial_fit(data).predict(data))
+
+
+def test_logs_are_learnt(address, rng):
+    lines = []
+    for n in range(10):
+        X = rng.normal(size=(4, 3))
+        items = [{"id": f"d{i}", "features": row} for i, row in enumerate(X.tolist())]
+        lines.append({"ranking_id": f"r{n}", "items": items})
+        best = f"d{X[:, 0].argmax()}"
+        lines.append({"event_id": f"e{n}", "ranking_id": f"r{n}", "item": best})
+    text = [json.dumps(line).encode() for line in lines]
+    with open_journal(*address) as journal:
+        do.configured(journal, small())
+        assert do.import_logs(journal, text) == {"rankings": 10, "events": 10, "closed": 10}
+        assert replayed(journal).counters.lessons == 10
+        with pytest.raises(ValueError, match=r"line 2: .*item"):
+            do.import_logs(journal, [*text[:1], b'{"ranking_id": "x"}'])
+
+
+def rankloop(*words, fails=False):
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code != 0) == fails, done.output
+    return done.output
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rankloop("serve", "a.toml", "--init", "--features", "price,match", "-l", "solar-i")
+    assert "the settings are right: loop" in rankloop("serve", "a.toml", "--check")
+    token, digest = (line.split()[1] for line in rankloop("serve", "--new-token").splitlines())
+    assert hashlib.sha256(token.encode()).hexdigest() == digest
+    logs = tmp_path / "logs.jsonl"
+    items = [{"id": "a", "features": [1, 0]}, {"id": "b", "features": [0, 1]}]
+    click = {"event_id": "e", "ranking_id": "r", "item": "b"}
+    logs.write_text(f"{json.dumps({'ranking_id': 'r', 'items': items})}\n{json.dumps(click)}\n")
+    shown = rankloop("journal", "import", "loop.journal", "logs.jsonl", "--config", "a.toml")
+    assert "1 rankings, 1 events, 1 closed" in shown
+    assert "all is well: 4 entries" in rankloop("journal", "verify", "loop.journal")
+    state = json.loads(rankloop("journal", "replay", "loop.journal", "--json"))
+    assert state["counters"]["lessons"] == 1
+    assert "no such journal" in rankloop("journal", "stats", "none", fails=True)
+    assert "say which features there are" in rankloop("serve", fails=True)

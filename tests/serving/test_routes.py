@@ -1,0 +1,363 @@
+"""Every route: what it answers, and what it says of requests that cannot be right."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from contextlib import ExitStack
+
+import msgspec
+import numpy as np
+import pytest
+
+from rankloop.serving.app import Service
+from rankloop.serving.config import as_settings
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.routes.openapi import document
+
+from .tools import running
+
+RANK, FEEDBACK = "/v1/shop/rank", "/v1/shop/feedback"
+
+
+def starter(folder, stack):
+    def make(server=None, tokens=(), **loop):
+        values = {"features": ["price", "match"], "learners": ["solar-i", "slam:measure=AP"]}
+        values |= {"journal": str(folder / "shop.journal"), "window": 3600} | loop
+        plain = {"loops": {"shop": values}, "server": server or {}, "tokens": list(tokens)}
+        service = Service.start(as_settings(plain))
+        stack.callback(service.stop)
+        return service, stack.enter_context(running(service))
+
+    return make
+
+
+@pytest.fixture
+def start(tmp_path):
+    with ExitStack() as stack:
+        yield starter(tmp_path, stack)
+
+
+@pytest.fixture
+def shop(start):
+    return start()[1]
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """A service of which tests ask only what it refuses."""
+    with ExitStack() as stack:
+        yield starter(tmp_path_factory.mktemp("still"), stack)({"most_bytes": 200_000})[1]
+
+
+ITEMS = [{"id": "a", "features": [1.0, 0.5]}, {"id": "b", "features": {"match": 1, "price": 0}}]
+
+
+def test_from_ranking_to_learning(start):
+    service, shop = start()
+    ranked = shop.post(RANK, json={"id": "r1", "query": "shoes", "items": ITEMS}).json()
+    assert [item["id"] for item in ranked["items"]] == ["a", "b"]
+    assert ranked["items"][0] == {"id": "a", "rank": 1, "score": 0.0}
+    assert (ranked["ranking_id"], ranked["model"], ranked["policy"]) == (
+        "r1",
+        "solar-i",
+        "best-first",
+    )
+    told = shop.post(FEEDBACK, json={"events": [{"ranking_id": "r1", "item": "b"}]}).json()
+    assert told["events"][0]["status"] == "applied"
+    judged = shop.post("/v1/shop/judgements", json={"ranking_id": "r1", "grades": {"a": 0, "b": 3}})
+    position = judged.json()["position"]
+    assert judged.json()["status"] == "applied"
+    better = shop.post(RANK, json={"items": ITEMS, "min_version": position, "explain": True}).json()
+    assert [item["id"] for item in better["items"]] == ["b", "a"]
+    assert better["model_version"] == position
+    top = better["items"][0]
+    assert top["contributions"].keys() == {"price", "match"}
+    assert top["contributions"]["match"] > 0
+    state = shop.get("/v1/shop").json()
+    assert state["counters"]["judgements"] == 1
+    assert [m["name"] for m in state["models"] if m["champion"]] == ["solar-i"]
+    assert service.loops["shop"].published.counters.lessons == 1
+
+
+def test_the_same_question_under_one_id_gets_the_same_answer(shop):
+    body = {"id": "r1", "items": ITEMS, "k": 1}
+    first = shop.post(RANK, json=body).json()
+    shop.post("/v1/shop/judgements", json={"ranking_id": "r1", "grades": {"a": 0, "b": 3}})
+    assert shop.post(RANK, json=body).json() == first
+    assert shop.get("/v1/shop/rankings/r1").json() == first
+    other = shop.post(RANK, json=body | {"items": ITEMS[:1]})
+    assert other.status_code == 409
+    assert "'r1' is known with other items" in other.json()["detail"]
+
+
+def test_packed_candidates_are_ranked_alike(shop):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 2)).astype(np.float32)
+    ids = [f"d{n}" for n in range(5)]
+    items = [{"id": i, "features": row} for i, row in zip(ids, X.tolist(), strict=True)]
+    first = shop.post(RANK, json={"id": "one", "items": items}).json()
+    grades = {"d1": 1, "d3": 0}
+    shop.post("/v1/shop/judgements", json={"ranking_id": "one", "grades": grades})
+    plain = shop.post(RANK, json={"items": items, "min_version": 3}).json()
+    body = msgspec.msgpack.encode({"items": ids, "features": X.tobytes(), "min_version": 3})
+    headers = {"content-type": "application/msgpack"}
+    packed = shop.post(RANK, content=body, headers=headers).json()
+    assert packed["items"] == plain["items"] != first["items"]
+    short = msgspec.msgpack.encode({"items": ids, "features": b"1234"})
+    assert (
+        "features has 4 bytes" in shop.post(RANK, content=short, headers=headers).json()["detail"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([], "items: found none"),
+        ([{"id": "a", "features": [1]}], "'a' has 1 features; this loop has 2: price, match"),
+        ([{"id": "a", "features": {"price": 1}}], "'a' lacks the feature 'match'"),
+        ([{"id": "a", "features": {"price": 1, "match": 1, "x": 1}}], "a feature 'x', which"),
+        ([{"id": "a", "features": [1e39, 1]}], "feature 'price' of item 'a' is inf"),
+        ([{"id": "a", "features": ["1", 1]}], r"items[0].features[0]: expected `float`, got `str`"),
+        ([{"id": "", "features": [1, 1]}], "items[0].id: expected `str` of length >= 1"),
+        ([{"id": "a\0", "features": [1, 1]}], "is not printable text"),
+        ([{"id": "a", "features": [1, 1], "x": 1}], "items[0]: object contains unknown field `x`"),
+        ([{"id": "a", "features": [1, 1]}] * 2, "item 'a' stands twice"),
+        ([{"id": str(n), "features": [1, 1]} for n in range(1001)], "at most 1,000"),
+        ([None], "items[0]: expected `object`, got `null`"),
+    ],
+)
+def test_candidates_that_cannot_be_right(still, items, words):
+    answer = still.post(RANK, json={"items": items})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert words in answer.json()["detail"]
+    assert still.get("/v1/shop").json()["position"] == 1  # nothing was journaled
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[" * 100_000, "application/json", 422),
+        (b'{"items": ' + b"[" * 100_000, "application/json", 422),
+        (b'{"items": [NaN]}', "application/json", 400),
+        (b"\xff", "application/json", 400),
+        (b"{}", "application/json", 422),
+        (b"{}", "text/plain", 415),
+        (b" " * 200_001, "application/json", 413),
+        (b"\xc1", "application/msgpack", 400),
+    ],
+)
+def test_bodies_that_cannot_be_read(still, content, kind, status):
+    answer = still.post(RANK, content=content, headers={"content-type": kind})
+    assert answer.status_code == status
+    assert answer.json()["status"] == status
+    assert answer.json()["detail"]
+
+
+def test_a_long_body_in_pieces_is_refused(start):
+    _, shop = start(server={"most_bytes": 1000})
+    answer = shop.post(RANK, content=(b" " * 100 for _ in range(100)))
+    assert answer.status_code == 413
+
+
+def test_events_and_what_becomes_of_them(shop):
+    shop.post(RANK, json={"id": "r1", "items": ITEMS})
+    click = {"event_id": "e1", "ranking_id": "r1", "item": "a"}
+    events = [click, click, click | {"event_id": "e2", "item": "zzz"}]
+    events.append({"event_id": "e3", "ranking_id": "later", "item": "a"})
+    answer = shop.post(FEEDBACK, json={"events": events})
+    assert answer.status_code == 200
+    statuses = [event["status"] for event in answer.json()["events"]]
+    assert statuses == ["applied", "duplicate", "rejected", "pending"]
+    other = shop.post(FEEDBACK, json={"events": [click | {"type": "buy"}, click]})
+    assert other.status_code == 409
+    assert [event["status"] for event in other.json()["events"]] == ["conflict", "duplicate"]
+    metrics = shop.get("/metrics").text
+    assert 'rankloop_events_total{loop="shop",status="duplicate"} 2.0' in metrics
+    assert 'rankloop_open_rankings{loop="shop"} 1.0' in metrics
+
+
+def test_feedback_may_bring_its_ranking(start):
+    service, shop = start(window=0)
+    body = {
+        "rankings": [{"ranking_id": "logged", "items": ITEMS}],
+        "events": [{"ranking_id": "logged", "item": "b", "type": "purchase"}],
+    }
+    assert shop.post(FEEDBACK, json=body).json()["events"][0]["status"] == "applied"
+    loop = service.loops["shop"]
+    for _ in range(200):
+        loop.settle()
+        if loop.published.counters.lessons:
+            break
+        time.sleep(0.02)
+    assert loop.published.counters.lessons == 1
+    assert loop.published.shown.mean < 1  # the purchase was on the second place
+
+
+def test_operators_promote_roll_back_and_experiment(start):
+    service, shop = start()
+    loop = service.loops["shop"]
+    shop.post(RANK, json={"id": "r1", "items": ITEMS})
+    shop.post("/v1/shop/judgements", json={"ranking_id": "r1", "grades": {"a": 0, "b": 1}})
+    loop.settle()
+    learnt = loop.published.models["solar-i"].digest()
+    file = loop._engine.models["solar-i"].ranker.dumps()
+    assert shop.post("/v1/shop/models/mine", content=file).json()["status"] == "accepted"
+    assert shop.post("/v1/shop/models/mine", content=file).json()["status"] == "duplicate"
+    assert "no model file" in shop.post("/v1/shop/models/x", content=b"?").json()["detail"]
+    act = {"model": "mine", "id": "p1", "reason": "it is better"}
+    assert shop.post("/v1/shop/promote", json=act).json()["id"] == "p1"
+    assert shop.post("/v1/shop/promote", json={"model": "none"}).status_code == 404
+    loop.settle()
+    assert loop.published.champion == "mine"
+    assert loop.reader().find("act:p1").entry.reason == "anyone: it is better"
+
+    begun = shop.post("/v1/shop/experiments", json={"challenger": "solar-i", "id": "x1"})
+    assert begun.json()["status"] == "accepted"
+    loop.settle()
+    shown = shop.post(RANK, json={"items": ITEMS}).json()
+    assert shown["policy"] == "team-draft"
+    assert shown["experiment"] == "x1"
+    assert shop.get("/v1/shop").json()["experiment"]["challenger"] == "solar-i"
+    again = shop.post("/v1/shop/experiments", json={"challenger": "solar-i"})
+    assert again.status_code == 409
+    assert shop.post("/v1/shop/experiments/x1/end", json={}).json()["status"] == "accepted"
+    loop.settle()
+    assert loop.published.duel is None
+
+    shop.post(
+        "/v1/shop/judgements",
+        json={"ranking_id": "r1", "grades": {"a": 1, "b": 0}, "event_id": "bad-1"},
+    )
+    loop.settle()
+    assert loop.published.models["solar-i"].digest() != learnt
+    wrong = shop.post("/v1/shop/rollback", json={})
+    assert "either position or without_events" in wrong.json()["detail"]
+    done = shop.post("/v1/shop/rollback", json={"without_events": ["/^bad-/"], "id": "q1"})
+    assert done.json()["status"] == "accepted"
+    loop.settle()
+    assert loop.published.models["solar-i"].digest() == learnt
+    assert loop.published.champion == "mine"
+    shop.post("/v1/shop/rollback", json={"position": 2})
+    loop.settle()
+    assert loop.published.champion == "solar-i"
+    assert loop.published.models["solar-i"].digest() != learnt
+    assert shop.post("/v1/shop/rollback", json={"position": 999}).status_code == 422
+
+
+def test_scopes(start):
+    def token(name, *scopes):
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        return {"name": name, "sha256": digest, "scopes": list(scopes)}
+
+    tokens = [token("web", "rank", "feedback"), token("boss", "admin", "metrics")]
+    service, shop = start(tokens=tokens)
+    for endpoint in service.endpoints:
+        path = endpoint.path.replace("{loop}", "shop").replace("{id}", "x").replace("{name}", "x")
+        bare = shop.request(endpoint.method, path, json={})
+        wrong = shop.request(endpoint.method, path, json={}, headers={"authorization": "Bearer x"})
+        if endpoint.scope is None:
+            assert bare.status_code == wrong.status_code == 200
+            continue
+        assert bare.status_code == wrong.status_code == 401
+        other = "boss" if endpoint.scope in ("rank", "feedback") else "web"
+        headers = {"authorization": f"Bearer {other}"}
+        assert shop.request(endpoint.method, path, json={}, headers=headers).status_code == 403
+        right = {"boss": "web", "web": "boss"}[other]
+        headers = {"authorization": f"Bearer {right}"}
+        answer = shop.request(endpoint.method, path, json={}, headers=headers)
+        assert answer.status_code in (200, 404, 422)
+    assert service.loops["shop"].head == 1  # of all these requests, none was journaled
+
+
+def test_what_is_not_there(shop):
+    assert "there are: shop" in shop.post("/v1/x/rank", json={"items": ITEMS}).json()["detail"]
+    assert shop.get("/nothing").status_code == 404
+    assert shop.get("/nothing").headers["content-type"] == "application/problem+json"
+    assert shop.get(RANK).status_code == 405
+    assert shop.get("/v1/shop/rankings/x").status_code == 404
+    assert shop.get("/livez").json() == {"status": "alive"}
+    assert shop.get("/readyz").json() == {"status": "ready"}
+
+
+def test_the_document_names_every_route(start):
+    service, shop = start()
+    found = shop.get("/openapi.json").json()
+    assert found == document(service.endpoints, ["shop"])
+    assert found["openapi"] == "3.1.0"
+    for endpoint in service.endpoints:
+        operation = found["paths"][endpoint.path][endpoint.method.lower()]
+        assert ("security" in operation) == (endpoint.scope is not None)
+        assert ("requestBody" in operation) == (endpoint.body is not None or endpoint.raw)
+    assert "RankRequest" in found["components"]["schemas"]
+
+
+def test_a_fault_is_told_and_asks_to_come_again(start):
+    service, shop = start()
+    loop = service.loops["shop"]
+
+    def full(_):
+        raise JournalError("shop.journal: database or disk is full")
+
+    append, loop._journal.append = loop._journal.append, full
+    answer = shop.post(RANK, json={"id": "r1", "items": ITEMS})
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+    assert "disk is full" in answer.json()["detail"]
+    loop._journal.append = append
+    assert shop.post(RANK, json={"id": "r1", "items": ITEMS}).status_code == 200
+
+
+def test_ubi_as_it_is(shop):
+    shop.post(RANK, json={"id": "q1", "items": ITEMS})
+    click = {
+        "action_name": "click",
+        "query_id": "q1",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "message": None,
+        "event_attributes": {"position": {}, "object": {"object_id": "b", "name": "shoe"}},
+    }
+    again = dict(reversed(click.items()))  # the same, written in another order
+    astray = click | {"event_attributes": {"object": {"object_id": "zzz"}}}
+    bare = {"action_name": "scroll", "timestamp": "now"}
+    found = shop.post("/ubi/events", json=[click, again, astray, bare]).json()["taken"]
+    expected = {"applied": 1, "duplicate": 1, "rejected": 1, "without query_id or object_id": 1}
+    assert found == expected
+    lines = "\n".join(json.dumps(one) for one in (click, click | {"action_name": "cart"}))
+    found = shop.post("/ubi/events", content=lines).json()["taken"]
+    assert found == {"duplicate": 1, "applied": 1}
+    query = {"user_query": "shoes", "query_id": "q1", "query_response_hit_ids": ["a", "b"]}
+    queries = [query, query | {"query_id": "other"}]
+    taken = shop.post("/ubi/queries", json=queries).json()["taken"]
+    assert taken == {"joined": 1, "unknown_ranking": 1}
+    pretty = json.dumps(query, indent=2)
+    assert shop.post("/ubi/queries", content=pretty).json()["taken"] == {"joined": 1}
+    assert shop.post("/ubi/queries", content="[{]").status_code == 400
+    assert shop.post("/ubi/events", json=[{"timestamp": 1}]).status_code == 422
+
+
+def test_an_apprentice_shows_the_callers_order(start):
+    service, shop = start(policy="apprentice")
+    shop.post("/v1/shop/judgements", json={"ranking_id": "r1", "grades": {"a": 0, "b": 1}})
+    for n in range(3):
+        shown = shop.post(RANK, json={"id": f"r{n}", "items": ITEMS}).json()
+        assert [item["id"] for item in shown["items"]] == ["a", "b"]
+        shop.post("/v1/shop/judgements", json={"ranking_id": f"r{n}", "grades": {"a": 0, "b": 1}})
+        service.loops["shop"].settle()
+    state = shop.get("/v1/shop").json()
+    assert state["shown"]["mean"] < state["models"][0]["quality"]["mean"]
+    assert state["counters"]["agreed"] < 3
+
+
+def test_exploration_says_how_likely_each_place_was(start):
+    _, shop = start(policy="plackett-luce", explore_top=1)
+    firsts = set()
+    for n in range(30):
+        body = {"id": f"r{n}", "items": [*ITEMS, {"id": "c", "features": [1, 1]}]}
+        items = shop.post(RANK, json=body).json()["items"]
+        firsts.add(items[0]["id"])
+        assert [item["propensity"] for item in items] == [pytest.approx(1 / 3), 1, 1]
+    assert firsts == {"a", "b", "c"}
