@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import signal
+import threading
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -25,7 +29,7 @@ from rankloop.metrics.measures import Measure, parse
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Ranker
@@ -130,13 +134,15 @@ def tune(
         for i, (train, test) in enumerate(_scaled(data, folds, seed, scale))
     ]
     name = _study_name(learner, wanted, rules, folds, seed, scale, data)
-    study = _study(optuna, storage, name, seed)
-    if not study.trials and (defaults := _defaults(start, space)):
-        study.enqueue_trial(defaults)
+    with _uninterrupted():
+        study = _study(optuna, storage, name, seed)
+        if not study.trials and (defaults := _defaults(start, space)):
+            study.enqueue_trial(defaults)
 
     def objective(trial: Any) -> float:
-        setting = {key: _suggested(trial, key, search) for key, search in space.items()}
-        known = _known(study, setting)
+        with _uninterrupted():
+            setting = {key: _suggested(trial, key, search) for key, search in space.items()}
+            known = _known(study, setting)
         if known is not None:
             return known
         reached: list[float] = []
@@ -144,20 +150,21 @@ def tune(
             model = copy.deepcopy(start).set_params(**setting).fit(train)
             mean = evaluate(test, model.predict(test), wanted, rules)[wanted]
             reached += [] if math.isnan(mean) else [mean]
-            if reached:
-                trial.report(float(np.mean(reached)), len(reached))
-            if trial.should_prune():
-                raise optuna.TrialPruned
+            with _uninterrupted():
+                if reached:
+                    trial.report(float(np.mean(reached)), len(reached))
+                if trial.should_prune():
+                    raise optuna.TrialPruned
         return float(np.mean(reached)) if reached else -math.inf
 
-    def told(study: Any, trial: Any) -> None:
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    left = trials - sum(t.state.is_finished() for t in study.trials)
+    while left > 0 and time.monotonic() < end:
+        left -= 1
+        tried = _tried(optuna, study, objective)
         if on_trial is not None:
             best = _complete(study)
-            on_trial(_trial(trial), _trial(max(best, key=lambda t: t.value)) if best else None)
-
-    left = trials - sum(t.state.is_finished() for t in study.trials)
-    if left > 0:
-        study.optimize(objective, n_trials=left, timeout=timeout, callbacks=[told])
+            on_trial(_trial(tried), _trial(max(best, key=lambda t: t.value)) if best else None)
     if not _complete(study):
         raise DataError(f"no setting of {learner} was finished in time; allow more")
     best = study.best_trial
@@ -242,6 +249,38 @@ def _defaults(learner: Ranker, space: Mapping[str, Search]) -> dict[str, Any]:
         elif not isinstance(value, int | float) or not search.low <= value <= search.high:
             return {}
     return setting
+
+
+def _tried(optuna: Any, study: Any, objective: Callable[[Any], float]) -> Any:
+    """Return the next trial, finished."""
+    states = optuna.trial.TrialState
+    with _uninterrupted():
+        trial = study.ask()
+    try:
+        outcome = {"values": objective(trial)}
+    except optuna.TrialPruned:
+        outcome = {"state": states.PRUNED}
+    except BaseException:
+        study.tell(trial, state=states.FAIL)
+        raise
+    with _uninterrupted():
+        return study.tell(trial, **outcome)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment: in the middle of a call, Optuna's locks do not survive it."""
+    if threading.current_thread() is not threading.main_thread():  # interrupts go to the main one
+        yield
+        return
+    held: list[object] = []
+    before = signal.signal(signal.SIGINT, lambda *_: held.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            raise KeyboardInterrupt
 
 
 def _complete(study: Any) -> list[Any]:
