@@ -11,7 +11,6 @@ import numpy as np
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, MissingExtraError, RankloopError
 from rankloop.feedback.rules import feedback_grades, judged_grades
-from rankloop.serving.engine import ENGINE
 from rankloop.serving.entries import (
     Closed,
     Configured,
@@ -26,6 +25,7 @@ from rankloop.serving.joins import Joins
 from rankloop.serving.journal.base import Draft, JournalError
 from rankloop.serving.routes.feedback import Event, LoggedRanking, logged, observed
 from rankloop.serving.snapshots import brought_back, replayed, saved_state
+from rankloop.serving.state import ENGINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

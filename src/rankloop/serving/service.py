@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.serving.desk import Desk
-from rankloop.serving.engine import ENGINE, DivergedError, Engine
+from rankloop.serving.engine import DivergedError, Engine
 from rankloop.serving.entries import (
     Checked,
     Closed,
@@ -30,14 +30,15 @@ from rankloop.serving.entries import (
 from rankloop.serving.journal.base import Draft, JournalError, Record
 from rankloop.serving.recent import Recent
 from rankloop.serving.snapshots import brought_back, saved_state
+from rankloop.serving.state import ENGINE
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
     from rankloop.serving.config import LoopSettings
-    from rankloop.serving.engine import Published
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.state import Published
 
 _log = logging.getLogger("rankloop.serving")
 
