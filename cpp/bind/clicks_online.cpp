@@ -56,6 +56,7 @@ std::int64_t learn_pdgd(In<float, 2> x, In<double, 1> y, In<std::int64_t, 1> off
                         std::optional<Out<float, 1>> scores, Out<double, 1> sizes, double clip, double rate, double decay,
                         std::optional<In<std::int32_t, 1>> ranks, std::optional<In<double, 1>> logged) {
     OnlineCall call(x, y, offsets, document_weights, query_weights, w, sum, queries, scores);
+    check(x.shape(1) > 0, "a feature is needed");
     ShownRows shown{x.data()};
     check(ranks.has_value() == logged.has_value(), "ranks and the scores they come from are needed together");
     if (ranks) {
@@ -74,7 +75,7 @@ std::int64_t play_pdgd_impressions(In<float, 2> x, In<std::int64_t, 1> offsets, 
                                    std::optional<Out<double, 1>> sum, std::int64_t queries, Out<double, 1> sizes, double clip, double rate,
                                    double decay, Out<std::int64_t, 2> shown, Out<std::uint8_t, 2> clicks) {
     const std::size_t rows = x.shape(0), k = shown.shape(1);
-    check_offsets(offsets, rows), check_size(w, x.shape(1), "one weight a feature is needed");
+    check_offsets(offsets, rows), check(x.shape(1) > 0, "a feature is needed"), check_size(w, x.shape(1), "one weight a feature is needed");
     check(!sum || sum->size() == w.size(), "the sum of the weights does not fit them");
     check_size(sizes, 2, "two sums are needed"), check(queries >= 0, "the number of queries must be at least 0");
     check_size(attraction, rows, "one chance a row is needed"), check_size(after_skip, rows, "one chance a row is needed");
