@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from copy import copy
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.feedback.lessons import (
-    graded_lesson,
-    inverse_propensities,
-    paired_lesson,
-    preferred_pairs,
-)
 from rankloop.feedback.rules import feedback_grades, judged_grades
 from rankloop.learners.saving import dumps, loads
 from rankloop.serving.config import LoopSettings
@@ -39,95 +32,26 @@ from rankloop.serving.entries import (
     RolledBack,
     digest_of,
 )
-from rankloop.serving.experiments import Duel, Tally, outcome
+from rankloop.serving.experiments import Tally, Trial
 from rankloop.serving.joins import Joins
-from rankloop.serving.models import Curve, Model, ModelState, fresh, qualities
+from rankloop.serving.models import Curve, Model, fresh
+from rankloop.serving.state import ENGINE, Counters, Published, State
+from rankloop.serving.teaching import teach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.feedback.ranking import Ranking
-    from rankloop.learners.snapshot import Snapshot
+    from rankloop.serving.experiments import Duel
     from rankloop.serving.journal.base import Record
-
-ENGINE = 1
-"""The version of the arithmetic. Digests are compared only where it is the same."""
-
 _CHECKS_KEPT = 16
 
 
 class DivergedError(RankloopError):
     """The state here is not the one that another process reached from the same entries."""
-
-
-class Counters(msgspec.Struct):
-    """How many there were of each."""
-
-    rankings: int = 0
-    events: int = 0
-    pending: int = 0
-    late: int = 0
-    rejected: int = 0
-    strays: int = 0
-    judgements: int = 0
-    closed: int = 0
-    lessons: int = 0
-    agreed: int = 0
-    experiments: int = 0
-    promotions: int = 0
-
-
-class Published(NamedTuple):
-    """All that ranking needs, and how the loop does, as of one entry; it never changes.
-
-    models, versions, curves : by name: what ranks, where it changed last, how well it does
-    duel, tally, alpha : the running experiment, what it has found, its share of the error budget
-    shown : how well the orders that were shown did
-    """
-
-    position: int
-    settings: LoopSettings
-    champion: str
-    models: Mapping[str, Snapshot]
-    versions: Mapping[str, int]
-    curves: Mapping[str, Curve]
-    counters: Counters
-    shown: Curve
-    duel: Duel | None
-    tally: Tally | None
-    alpha: float
-
-
-class Trial(msgspec.Struct):
-    """A running experiment: both models as they were at its start, and the tally."""
-
-    id: str
-    names: tuple[str, str]
-    versions: tuple[int, int]
-    models: tuple[bytes, bytes]
-    alpha: float
-    promote: bool
-    tally: Tally
-    sessions: dict[str, None]
-
-
-class State(msgspec.Struct):
-    """The engine's state as plain values."""
-
-    engine: int
-    position: int
-    chain: bytes
-    settings: LoopSettings | None
-    champion: str
-    models: list[ModelState]
-    joins: Joins
-    counters: Counters
-    shown: Curve
-    trial: Trial | None
-    digests: dict[int, str]
 
 
 class Engine:
@@ -238,7 +162,7 @@ class Engine:
         self.models = {one.name: one.model() for one in state.models}
         self.joins, self.counters, self.shown = state.joins, state.counters, state.shown
         self.trial, self.digests = state.trial, state.digests
-        self._duel = None if self.trial is None else _duel(self.trial)
+        self._duel = None if self.trial is None else self.trial.duel()
 
     # One method a kind of entry; what it returns goes into the chain of the digest.
 
@@ -292,7 +216,7 @@ class Engine:
                 self.counters.strays += 1
         grades = feedback_grades(ranking, events, settings.rules())
         if self.trial is not None and ranked.experiment == self.trial.id:
-            self._judge_trial(self.trial, ranked, grades)
+            self.trial.judge(ranked, grades, settings.most_closed)
         return self._teach(ranking, grades, record.position, by_clicks=True)
 
     def _judged(self, record: Record, entry: Judged) -> str:
@@ -338,7 +262,7 @@ class Engine:
             Tally(),
             {},
         )
-        self._duel = _duel(self.trial)
+        self._duel = self.trial.duel()
         return "started"
 
     def _experiment_ended(self, _: Record, entry: ExperimentEnded) -> str:
@@ -356,54 +280,18 @@ class Engine:
             )
 
     def _teach(
-        self,
-        ranking: Ranking,
-        grades: NDArray[np.float64],
-        position: int,
-        by_clicks: bool = False,
+        self, ranking: Ranking, grades: NDArray[np.float64], position: int, by_clicks: bool = False
     ) -> str:
-        """Measure every model on what is now known of a ranking, then let it learn."""
-        settings = self._known_settings()
-        judged = grades[grades >= 0]
-        if not len(judged) or (judged == judged[0]).all():
-            return "nothing"
-        X = ranking.X
-        if X is None:  # the journal keeps them always
-            raise DataError(f"ranking {ranking.id} has no features")
-        lesson = _lesson(settings, ranking, grades)
-        self._measure(ranking, X, grades)
-        self.counters.lessons += 1
-        for model in self.models.values():
-            model.learn(lesson, position, (ranking, grades) if by_clicks else None)
-        return "learnt"
-
-    def _measure(
-        self, ranking: Ranking, X: NDArray[np.float32], grades: NDArray[np.float64]
-    ) -> None:
-        """Take in how well every model would have ranked, and what was shown."""
-        places = np.full(len(grades), -float(len(grades)))
-        places[ranking.order] = -np.arange(float(len(ranking)))
-        models = list(self.models.values())
-        scores = [
-            np.asarray(model.ranker.predict(X, group=[len(X)]), np.float64) for model in models
-        ]
-        values = qualities([places, *scores], grades)
-        if values is not None:
-            for curve, value in zip([self.shown, *(m.curve for m in models)], values, strict=True):
-                curve.add(value)
-        best = int(ranking.scores[ranking.order].argmax())
-        self.counters.agreed += best == 0
-
-    def _judge_trial(self, trial: Trial, ranked: Ranked, grades: NDArray[np.float64]) -> None:
-        if ranked.teams is None or ranked.session in trial.sessions:
-            return
-        order = np.array(ranked.order, np.int64)
-        won = outcome(np.array(ranked.teams, np.int64), grades[order] > 0)
-        trial.tally.add(won)
-        if ranked.session is not None:
-            trial.sessions[ranked.session] = None
-            if len(trial.sessions) > self._known_settings().most_closed:
-                del trial.sessions[next(iter(trial.sessions))]
+        return teach(
+            self.models.values(),
+            ranking,
+            grades,
+            self._known_settings(),
+            self.counters,
+            self.shown,
+            position,
+            by_clicks,
+        )
 
     def _ranked_at(self, position: int) -> Ranked:
         entry = self._fetch(position)
@@ -430,17 +318,3 @@ _APPLY: Mapping[type, Callable[..., object]] = {
     ExperimentEnded: Engine._experiment_ended,
     Checked: Engine._checked,
 }
-
-
-def _lesson(settings: LoopSettings, ranking: Ranking, grades: NDArray[np.float64]) -> QueryDataset:
-    if settings.lesson == "pairs":
-        return paired_lesson(ranking, preferred_pairs(ranking, grades))
-    if settings.lesson == "ips":
-        weights = inverse_propensities(ranking, settings.examination, grades)
-        return graded_lesson(ranking, grades, weights)
-    return graded_lesson(ranking, grades)
-
-
-def _duel(trial: Trial) -> Duel:
-    champion, challenger = (loads(body).snapshot() for body in trial.models)
-    return Duel(trial.id, trial.names, trial.versions, (champion, challenger))

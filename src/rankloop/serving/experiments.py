@@ -8,12 +8,14 @@ import msgspec
 import numpy as np
 
 from rankloop.clicks.sequences import EmpiricalBernstein
+from rankloop.learners.saving import loads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.sequences import Interval
     from rankloop.learners.snapshot import Snapshot
+    from rankloop.serving.entries import Ranked
 
 CHAMPION, CHALLENGER = 0, 1
 """The teams of an experiment."""
@@ -54,6 +56,35 @@ class Tally(msgspec.Struct):
         return EmpiricalBernstein(
             alpha, n=self.n, total=self.total, variance=self.variance
         ).interval()
+
+
+class Trial(msgspec.Struct):
+    """A running experiment: both models as they were at its start, and the tally."""
+
+    id: str
+    names: tuple[str, str]
+    versions: tuple[int, int]
+    models: tuple[bytes, bytes]
+    alpha: float
+    promote: bool
+    tally: Tally
+    sessions: dict[str, None]
+
+    def duel(self) -> Duel:
+        """Return what readers need of it."""
+        champion, challenger = (loads(body).snapshot() for body in self.models)
+        return Duel(self.id, self.names, self.versions, (champion, challenger))
+
+    def judge(self, ranked: Ranked, grades: NDArray[np.float64], most_sessions: int) -> None:
+        """Take in who won a ranking; where it names a session that was counted, nothing."""
+        if ranked.teams is None or ranked.session in self.sessions:
+            return
+        order = np.array(ranked.order, np.int64)
+        self.tally.add(outcome(np.array(ranked.teams, np.int64), grades[order] > 0))
+        if ranked.session is not None:
+            self.sessions[ranked.session] = None
+            if len(self.sessions) > most_sessions:
+                del self.sessions[next(iter(self.sessions))]
 
 
 def outcome(teams: NDArray[np.int64], liked: NDArray[np.bool_]) -> int:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.snapshot import Snapshot
-    from rankloop.serving.engine import Published
     from rankloop.serving.experiments import Duel
+    from rankloop.serving.state import Published
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.int64]

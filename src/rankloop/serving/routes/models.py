@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from rankloop.serving.engine import Published
     from rankloop.serving.journal.base import Record
     from rankloop.serving.routes.base import Call
+    from rankloop.serving.state import Published
 
 
 class Act(msgspec.Struct, omit_defaults=True):

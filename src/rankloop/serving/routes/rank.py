@@ -19,10 +19,10 @@ from rankloop.serving.routes.candidates import Id, Item, check_printable, from_b
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from rankloop.serving.engine import Published
     from rankloop.serving.routes.base import Call
     from rankloop.serving.routes.candidates import Candidates
     from rankloop.serving.service import Loop
+    from rankloop.serving.state import Published
 
 PATIENCE = 1.0
 """Seconds to wait for `min_version`."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rankloop.serving.engine import Counters
 from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.state import Counters
 
 if TYPE_CHECKING:
     from starlette.responses import Response
