@@ -25,6 +25,7 @@ _FLAGS = (
     "--disable-sync",
     "--no-proxy-server",
     "--disable-dev-shm-usage",
+    "--hide-scrollbars",
 )
 
 

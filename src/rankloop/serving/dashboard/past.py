@@ -116,17 +116,27 @@ def quality(totals: Sequence[Total | None]) -> Curve:
             if n >= _FEWEST:
                 mean = min(max((total.sum - run[0].sum) / n, 0.0), 1.0)
                 away = 1.96 * math.sqrt(mean * (1 - mean) / n)
-                values = (mean, max(mean - away, 0.0), min(mean + away, 1.0))
+                values = (
+                    _drawn(mean),
+                    _drawn(max(mean - away, 0.0)),
+                    _drawn(min(mean + away, 1.0)),
+                )
         for column, value in zip((curve.mean, curve.low, curve.high), values, strict=True):
             column.append(value)
     return curve
+
+
+def _drawn(value: float) -> float:
+    """Return a number as finely as a chart can show it; it is sent again and again."""
+    return float(f"{value:.4g}")
 
 
 def _rates(points: Sequence[Point[Look]], totals: Sequence[int]) -> list[float]:
     """Return how many came a second, between each point and the one before."""
     found = [0.0] * min(len(points), 1)
     for i in range(1, len(points)):
-        found.append((totals[i] - totals[i - 1]) / (points[i].at - points[i - 1].at))
+        rate = (totals[i] - totals[i - 1]) / (points[i].at - points[i - 1].at)
+        found.append(_drawn(rate))
     return found
 
 
@@ -138,7 +148,7 @@ def _weights(seen: Sequence[Look], model: str, names: tuple[str, ...]) -> Weight
     largest = np.abs(known[-1])
     best = np.argsort(-largest, kind="stable")[:_FEATURES].tolist()
     values: list[Values] = [
-        [None if row is None else float(row[feature]) for row in rows] for feature in best
+        [None if row is None else _drawn(row[feature]) for row in rows] for feature in best
     ]
     return Weights([names[feature] for feature in best], values)
 
@@ -160,8 +170,8 @@ def _traffic(boards: Boards) -> Traffic:
         seconds = after.at - before.at
         bounds, counts = times_between(before.seen, after.seen)
         found.at.append(after.at)
-        found.requests.append((after.seen.requests - before.seen.requests) / seconds)
-        found.failed.append((after.seen.failed - before.seen.failed) / seconds)
+        found.requests.append(_drawn((after.seen.requests - before.seen.requests) / seconds))
+        found.failed.append(_drawn((after.seen.failed - before.seen.failed) / seconds))
         found.p50.append(quantile(bounds, counts, 0.5))
         found.p99.append(quantile(bounds, counts, 0.99))
     return found

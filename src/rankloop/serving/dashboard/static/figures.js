@@ -2,7 +2,7 @@
 
 import { bars, note } from "./bars.js";
 import { el, fill, table } from "./dom.js";
-import { count, fixed, millis, ndcg, percent, rate, short, when } from "./words.js";
+import { count, fixed, millis, ndcg, percent, rate, short, when, whenBriefly } from "./words.js";
 
 export const LETTERS = { promotion: "P", rollback: "R", experiment: "E", model: "M", settings: "S" };
 
@@ -67,7 +67,7 @@ export function showChanges(host, past) {
 
 export function showMarks(host, now) {
   if (!now.marks.length) return fill(host, note("Nothing yet."));
-  const rows = now.marks.toReversed().map((mark) => [el("strong", {}, LETTERS[mark.kind]), when(mark.at), mark.words, count(mark.position)]);
+  const rows = now.marks.toReversed().map((mark) => [el("strong", {}, LETTERS[mark.kind]), el("time", { title: when(mark.at) }, whenBriefly(mark.at)), mark.words, count(mark.position)]);
   return fill(host,
     el("div", { class: "scroll", tabindex: 0, "data-key": "marks", role: "region", "aria-label": "What happened, newest first" },
       table([{ name: "" }, { name: "When" }, { name: "What" }, { name: "Position", number: true }], rows)),

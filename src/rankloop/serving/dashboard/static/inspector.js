@@ -3,7 +3,7 @@
 import { ask, loopPath } from "./api.js";
 import { note } from "./bars.js";
 import { byId, el, fill, table } from "./dom.js";
-import { count, figure, fixed, signed, when } from "./words.js";
+import { clockTime, count, figure, fixed, signed, when } from "./words.js";
 
 export class Inspector {
   constructor(host) {
@@ -24,7 +24,7 @@ export class Inspector {
     const heads = [{ name: "Newest rankings" }, { name: "When" }, { name: "Feedback", number: true }];
     const rows = rankings.slice(0, 50).map((one) => el("tr", { "aria-current": one.id === this.chosen ? "true" : null },
       el("td", {}, el("button", { type: "button", class: "link", "data-key": `ranking ${one.id}`, onclick: () => this.open(one.id) }, one.id)),
-      el("td", {}, when(one.at)), el("td", { class: "n" }, count(one.events))));
+      el("td", {}, el("time", { title: when(one.at) }, clockTime(one.at))), el("td", { class: "n" }, count(one.events))));
     fill(this.list, rankings.length
       ? el("div", { class: "scroll", "data-key": "newest" }, table(heads, rows))
       : note("Nothing has been ranked yet."));

@@ -33,6 +33,8 @@ const forms = {
   all: new Intl.DateTimeFormat("en", { ...clock, month: "short", day: "numeric", second: "2-digit" }),
 };
 
+const brief = new Intl.DateTimeFormat("en", { ...clock, month: "short", day: "numeric" });
+export const whenBriefly = (at) => brief.format(1000 * at);
 export const when = (at) => forms.all.format(1000 * at);
 export const clockTime = (at) => forms.second.format(1000 * at);
 
