@@ -9,8 +9,9 @@ import pytest
 from rankloop.serving.engine import Engine
 from rankloop.serving.entries import Closed, ExperimentStarted, Judged, ModelAdded, Promoted
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.service import BusyError, Loop
+from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import brought_back, replayed
+from rankloop.serving.threads.queue import BusyError
 
 from .tools import Clock, best_item, click, ranked, small
 
@@ -119,7 +120,7 @@ def test_two_processes_reach_the_same_state(address, rng):
             entry = ranked(asked, f"r{n}", rng)
             asked.append(entry)
             told.append(click(f"e{n}", entry), Closed(entry.id))
-        until(lambda: one.head == other.head == one._journal.head() or one._catch_up())
+        until(lambda: one.head == other.head == one._journal.head() or one._writer.catch_up())
         until(lambda: one.lag == other.lag == 0)
         until(lambda: one.head == other.head and one.lag == other.lag == 0)
         assert one.inspect(Engine.digest) == other.inspect(Engine.digest)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from rankloop.exceptions import RankloopError
 from rankloop.serving.journal.base import JournalError
-from rankloop.serving.service import BusyError
+from rankloop.serving.threads.queue import BusyError
 
 _TITLES = {
     400: "The request cannot be read",

@@ -144,12 +144,16 @@ class Journal(ABC):
                 )
         return [self._record(row) for row in rows]
 
-    def at(self, position: int) -> Entry:
-        """Return the entry at a position."""
+    def record(self, position: int) -> Record:
+        """Return the entry at a position, with when it came."""
         records = self.read(position - 1, position, 1)
         if not records:
             raise JournalError(f"{self.where}: there is no entry {position}")
-        return records[0].entry
+        return records[0]
+
+    def at(self, position: int) -> Entry:
+        """Return the entry at a position."""
+        return self.record(position).entry
 
     def scan(self, after: int = 0, until: int | None = None, batch: int = 1000) -> Iterator[Record]:
         """Give all entries that follow a position."""

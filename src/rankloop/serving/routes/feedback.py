@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rankloop.serving.config import LoopSettings
     from rankloop.serving.routes.base import Call
-    from rankloop.serving.service import Answer
+    from rankloop.serving.threads.queue import Answer
 
 
 class Event(msgspec.Struct, forbid_unknown_fields=True):
