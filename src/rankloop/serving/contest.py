@@ -63,14 +63,8 @@ class Contest(msgspec.Struct):
         self.trial = None
         if entry.winner not in trial.names[1:]:
             if trial.watches and entry.winner == self.champion:  # proven for now: watch on
-                self._watch(
-                    trial.names[1],
-                    trial.versions[1],
-                    trial.models[1],
-                    settings,
-                    trial.share,
-                    position,
-                )
+                old = (trial.names[1], trial.versions[1], trial.models[1])
+                self._watch(*old, settings, trial.share, position)
             return "ended"
         if trial.promote == "no":
             return "ended"

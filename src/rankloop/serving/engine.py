@@ -133,9 +133,9 @@ class Engine:
             copy(self.counters),
             copy(self.shown),
             self._current_duel(),
-            None if self.trial is None else self.trial.alpha,
+            0.0 if self.trial is None else self.trial.alpha,
             () if self.trial is None else tuple(copy(one) for one in self.trial.tallies),
-            self.contest.spent,
+            msgspec.structs.replace(self.contest, trial=None),
         )
 
     @property

@@ -10,6 +10,8 @@ import numpy as np
 from rankloop.clicks.sequences import EmpiricalBernstein
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from rankloop.clicks.sequences import Interval
@@ -44,6 +46,11 @@ class Tally(msgspec.Struct):
         return EmpiricalBernstein(
             alpha, n=self.n, total=self.total, variance=self.variance
         ).interval()
+
+
+def intervals(tallies: Sequence[Tally], alpha: float) -> list[Interval]:
+    """Return where each challenger's mean outcome is; all hold together with 1 - alpha."""
+    return [tally.interval(alpha / len(tallies)) for tally in tallies]
 
 
 def outcome(teams: NDArray[np.int64], liked: NDArray[np.bool_], challenger: int = 1) -> int:

@@ -44,7 +44,7 @@ class Published(NamedTuple):
     models, versions, curves : by name: what ranks, where it changed last, how well it does
     duel, alpha, tallies : the running experiment, its share of the error budget, and what it has
         found of each challenger
-    spent : of the loop's error budget
+    contest : how many experiments there were, and what they spent of the error budget
     shown : how well the orders that were shown did
     """
 
@@ -57,9 +57,9 @@ class Published(NamedTuple):
     counters: Counters
     shown: Curve
     duel: Duel | None
-    alpha: float | None
+    alpha: float
     tallies: tuple[Tally, ...]
-    spent: float
+    contest: Contest
 
 
 class State(msgspec.Struct):

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.learners.saving import loads
 from rankloop.serving.config import RuleSettings
-from rankloop.serving.experiments import Tally, outcome
+from rankloop.serving.experiments import Tally, intervals, outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rankloop.serving.entries import Ranked
 
 Promotion = Literal["no", "auto", "snapshot"]
-"""What becomes of a winner: nothing, its learner as it has gone on, or the state that was tested."""
+"""What becomes of a winner: nothing, its learner as it has gone on, or the state that won."""
 
 
 class Duel(NamedTuple):
@@ -91,7 +91,7 @@ class Trial(msgspec.Struct):
 
     def intervals(self) -> list[Interval]:
         """Return where each challenger's mean outcome is; all together hold with 1 - alpha."""
-        return [tally.interval(self.alpha / len(self.tallies)) for tally in self.tallies]
+        return intervals(self.tallies, self.alpha)
 
     def winner(self) -> str | None:
         """Return who is proven best: a challenger, or the champion over all; None where it is open.
