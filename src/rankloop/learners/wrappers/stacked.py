@@ -55,8 +55,6 @@ class Stacked(OnlineRanker):
     ranker : what is trained and then frozen, any ranker; default: XE_NDCG trees
     prior : precision of the weights before any data, above 0. Weaker priors than 100 harmed a good
         frozen model on some collections.
-    passes, random_state : see :class:`OnlineRanker`; `fit` leaves the online part at its prior, so
-        that neither has an effect
 
     Attributes
     ----------
@@ -86,6 +84,9 @@ class Stacked(OnlineRanker):
     takes_raw_features: ClassVar[bool] = True
     search_space: ClassVar[Mapping[str, Search]] = {"prior": Range(30, 1000, 4, log=True)}
 
+    passes = 1  # `fit` leaves the online part at its prior: there is nothing to go through twice
+    random_state = None
+
     frozen_: Ranker
     ranker_: NewtonXENDCG
 
@@ -93,13 +94,9 @@ class Stacked(OnlineRanker):
         self,
         ranker: Ranker | None = None,
         prior: float = 100.0,
-        passes: int = 1,
-        random_state: int | None = None,
     ) -> None:
         self.ranker = ranker
         self.prior = prior
-        self.passes = passes
-        self.random_state = random_state
 
     @classmethod
     def over(cls, model: Ranker, valid: QueryDataset, **parameters: Any) -> Self:
