@@ -1,7 +1,8 @@
 """The entries of a journal, and their bytes.
 
 An entry is a value that never changes. Its `key` names it once and for all, so that whatever is
-sent twice is stored once; its `fingerprint` says whether two entries of one key say the same.
+sent twice is stored once; its `fingerprint` says whether two entries of one key say the same. `by`
+is the name of the token of whoever acted, and empty where the loop itself did.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     order, propensities, teams : by place, from the top
     version, seen : position of the entry that last changed the model that scored them, and of the
         last one that the loop had learnt from
+    session : in an experiment, a name for whoever looked, that says nothing else about them
+    sealed : what the request said of a person, encrypted (`privacy.py`); nothing is learnt from it
     """
 
     id: str
@@ -64,9 +67,9 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     propensities: bytes | None = None
     teams: list[int] | None = None
     experiment: str | None = None
-    query: str | None = None
     session: str | None = None
     compressed: bool = False
+    sealed: bytes | None = None
 
     @property
     def key(self) -> str:
@@ -74,9 +77,12 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         return f"ranking:{self.id}"
 
     def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return a digest of the question; its answer depends on when it was asked."""
+        """Return a digest of the question; its answer depends on when it was asked.
+
+        What is personal stays out: a digest of it could be guessed after it is forgotten.
+        """
         return digest_of(
-            msgspec.msgpack.encode((self.query, self.session, self.items, self.width)),
+            msgspec.msgpack.encode((None, None, self.items, self.width)),
             self.features,
         )
 
@@ -95,7 +101,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             np.array(self.order, np.int64),
             np.frombuffer(self.scores, np.float64),
             self.version,
-            self.query,
+            None,
             np.array(self.items),
             self.matrix() if features else None,
             None if chances is None else np.frombuffer(chances, np.float64),
@@ -159,6 +165,7 @@ class ModelAdded(_Entry, frozen=True, tag="model_added"):
 
     name: str
     model: bytes
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -172,6 +179,7 @@ class Promoted(_Entry, frozen=True, tag="promoted"):
     id: str
     model: str
     reason: str = ""
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -186,6 +194,7 @@ class RolledBack(_Entry, frozen=True, tag="rolled_back"):
     models: dict[str, bytes]
     champion: str
     reason: str = ""
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -200,6 +209,7 @@ class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
     challenger: str
     alpha: float = 0.05
     promote: bool = False
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -212,11 +222,29 @@ class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
 
     id: str
     reason: str = ""
+    by: str = ""
 
     @property
     def key(self) -> str:
         """An experiment ends once."""
         return f"ended:{self.id}"
+
+
+class Forgotten(_Entry, frozen=True, tag="forgotten"):
+    """Somebody's keys were destroyed: what was sealed under them cannot be read any more."""
+
+    id: str
+    keys: list[bytes]
+    by: str = ""
+
+    @property
+    def key(self) -> str:
+        """An act has an id of its own."""
+        return f"forgotten:{self.id}"
+
+    def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the same again for the same wish, though then there are no keys any more."""
+        return digest_of(msgspec.msgpack.encode((self.id, self.by)))
 
 
 class Checked(_Entry, frozen=True, tag="checked"):
@@ -242,6 +270,7 @@ Entry: TypeAlias = (
     | RolledBack
     | ExperimentStarted
     | ExperimentEnded
+    | Forgotten
     | Checked
 )
 

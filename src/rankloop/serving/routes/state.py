@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rankloop.serving.audit import ActInfo
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.state import Counters
 
@@ -51,6 +52,8 @@ class LoopState(msgspec.Struct, omit_defaults=True):
 
     position, lag : the last durable entry, and how many the learners are behind
     shown : quality of the orders that were shown
+    personal : whether personal fields are `sealed`, or `not stored`
+    acts : who did what and when, of late, oldest first
     """
 
     name: str
@@ -64,6 +67,8 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     models: list[ModelInfo]
     shown: Quality
     counters: Counters
+    personal: str
+    acts: list[ActInfo]
     experiment: ExperimentInfo | None = None
 
 
@@ -103,6 +108,8 @@ def loop_state(loop: Loop) -> LoopState:
         models,
         Quality(now.shown.n, now.shown.mean, now.shown.recent),
         now.counters,
+        "not stored" if loop.vault is None else "sealed",
+        loop.acts.last(),
         experiment,
     )
 
