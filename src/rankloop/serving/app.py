@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from rankloop.serving.dashboard import routes as dashboard
+from rankloop.serving.dashboard.boards import Boards
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.limits import Buckets
 from rankloop.serving.metrics import Metrics
@@ -27,7 +30,7 @@ from rankloop.serving.service import Loop
 from rankloop.serving.tickets import Tickets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -46,6 +49,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *models.ENDPOINTS,
     *ubi.ENDPOINTS,
     *health.ENDPOINTS,
+    *dashboard.ENDPOINTS,
     OPENAPI,
 )
 
@@ -53,7 +57,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 class Service:
     """All loops of one process, and what their routes need."""
 
-    def __init__(self, settings: Settings, loops: Mapping[str, Loop]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        loops: Mapping[str, Loop],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.settings, self.loops = settings, loops
         self.guard = Guard(settings)
         signing = settings.signing_keys()
@@ -61,6 +70,7 @@ class Service:
         events = settings.browsers.events_per_minute
         self.beacons = Buckets(events / 60, events, settings.limits.most_clients)
         self.metrics = Metrics(loops)
+        self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = ENDPOINTS
 
     @classmethod
@@ -78,10 +88,13 @@ class Service:
             for started in loops.values():
                 started.stop(save=False)
             raise
-        return cls(settings, loops)
+        service = cls(settings, loops, options.get("clock", time.time))
+        service.boards.start()
+        return service
 
     def stop(self) -> None:
         """Commit, apply and save what every loop has taken."""
+        self.boards.stop()
         for loop in self.loops.values():
             loop.stop()
 

@@ -132,6 +132,10 @@ class Loop:
         """Tell whether a ranking is open, or was closed of late."""
         return self._desk.joins.position(ranking_id) is not None
 
+    def recent(self, position: int) -> Record | None:
+        """Return an entry that is still in memory; None where it is not."""
+        return self._recent.get(position)
+
     def reader(self) -> Journal:
         """Open the journal again, for one thread to read."""
         return self._journal.another()
