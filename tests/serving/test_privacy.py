@@ -169,7 +169,7 @@ def test_an_experiment_counts_a_session_once_under_a_name_of_its_own(start, with
         monkeypatch.delenv(MASTER)
     loop, http = start(learners=["solar-i", "slam:measure=AP"])
     http.post("rank", json={"items": ITEMS, "id": "r0", "session": "s1"})
-    http.post("experiments", json={"challenger": "slam:measure=AP", "id": "x"})
+    http.post("experiments", json={"challengers": ["slam:measure=AP"], "id": "x"})
     loop.settle()
     for n, session in enumerate(["s1", "s1", "s2"], start=1):
         http.post("rank", json={"items": ITEMS, "id": f"r{n}", "session": session})
