@@ -42,13 +42,16 @@ class Recent:
         """Return the entry at a position, if it is here."""
         return self._records.get(position)
 
+    def record(self, position: int, journal: Journal) -> Record:
+        """Return the entry at a position: from memory, else from the journal."""
+        return self._records.get(position) or journal.record(position)
+
 
 def remembered(recent: Recent, journal: Journal) -> Callable[[int], Entry]:
     """Return what gives the entry at a position: from memory, else from the journal."""
 
     def fetch(position: int) -> Entry:
-        record = recent.get(position)
-        return journal.at(position) if record is None else record.entry
+        return recent.record(position, journal).entry
 
     return fetch
 

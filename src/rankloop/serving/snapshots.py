@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.engine import Engine, State
+from rankloop.serving.engine import Engine
 from rankloop.serving.entries import digest_of
 from rankloop.serving.journal.base import JournalError, Record, Saved
 from rankloop.serving.recent import Recent, remembered
+from rankloop.serving.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

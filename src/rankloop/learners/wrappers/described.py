@@ -13,6 +13,7 @@ from rankloop.data.features import RULES, Features
 from rankloop.data.frames import frame_rows, has_other_kinds
 from rankloop.data.validation import as_matrix, column_names
 from rankloop.exceptions import DataError, ModelError
+from rankloop.learners.explaining import named
 from rankloop.learners.forms import Learner, Values
 from rankloop.learners.inputs import as_dataset
 from rankloop.learners.online.base import OnlineRanker
@@ -325,6 +326,4 @@ class OnlineDescribed(_Describes, OnlineRanker):
     def explain(self) -> list[dict[str, Any]]:
         """Return the parts of the learner, with the names of the features that it receives."""
         self._check_fitted()
-        seen = self.ranker_.fork()
-        seen.feature_names_in_ = tuple(Features.from_dict(self.description_).encoded_names)
-        return seen.explain()
+        return named(self.ranker_, Features.from_dict(self.description_).encoded_names).explain()

@@ -15,6 +15,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.digest import digest_of
+from rankloop.learners.explaining import named
 from rankloop.learners.forms import Learner, Values
 from rankloop.learners.kernel.features import KernelFeatures
 from rankloop.learners.online.base import OnlineRanker
@@ -302,10 +303,8 @@ class Mapped(OnlineRanker):
     def explain(self) -> list[dict[str, Any]]:
         """Return the parts of the learner, with features named after their maps."""
         self._check_fitted()
-        seen = self.ranker_.fork()
         names = map_names(self.maps, self.feature_names_in_, self.n_features_in_)
-        seen.feature_names_in_ = tuple(names)
-        return seen.explain()
+        return named(self.ranker_, names).explain()
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
         return map_rows(self.maps, self._scaled(X, offsets), offsets, self._kernel_features())
