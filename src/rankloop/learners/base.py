@@ -120,7 +120,7 @@ class Ranker(Kept, ABC):
 
     def fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -226,7 +226,7 @@ class Ranker(Kept, ABC):
     def fit_path(
         self,
         data: QueryDataset,
-        settings: Iterable[Mapping[str, Any]],
+        settings: Iterable[Mapping[str, object]],
         *,
         valid: QueryDataset | None = None,
     ) -> Iterator[Self]:
@@ -292,7 +292,7 @@ class Ranker(Kept, ABC):
                 "give a Query or a QueryDataset"
             )
 
-    def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
+    def rank(self, query: object, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features.
 
         The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
@@ -309,7 +309,7 @@ class Ranker(Kept, ABC):
 
     def score(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -320,7 +320,7 @@ class Ranker(Kept, ABC):
         data = as_dataset(X, y, qid, group, allow_nan=self.takes_nan)
         return evaluate(data, self.predict(data), measure).results[0].mean
 
-    def contributions(self, X: Any) -> NDArray[np.float64]:
+    def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds to each document's score, and the remainder last.
 
         What a feature adds is how much the score falls when the feature is replaced by its mean
@@ -400,7 +400,7 @@ class Ranker(Kept, ABC):
                 "read_letor(null=0) does), or use boosted trees, which accept missing values"
             )
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         """Return the checked rows to score, with columns in the order of the training data."""
         if isinstance(X, (Query, QueryDataset)):
             if isinstance(X, QueryDataset):
