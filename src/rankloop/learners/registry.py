@@ -52,6 +52,7 @@ _FOR_CLICKS = {
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
+    "thompson": "thompson.Thompson",
 }
 _IN_ROUNDS = {
     "scaled": "wrappers.scaled.Scaled",
