@@ -116,7 +116,7 @@ def test_keys_alone_lead_to_a_promotion_in_the_journal(shop, browser):
     loop.settle()
     with loop.reader() as journal:
         last = [one.entry for one in journal.scan() if isinstance(one.entry, Promoted)][-1]
-    assert (last.model, last.reason) == ("solar-i", "anyone: it is better")
+    assert (last.model, last.reason, last.by) == ("solar-i", "it is better", "anyone")
     until(browser, "document.querySelector('#marks').innerText.includes('solar-i promoted')")
     until(browser, "document.querySelector('[aria-label=\"Promote perceptron\"]') !== null")
     assert complaints(browser) == []

@@ -103,8 +103,12 @@ function found() {
 
 function failed(error) {
   document.body.classList.add("stale");
+  if (error instanceof Refused && error.status !== 401 && error.status !== 403) {
+    health({ level: "bad", word: "No figures", sentence: error.message });
+    return;
+  }
   if (error instanceof Refused) {
-    health({ level: "bad", word: error.status === 401 || error.status === 403 ? "Token needed" : "Refused", sentence: "" });
+    health({ level: "bad", word: "Token needed", sentence: "" });
     byId("trouble").hidden = false;
     fill(byId("trouble"), `${error.message} `, el("button", { type: "button", "data-key": "token", onclick: askToken }, "Type a token"));
     return;
