@@ -267,6 +267,19 @@ class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
         return f"ended:{self.id}"
 
 
+class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
+    """Another version of the engine goes on from here: from the full state after an entry."""
+
+    engine: int
+    after: int
+    state: bytes
+
+    @property
+    def key(self) -> str:
+        """A version takes a journal over once, unless others appended at that moment."""
+        return f"epoch:{self.engine}:{self.after}"
+
+
 class Checked(_Entry, frozen=True, tag="checked"):
     """The digest that the state had at a position."""
 
@@ -291,6 +304,7 @@ Entry: TypeAlias = (
     | RolledBack
     | ExperimentStarted
     | ExperimentEnded
+    | EpochStarted
     | Checked
 )
 

@@ -12,6 +12,7 @@ from rankloop.exceptions import DataError
 from rankloop.serving.desk import Desk
 from rankloop.serving.engine import DivergedError, Engine
 from rankloop.serving.entries import Configured
+from rankloop.serving.epochs import enter_epoch
 from rankloop.serving.journal.base import Draft
 from rankloop.serving.recent import Recent, remembered
 from rankloop.serving.snapshots import brought_back, saved_state
@@ -213,6 +214,7 @@ class Loop:
             self._journal.append([Draft(Configured(wanted, ENGINE), int(1000 * clock()))])
         for record in self._journal.scan(self._engine.position):
             self._engine.apply(record)
+        enter_epoch(self._journal, self._engine, int(1000 * clock()))
 
     def _written(self) -> bool:
         """Whether nothing more becomes durable."""
