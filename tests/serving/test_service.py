@@ -191,7 +191,10 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
 def test_a_full_queue_says_so(tmp_path, rng):
     with Loop("loop", small(), open_journal(str(tmp_path / "j"), "l"), most_waiting=4) as loop:
         entries = [ranked(loop, f"r{n}", rng) for n in range(200)]
-        append, loop._journal.append = loop._journal.append, lambda d: time.sleep(0.2) or append(d)
+        append, loop._journal.append = (
+            loop._journal.append,
+            lambda *d: time.sleep(0.2) or append(*d),
+        )
         futures = [loop.submit([entry]) for entry in entries[:2]]
         time.sleep(0.1)  # the first of them is on its way to the disk
         futures += [loop.submit([entry]) for entry in entries[2:5]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
 import re
@@ -15,6 +16,15 @@ from msgspec import Meta
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.rules import DEFAULT_RULES, Rule
 from rankloop.learners.registry import make_online_learner
+from rankloop.serving.keyring import MASTER, SIGNING, read_keys
+from rankloop.serving.safety import (
+    LOCAL,
+    BrowserSettings,
+    LimitSettings,
+    PrivacySettings,
+    Section,
+    TokenSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,18 +33,13 @@ if TYPE_CHECKING:
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
-Scope = Literal["rank", "feedback", "admin", "metrics"]
 
 _PREFIX = "RANKLOOP__"
 _NAME = "[a-z][a-z0-9_]{0,40}"
 _S = TypeVar("_S")
 
 
-class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class RuleSettings(_Settings, frozen=True):
+class RuleSettings(Section, frozen=True):
     """What one type of feedback is worth; see :class:`rankloop.feedback.rules.Rule`."""
 
     gain: float
@@ -51,7 +56,7 @@ def _default_feedback() -> dict[str, RuleSettings | float]:
     return {name: rule.gain for name, rule in DEFAULT_RULES.items()}
 
 
-class LoopSettings(_Settings, frozen=True):
+class LoopSettings(Section, frozen=True):
     """One ranking task.
 
     Learning, all of it journaled:
@@ -82,7 +87,7 @@ class LoopSettings(_Settings, frozen=True):
     """
 
     features: tuple[str, ...] | Count
-    defaults: dict[str, float] = {}
+    defaults: dict[str, float] = msgspec.field(default_factory=dict)
     learners: tuple[str, ...] = ("auto",)
     feedback: dict[str, RuleSettings | float] = msgspec.field(default_factory=_default_feedback)
     lesson: Literal["grades", "pairs", "ips", "pdgd"] = "grades"
@@ -170,21 +175,15 @@ def rules_of(feedback: Mapping[str, RuleSettings | float]) -> dict[str, Rule]:
     }
 
 
-class TokenSettings(_Settings, frozen=True):
-    """Who may do what: the SHA-256 of a token in hexadecimal digits, and its scopes."""
-
-    name: str
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    scopes: tuple[Scope, ...]
-
-
-class ServerSettings(_Settings, frozen=True):
+class ServerSettings(Section, frozen=True):
     """Where the service listens, and what it takes.
 
     host, port : 127.0.0.1 by default; other addresses need tokens
     workers : processes, each of which ranks; one of them closes windows
     most_items, most_bytes : of one request
     most_waiting : entries that wait for the disk; beyond them, callers are asked to come again
+    most_connections : of one process; beyond them, new ones are closed at once
+    proxies : addresses whose X-Forwarded-For is believed, such as your load balancer's
     """
 
     host: str = "127.0.0.1"
@@ -193,14 +192,35 @@ class ServerSettings(_Settings, frozen=True):
     most_items: Count = 1_000
     most_bytes: Count = 8_000_000
     most_waiting: Count = 10_000
+    most_connections: Count = 5_000
+    proxies: tuple[str, ...] = ()
 
 
-class Settings(_Settings, frozen=True):
-    """All settings of a service: the server, who may use it, and its loops by name."""
+class Settings(Section, frozen=True):
+    """All settings of a service: the server, who may use it and how, and its loops by name."""
 
     loops: dict[str, LoopSettings]
     server: ServerSettings = ServerSettings()
     tokens: tuple[TokenSettings, ...] = ()
+    limits: LimitSettings = LimitSettings()
+    browsers: BrowserSettings = BrowserSettings()
+    privacy: PrivacySettings = PrivacySettings()
+
+    def master_keys(self) -> tuple[bytes, ...]:
+        """Read the keys that protect personal fields; none where none is named."""
+        return read_keys(MASTER, self.privacy.master_key_file)
+
+    def signing_keys(self) -> tuple[bytes, ...]:
+        """Read the keys that sign tickets for browsers; none where pages may send nothing."""
+        if not self.browsers.origins:
+            return ()
+        keys = read_keys(SIGNING, self.browsers.signing_key_file)
+        if not keys:
+            raise DataError(
+                "browsers.origins: pages may send feedback, but there is no key to sign tickets "
+                f"with; set browsers.signing_key_file, or {SIGNING}"
+            )
+        return keys
 
     def check(self) -> None:
         """Raise where values cannot be used, or not together; the message begins with the key."""
@@ -211,12 +231,44 @@ class Settings(_Settings, frozen=True):
                 loop.check()
             except DataError as error:
                 raise DataError(f"loops.{name}.{error}") from None
-        local = self.server.host in ("127.0.0.1", "::1", "localhost")
-        if not local and not self.tokens:
+        for proxy in self.server.proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError:
+                raise DataError(
+                    f"server.proxies: found {proxy!r}, expected an address or a network such as "
+                    "10.0.0.0/8"
+                ) from None
+        self._check_browsers()
+        names = [token.name for token in self.tokens]
+        if len(set(names)) < len(names):
+            raise DataError(f"tokens: found the names {names}, expected each once")
+        if self.server.host not in LOCAL and not self.tokens:
             raise DataError(
                 f"server.host: found {self.server.host}, which others can reach, but there are no "
                 "tokens; add [[tokens]], or listen at 127.0.0.1"
             )
+
+    def _check_browsers(self) -> None:
+        try:
+            self.browsers.check()
+        except DataError as error:
+            raise DataError(f"browsers.{error}") from None
+        if not self.browsers.origins:
+            return
+        for name, loop in self.loops.items():
+            rules = loop.rules()
+            for one in self.browsers.types:
+                if one not in rules:
+                    raise DataError(
+                        f"browsers.types: loop {name} has no rule for {one!r}; it has rules for "
+                        f"{', '.join(rules)}"
+                    )
+                if rules[one].by_value:
+                    raise DataError(
+                        f"browsers.types: in loop {name}, {one!r} counts by its value, which a "
+                        "browser may make up; let a server of yours send it"
+                    )
 
 
 def read_settings(path: str | os.PathLike[str], environment: Mapping[str, str]) -> Settings:

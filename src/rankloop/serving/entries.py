@@ -1,7 +1,8 @@
 """The entries of a journal, and their bytes.
 
 An entry is a value that never changes. Its `key` names it once and for all, so that whatever is
-sent twice is stored once; its `fingerprint` says whether two entries of one key say the same.
+sent twice is stored once; its `fingerprint` says whether two entries of one key say the same. `by`
+is the name of the token of whoever acted, and empty where the loop itself did.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     order, propensities, teams : by place, from the top
     version, seen : position of the entry that last changed the model that scored them, and of the
         last one that the loop had learnt from
+    session : in an experiment, a name for whoever looked, that says nothing else about them
+    sealed : what the request said of a person, encrypted (`privacy.py`); nothing is learnt from it
     """
 
     id: str
@@ -68,9 +71,9 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     propensities: bytes | None = None
     teams: list[int] | None = None
     experiment: str | None = None
-    query: str | None = None
     session: str | None = None
     compressed: bool = False
+    sealed: bytes | None = None
 
     @property
     def key(self) -> str:
@@ -78,9 +81,12 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         return f"ranking:{self.id}"
 
     def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return a digest of the question; its answer depends on when it was asked."""
+        """Return a digest of the question; its answer depends on when it was asked.
+
+        What is personal stays out: a digest of it could be guessed after it is forgotten.
+        """
         return digest_of(
-            msgspec.msgpack.encode((self.query, self.session, self.items, self.width)),
+            msgspec.msgpack.encode((None, None, self.items, self.width)),
             self.features,
         )
 
@@ -121,7 +127,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             order,
             np.frombuffer(self.scores, np.float64),
             self.version,
-            self.query,
+            None,
             np.array(self.items),
             self.matrix(),
             None
@@ -199,6 +205,7 @@ class ModelAdded(_Entry, frozen=True, tag="model_added"):
 
     name: str
     model: bytes
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -213,6 +220,7 @@ class Promoted(_Entry, frozen=True, tag="promoted"):
     model: str
     reason: str = ""
     watch: float = 0.0
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -227,6 +235,7 @@ class RolledBack(_Entry, frozen=True, tag="rolled_back"):
     models: dict[str, bytes]
     champion: str
     reason: str = ""
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -247,6 +256,7 @@ class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
     promote: Literal["no", "auto", "snapshot"] = "no"
     share: float = 1.0
     watch: float = 0.0
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -260,6 +270,7 @@ class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
     id: str
     reason: str = ""
     winner: str = ""
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -278,6 +289,23 @@ class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
     def key(self) -> str:
         """A version takes a journal over once, unless others appended at that moment."""
         return f"epoch:{self.engine}:{self.after}"
+
+
+class Forgotten(_Entry, frozen=True, tag="forgotten"):
+    """Somebody's keys were destroyed: what was sealed under them cannot be read any more."""
+
+    id: str
+    keys: list[bytes]
+    by: str = ""
+
+    @property
+    def key(self) -> str:
+        """An act has an id of its own."""
+        return f"forgotten:{self.id}"
+
+    def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the same again for the same wish, though then there are no keys any more."""
+        return digest_of(msgspec.msgpack.encode((self.id, self.by)))
 
 
 class Checked(_Entry, frozen=True, tag="checked"):
@@ -305,6 +333,7 @@ Entry: TypeAlias = (
     | ExperimentStarted
     | ExperimentEnded
     | EpochStarted
+    | Forgotten
     | Checked
 )
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.base import Journal, Record
 
 
-def rolled_back(journal: Journal, act_id: str, position: int, reason: str) -> RolledBack:
+def rolled_back(
+    journal: Journal, act_id: str, position: int, reason: str, by: str = ""
+) -> RolledBack:
     """Return the entry that brings all models back to what they were after a position."""
     head = journal.head()
     if not 1 <= position <= head:
@@ -33,21 +35,21 @@ def rolled_back(journal: Journal, act_id: str, position: int, reason: str) -> Ro
         )
     engine = brought_back(journal, until=position)
     check_same_epoch(engine, f"the state after entry {position}")
-    return _entry(engine, act_id, reason)
+    return _entry(engine, act_id, reason, by)
 
 
 def quarantined(
-    journal: Journal, act_id: str, without: Callable[[Record], bool], reason: str
+    journal: Journal, act_id: str, without: Callable[[Record], bool], reason: str, by: str = ""
 ) -> RolledBack:
     """Return the entry that makes all models what they would be without some entries."""
-    return _entry(replayed(journal, without=without), act_id, reason)
+    return _entry(replayed(journal, without=without), act_id, reason, by)
 
 
-def _entry(engine: Engine, act_id: str, reason: str) -> RolledBack:
+def _entry(engine: Engine, act_id: str, reason: str, by: str) -> RolledBack:
     models = {name: dumps(model.ranker) for name, model in engine.models.items()}
     if not models:
         raise DataError("there were no models yet at that position; take a later one")
-    return RolledBack(act_id, models, engine.champion, reason)
+    return RolledBack(act_id, models, engine.champion, reason, by)
 
 
 def audited(journal: Journal, ranking_id: str) -> list[str]:

@@ -111,14 +111,14 @@ async def add_model(call: Call) -> Response:
         raise Problem(422, f"the model knows {found} features; this loop has {len(names)}")
     if model.feature_names_in_ and model.feature_names_in_ != names:
         raise Problem(422, "the model's features are not the loop's: other names, or another order")
-    return await _act(call, name, ModelAdded(name, body))
+    return await _act(call, name, ModelAdded(name, body, call.who))
 
 
 async def promote(call: Call) -> Response:
     """Make a model the champion."""
     _known(call.loop.published, call.body.model)
     act_id = call.body.id or new_id()
-    entry = Promoted(act_id, call.body.model, _why(call), call.body.watch)
+    entry = Promoted(act_id, call.body.model, call.body.reason, call.body.watch, call.who)
     return await _act(call, act_id, entry)
 
 
@@ -134,8 +134,9 @@ async def rollback(call: Call) -> Response:
     def replay() -> Entry:
         with loop.reader() as journal:
             if request.position is not None:
-                return rolled_back(journal, act_id, request.position, _why(call))
-            return quarantined(journal, act_id, _named(request.without_events), _why(call))
+                return rolled_back(journal, act_id, request.position, request.reason, call.who)
+            without = _named(request.without_events)
+            return quarantined(journal, act_id, without, request.reason, call.who)
 
     return await _act(call, act_id, await asyncio.to_thread(replay))
 
@@ -158,7 +159,9 @@ async def start_experiment(call: Call) -> Response:
             f"{contest.experiments} experiments; raise alpha in its settings",
         )
     act_id = body.id or new_id()
-    entry = ExperimentStarted(act_id, body.challengers, body.promote, body.share, body.watch)
+    entry = ExperimentStarted(
+        act_id, body.challengers, body.promote, body.share, body.watch, by=call.who
+    )
     return await _act(call, act_id, entry)
 
 
@@ -167,7 +170,7 @@ async def end_experiment(call: Call) -> Response:
     duel = call.loop.published.duel
     if duel is None or duel.id != call.path["id"]:
         raise Problem(404, f"there is no running experiment {call.path['id']!r:.80}")
-    return await _act(call, duel.id, ExperimentEnded(duel.id, call.body.reason))
+    return await _act(call, duel.id, ExperimentEnded(duel.id, call.body.reason, by=call.who))
 
 
 async def _act(call: Call, act_id: str, entry: Entry) -> Response:
@@ -180,11 +183,6 @@ async def _act(call: Call, act_id: str, entry: Entry) -> Response:
 def _known(now: Published, model: str) -> None:
     if model not in now.models:
         raise Problem(404, f"there is no model {model!r}; there are: {', '.join(now.models)}")
-
-
-def _why(call: Call) -> str:
-    """Return the reason, and who gives it, for whoever reads the journal later."""
-    return f"{call.who}: {call.body.reason}"
 
 
 def _named(events: list[str]) -> Callable[[Record], bool]:

@@ -12,11 +12,13 @@ from msgspec import Meta
 from rankloop.feedback.ids import new_id
 from rankloop.serving.entries import Ranked, packed
 from rankloop.serving.policy import choose
+from rankloop.serving.privacy import Attributes, Text
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_blob, from_items
 from rankloop.serving.routes.context import shared_features
 from rankloop.serving.routes.pages import further_page
+from rankloop.serving.routes.personal import sealed
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -35,7 +37,8 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     id : names the ranking; a new one where none is given. The same id and question again get the
         same answer
-    query, session : kept with the ranking; one session counts once in an experiment
+    query, user, session, attributes : personal; sealed, or not stored where there is no master key.
+        One session counts once in an experiment
     items : the candidates; a further page may leave them out
     context : values of features that all candidates share, by name; items then give the others
     k : how many are shown; all where it is not given
@@ -47,9 +50,11 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     items: list[Item] = []
     id: Id | None = None
-    query: Annotated[str, Meta(max_length=1000)] | None = None
+    query: Text | None = None
+    user: Id | None = None
     session: Id | None = None
     context: dict[str, float] = {}
+    attributes: Attributes | None = None
     k: Annotated[int, Meta(ge=1)] | None = None
     page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     own_order: bool = False
@@ -63,9 +68,11 @@ class PackedRankRequest(msgspec.Struct, forbid_unknown_fields=True):
     items: list[Id] = []
     features: bytes = b""
     id: Id | None = None
-    query: Annotated[str, Meta(max_length=1000)] | None = None
+    query: Text | None = None
+    user: Id | None = None
     session: Id | None = None
     context: dict[str, float] = {}
+    attributes: Attributes | None = None
     k: Annotated[int, Meta(ge=1)] | None = None
     page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     own_order: bool = False
@@ -85,7 +92,10 @@ class RankedItem(msgspec.Struct, omit_defaults=True):
 
 
 class RankAnswer(msgspec.Struct, omit_defaults=True):
-    """The order to show, from the top; feedback names `ranking_id`."""
+    """The order to show, from the top; feedback names `ranking_id`.
+
+    ticket : the ranking's id, signed, for pages whose browsers send feedback themselves
+    """
 
     ranking_id: str
     model: str
@@ -94,6 +104,7 @@ class RankAnswer(msgspec.Struct, omit_defaults=True):
     items: list[RankedItem]
     position: int
     experiment: str | None = None
+    ticket: str | None = None
 
 
 async def rank(call: Call) -> Response:
@@ -115,20 +126,25 @@ async def rank(call: Call) -> Response:
     if shared is not None:
         candidates = shared.added_to(candidates)
     ranking_id = new_id() if request.id is None else request.id
-    check_printable([ranking_id, request.session or "", (request.query or "").replace("\n", " ")])
-    entry = _entry(ranking_id, candidates, now, request)
-    (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
+    check_printable([ranking_id])
+    entry, key = await sealed(loop, _entry(ranking_id, candidates, now, request), request)
+    keys = () if key is None or key.stored else (key.row,)
+    (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry], keys)
+    if key is not None:
+        key.stored = True
     if outcome.status == "conflict":
         raise Problem(
             409,
-            f"the ranking {ranking_id!r} is known with other items, features, query or session; "
-            "give each question an id of its own",
+            f"the ranking {ranking_id!r} is known with other items or features; give each question "
+            "an id of its own",
         )
     if outcome.status == "duplicate":
         found = await asyncio.to_thread(loop.find_ranking, ranking_id)
         if found is not None and isinstance(found.entry, Ranked):
             entry = found.entry
     shown = rank_answer(entry, outcome.position or 0)
+    if call.service.tickets is not None:
+        shown.ticket = call.service.tickets.sign(loop.name, ranking_id)
     if request.explain:
         await asyncio.to_thread(_explain, shown, now, candidates)
     return answer(shown)
@@ -173,9 +189,7 @@ def _entry(
         None if chances is None else chances.tobytes(),
         choice.teams,
         choice.experiment,
-        request.query,
-        request.session,
-        compressed,
+        compressed=compressed,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rankloop.serving.audit import ActInfo
 from rankloop.serving.experiments import intervals
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.state import Counters
@@ -72,6 +73,8 @@ class LoopState(msgspec.Struct, omit_defaults=True):
 
     position, lag : the last durable entry, and how many the learners are behind
     shown : quality of the orders that were shown
+    personal : whether personal fields are `sealed`, or `not stored`
+    acts : who did what and when, of late, oldest first
     """
 
     name: str
@@ -86,6 +89,8 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     shown: Quality
     counters: Counters
     budget: Budget
+    personal: str
+    acts: list[ActInfo]
     experiment: ExperimentInfo | None = None
 
 
@@ -121,6 +126,8 @@ def loop_state(loop: Loop) -> LoopState:
             contest.promotions,
             contest.rollbacks,
         ),
+        "not stored" if loop.vault is None else "sealed",
+        loop.acts.last(),
         running(now),
     )
 
