@@ -13,6 +13,7 @@ from rankloop.serving.audit import Acts
 from rankloop.serving.desk import Desk
 from rankloop.serving.engine import DivergedError, Engine
 from rankloop.serving.entries import Configured, Forgotten
+from rankloop.serving.epochs import enter_epoch
 from rankloop.serving.journal.base import Draft
 from rankloop.serving.recent import Recent, remembered
 from rankloop.serving.snapshots import brought_back, saved_state
@@ -232,6 +233,7 @@ class Loop:
             self._journal.append([Draft(Configured(wanted, ENGINE), int(1000 * clock()))])
         for record in self._journal.scan(self._engine.position):
             self._engine.apply(record)
+        enter_epoch(self._journal, self._engine, int(1000 * clock()))
 
     def _watch(self, record: Record) -> None:
         self.acts.note(record)
