@@ -75,7 +75,7 @@ def try_next(client: Client, loop: Loop, day: int) -> None:
         loop.settle()
     challengers = [name for name in LEARNERS if name != now.champion]
     challenger = challengers[day % len(challengers)]
-    client.send("POST", "experiments", {"challenger": challenger, "promote": True})
+    client.send("POST", "experiments", {"challengers": [challenger], "promote": "auto"})
 
 
 def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[str, list]:

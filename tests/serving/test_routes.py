@@ -217,14 +217,14 @@ def test_operators_promote_roll_back_and_experiment(start):
         promoted = journal.find("act:p1").entry
     assert (promoted.reason, promoted.by) == ("it is better", "anyone")
 
-    begun = shop.post("/v1/shop/experiments", json={"challenger": "solar-i", "id": "x1"})
+    begun = shop.post("/v1/shop/experiments", json={"challengers": ["solar-i"], "id": "x1"})
     assert begun.json()["status"] == "accepted"
     loop.settle()
     shown = shop.post(RANK, json={"items": ITEMS}).json()
     assert shown["policy"] == "team-draft"
     assert shown["experiment"] == "x1"
-    assert shop.get("/v1/shop").json()["experiment"]["challenger"] == "solar-i"
-    again = shop.post("/v1/shop/experiments", json={"challenger": "solar-i"})
+    assert shop.get("/v1/shop").json()["experiment"]["challengers"][0]["name"] == "solar-i"
+    again = shop.post("/v1/shop/experiments", json={"challengers": ["solar-i"]})
     assert again.status_code == 409
     assert shop.post("/v1/shop/experiments/x1/end", json={}).json()["status"] == "accepted"
     loop.settle()

@@ -37,6 +37,7 @@ _ONLINE = {
     "solar-ii": "online.solar_ii.SolarII",
     "predtron": "predtron.ranker.PredtronRanker",
     "mapped": "wrappers.mapped.Mapped",
+    "stacked": "wrappers.stacked.Stacked",
     "mix": "ensembles.mix.Mix",
     "auto": "ensembles.auto.Auto",
     "online-described": "wrappers.described.OnlineDescribed",

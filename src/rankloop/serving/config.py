@@ -65,11 +65,14 @@ class LoopSettings(Section, frozen=True):
     defaults : values of features that a request leaves out, by name
     learners : texts such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
     feedback : what each type is worth, a gain or a table (gain, at_least, by_value)
-    lesson : what a closed ranking teaches: `grades`, `pairs`, or `ips` (grades, weighted by how
-        seldom a place is looked at)
+    lesson : what a closed ranking teaches: `grades`, `pairs`, `ips` (grades, weighted by how
+        seldom a place is looked at), or `pdgd` (pairs, weighted by how likely a `plackett-luce`
+        ranking was to show them the other way round; other rankings teach nothing)
     examination : for `ips`, how likely each place is to be seen; the last is for all beyond
     most_open, most_early, most_events, most_closed : bounds of what waits: open rankings, feedback
         before its ranking, events of one ranking, ids of closed rankings
+    late : whether feedback that comes after the window teaches its ranking again, with all that is
+        known of it by then
     check_every : a digest of the state is journaled every so many entries
 
     Serving:
@@ -87,12 +90,13 @@ class LoopSettings(Section, frozen=True):
     defaults: dict[str, float] = msgspec.field(default_factory=dict)
     learners: tuple[str, ...] = ("auto",)
     feedback: dict[str, RuleSettings | float] = msgspec.field(default_factory=_default_feedback)
-    lesson: Literal["grades", "pairs", "ips"] = "grades"
+    lesson: Literal["grades", "pairs", "ips", "pdgd"] = "grades"
     examination: tuple[float, ...] = ()
     most_open: Count = 1_000_000
     most_early: Annotated[int, Meta(ge=0)] = 10_000
     most_events: Count = 1_000
     most_closed: Count = 100_000
+    late: bool = False
     check_every: Count = 10_000
 
     journal: str = ""
@@ -116,10 +120,7 @@ class LoopSettings(Section, frozen=True):
 
     def rules(self) -> dict[str, Rule]:
         """Return what each type of feedback is worth."""
-        return {
-            name: rule.rule() if isinstance(rule, RuleSettings) else Rule(float(rule))
-            for name, rule in self.feedback.items()
-        }
+        return rules_of(self.feedback)
 
     def make_learners(self) -> dict[str, OnlineRanker]:
         """Return learners that have learnt nothing, by their texts."""
@@ -153,10 +154,25 @@ class LoopSettings(Section, frozen=True):
                 f"examination: found {list(self.examination)}, expected chances above 0 and at "
                 "most 1"
             )
+        drawn = self.policy == "plackett-luce" and self.temperature == 1
+        if self.lesson == "pdgd" and not drawn:
+            raise DataError(
+                f"lesson: found 'pdgd' with policy = {self.policy!r} and temperature = "
+                f"{self.temperature:g}, expected policy = 'plackett-luce' and temperature = 1, as "
+                "it learns only from rankings that were drawn by their scores"
+            )
         if not (math.isfinite(self.temperature) and self.temperature > 0):
             raise DataError(f"temperature: found {self.temperature}, expected a number above 0")
         if not 0 < self.alpha < 1:
             raise DataError(f"alpha: found {self.alpha}, expected a number between 0 and 1")
+
+
+def rules_of(feedback: Mapping[str, RuleSettings | float]) -> dict[str, Rule]:
+    """Return what each type of feedback is worth, as lessons take it."""
+    return {
+        name: rule.rule() if isinstance(rule, RuleSettings) else Rule(float(rule))
+        for name, rule in feedback.items()
+    }
 
 
 class ServerSettings(Section, frozen=True):

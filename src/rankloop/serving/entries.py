@@ -8,17 +8,21 @@ is the name of the token of whoever acted, and empty where the loop itself did.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 import zstandard
 
+from rankloop import _core
+from rankloop.clicks.interleaving.team_draft import SHARED
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ranking import Ranking
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 COMPRESS_FROM = 65_536
@@ -93,20 +97,44 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             blob = zstandard.decompress(blob, max_output_size=4 * self.width * len(self.items))
         return np.frombuffer(blob, np.float32).reshape(len(self.items), self.width)
 
-    def ranking(self, features: bool = True) -> Ranking:
-        """Return it as lessons take it."""
-        chances = self.propensities
+    def page(self, number: int) -> list[int]:
+        """Return the candidates of a page, counted from 1.
+
+        The first is `order`. Those after it hold as many each, the best first of what is left.
+        """
+        if number == 1:
+            return self.order
+        size, first = len(self.order), set(self.order)
+        scores = np.frombuffer(self.scores, np.float64)
+        best = _core.rank_rows(scores, np.array([0, len(scores)]), None, 1).tolist()
+        left = [row for row in best if row not in first]
+        return left[(number - 2) * size : (number - 1) * size]
+
+    def shown(self, pages: Sequence[int] = ()) -> list[int]:
+        """Return the candidates that were shown: the first page, and further ones."""
+        return self.order + [row for number in sorted(pages) for row in self.page(number)]
+
+    def ranking(self, pages: Sequence[int] = ()) -> Ranking:
+        """Return it as lessons take it, with the pages that were shown besides the first.
+
+        Further pages belong to no team, and were not drawn by chance.
+        """
+        order = np.array(self.shown(pages), np.int64)
+        more = len(order) - len(self.order)
+        chances, teams = self.propensities, self.teams
         return Ranking(
             self.id,
-            np.array(self.order, np.int64),
+            order,
             np.frombuffer(self.scores, np.float64),
             self.version,
             None,
             np.array(self.items),
-            self.matrix() if features else None,
-            None if chances is None else np.frombuffer(chances, np.float64),
-            None if self.teams is None else np.array(self.teams, np.int64),
-            self.policy,
+            self.matrix(),
+            None
+            if chances is None
+            else np.concatenate([np.frombuffer(chances, np.float64), np.ones(more)]),
+            None if teams is None else np.array(teams + [SHARED] * more, np.int64),
+            f"{self.policy}, then best-first" if more else self.policy,
         )
 
 
@@ -149,6 +177,18 @@ class Judged(_Entry, frozen=True, tag="judged"):
         return Judgement(self.ranking_id, self.grades, self.timestamp, self.id)
 
 
+class Paged(_Entry, frozen=True, tag="paged"):
+    """A further page of a ranking was shown, counted from 2."""
+
+    ranking_id: str
+    page: int
+
+    @property
+    def key(self) -> str:
+        """A page is shown once, however often it is asked for."""
+        return f"page:{self.page}:{self.ranking_id}"
+
+
 class Closed(_Entry, frozen=True, tag="closed"):
     """A ranking's window is over: what was observed is learnt now."""
 
@@ -174,11 +214,12 @@ class ModelAdded(_Entry, frozen=True, tag="model_added"):
 
 
 class Promoted(_Entry, frozen=True, tag="promoted"):
-    """A challenger becomes the champion."""
+    """A challenger becomes the champion; `watch` is the share of rankings that check it on."""
 
     id: str
     model: str
     reason: str = ""
+    watch: float = 0.0
     by: str = ""
 
     @property
@@ -203,12 +244,18 @@ class RolledBack(_Entry, frozen=True, tag="rolled_back"):
 
 
 class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
-    """The champion and a challenger, as they are now, are interleaved from here on."""
+    """The champion and its challengers, as they are now, are interleaved from here on.
+
+    promote : what becomes of a winner: see :data:`rankloop.serving.trials.Promotion`
+    share : of all rankings, how many are interleaved
+    watch : the share of rankings on which a promoted winner is then compared with the old champion
+    """
 
     id: str
-    challenger: str
-    alpha: float = 0.05
-    promote: bool = False
+    challengers: list[str]
+    promote: Literal["no", "auto", "snapshot"] = "no"
+    share: float = 1.0
+    watch: float = 0.0
     by: str = ""
 
     @property
@@ -218,10 +265,11 @@ class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
 
 
 class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
-    """The experiment is over."""
+    """The experiment is over; `winner` is who was proven best, and empty where nobody was."""
 
     id: str
     reason: str = ""
+    winner: str = ""
     by: str = ""
 
     @property
@@ -264,6 +312,7 @@ Entry: TypeAlias = (
     | Ranked
     | Observed
     | Judged
+    | Paged
     | Closed
     | ModelAdded
     | Promoted

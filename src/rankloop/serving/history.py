@@ -10,7 +10,7 @@ from rankloop.exceptions import DataError
 from rankloop.learners.saving import dumps
 from rankloop.serving.entries import Ranked, RolledBack
 from rankloop.serving.journal.base import JournalError
-from rankloop.serving.policy import choose
+from rankloop.serving.policy import OWN_ORDER, choose
 from rankloop.serving.snapshots import brought_back, replayed
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def audited(journal: Journal, ranking_id: str) -> list[str]:
     if entry.policy == "logged":
         return []  # somebody else's order: there is nothing to recompute
     engine = brought_back(journal, until=entry.seen)
-    choice = choose(engine.published(), entry.matrix(), entry.id, len(entry.order))
+    own = entry.policy == OWN_ORDER
+    choice = choose(engine.published(), entry.matrix(), entry.id, len(entry.order), own)
     differ = []
     if choice.scores.tobytes() != entry.scores:
         worst = float(np.abs(choice.scores - np.frombuffer(entry.scores, np.float64)).max())

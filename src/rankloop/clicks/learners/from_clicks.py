@@ -9,11 +9,11 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.clicks.learners.base import ClickLearner, features_of, seen_grades
-from rankloop.clicks.learners.plackett_luce import PLACKETT_LUCE, sample_ranking
+from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.data.validation import check_length
 from rankloop.exceptions import DataError
 from rankloop.feedback.lessons import inverse_propensities
-from rankloop.feedback.ranking import BEST_FIRST, best_first
+from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE, best_first
 from rankloop.learners.ensembles.mix import standardised
 from rankloop.learners.forms import Array, Learner
 from rankloop.learners.online.base import OnlineRanker, Queries

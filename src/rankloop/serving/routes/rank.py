@@ -12,10 +12,12 @@ from msgspec import Meta
 from rankloop.feedback.ids import new_id
 from rankloop.serving.entries import Ranked, packed
 from rankloop.serving.policy import choose
-from rankloop.serving.privacy import Context, Text
+from rankloop.serving.privacy import About, Text
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_blob, from_items
+from rankloop.serving.routes.context import shared_features
+from rankloop.serving.routes.pages import further_page
 from rankloop.serving.routes.personal import sealed
 
 if TYPE_CHECKING:
@@ -35,21 +37,27 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     id : names the ranking; a new one where none is given. The same id and question again get the
         same answer
-    query, user, session, context : personal; sealed, or not stored where there is no master key.
+    query, user, session, about : personal; sealed, or not stored where there is no master key.
         One session counts once in an experiment
-    items : the candidates
+    items : the candidates; a further page may leave them out
+    context : values of features that all candidates share, by name; items then give the others
     k : how many are shown; all where it is not given
+    page : from 1; further pages of a ranking, named by its id, go on where the first one ended
+    own_order : whether a user sorted the items, as by price: they are shown as they come
     explain : whether to say what each feature adds to a score
     min_version : the model must be at least this new, as feedback's position says
     """
 
-    items: list[Item]
+    items: list[Item] = []
     id: Id | None = None
     query: Text | None = None
     user: Id | None = None
     session: Id | None = None
-    context: Context | None = None
+    about: About | None = None
+    context: dict[str, float] = {}
     k: Annotated[int, Meta(ge=1)] | None = None
+    page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    own_order: bool = False
     explain: bool = False
     min_version: Annotated[int, Meta(ge=0)] = 0
 
@@ -57,14 +65,17 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 class PackedRankRequest(msgspec.Struct, forbid_unknown_fields=True):
     """The same in MessagePack: ids, and features as one block of little-endian float32."""
 
-    items: list[Id]
-    features: bytes
+    items: list[Id] = []
+    features: bytes = b""
     id: Id | None = None
     query: Text | None = None
     user: Id | None = None
     session: Id | None = None
-    context: Context | None = None
+    about: About | None = None
+    context: dict[str, float] = {}
     k: Annotated[int, Meta(ge=1)] | None = None
+    page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    own_order: bool = False
     explain: bool = False
     min_version: Annotated[int, Meta(ge=0)] = 0
 
@@ -100,12 +111,20 @@ async def rank(call: Call) -> Response:
     """Score, choose an order, journal it, answer."""
     loop, request = call.loop, call.body
     most = call.service.settings.server.most_items
+    if request.page > 1:
+        ids = [item if isinstance(item, str) else item.id for item in request.items]
+        first = await further_page(loop, request.id, request.page, ids, request.k)
+        return answer(rank_answer(first, loop.head, request.page))
     now = await _new_enough(loop, request.min_version)
+    shared = shared_features(request.context, now.settings) if request.context else None
+    settings = now.settings if shared is None else shared.rest
     candidates = (
-        from_items(request.items, now.settings, most)
+        from_items(request.items, settings, most)
         if isinstance(request, RankRequest)
-        else from_blob(request.items, request.features, now.settings, most)
+        else from_blob(request.items, request.features, settings, most)
     )
+    if shared is not None:
+        candidates = shared.added_to(candidates)
     ranking_id = new_id() if request.id is None else request.id
     check_printable([ranking_id])
     entry, key = await sealed(loop, _entry(ranking_id, candidates, now, request), request)
@@ -152,7 +171,8 @@ def _entry(
     request: RankRequest | PackedRankRequest,
 ) -> Ranked:
     n = len(candidates.ids)
-    choice = choose(now, candidates.X, ranking_id, min(request.k or n, n))
+    k = min(request.k or n, n)
+    choice = choose(now, candidates.X, ranking_id, k, request.own_order)
     features, compressed = packed(candidates.X)
     chances = choice.propensities
     return Ranked(
@@ -173,12 +193,15 @@ def _entry(
     )
 
 
-def rank_answer(entry: Ranked, position: int) -> RankAnswer:
-    """Return a journaled ranking as it is answered."""
-    scores = np.frombuffer(entry.scores, np.float64)[entry.order].tolist()
-    names = [entry.items[row] for row in entry.order]
-    pairs = zip(names, scores, strict=True)
-    places = [RankedItem(name, place, score) for place, (name, score) in enumerate(pairs, start=1)]
+def rank_answer(entry: Ranked, position: int, page: int = 1) -> RankAnswer:
+    """Return a page of a journaled ranking as it is answered."""
+    order = entry.page(page)
+    scores = np.frombuffer(entry.scores, np.float64)[order].tolist()
+    names = [entry.items[row] for row in order]
+    pairs = enumerate(zip(names, scores, strict=True), start=1 + (page - 1) * len(entry.order))
+    places = [RankedItem(name, place, score) for place, (name, score) in pairs]
+    if page > 1:
+        return RankAnswer(entry.id, entry.model, entry.version, entry.policy, places, position)
     if entry.propensities is not None:
         for place, chance in zip(places, np.frombuffer(entry.propensities).tolist(), strict=True):
             place.propensity = chance
@@ -192,7 +215,9 @@ def rank_answer(entry: Ranked, position: int) -> RankAnswer:
 
 def _explain(shown: RankAnswer, now: Published, candidates: Candidates) -> None:
     """Add what each feature adds to each score, by the model that made it."""
-    model = now.models.get(shown.model)
+    duel = now.duel if shown.experiment is not None else None
+    tested = None if duel is None or duel.id != shown.experiment else duel.models[0]
+    model = tested or now.models.get(shown.model)
     if model is None:
         return
     added = model.contributions(candidates.X)[:, :-1].tolist()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.serving.desk import Desk
+    from rankloop.serving.joins import Open
     from rankloop.serving.journal.base import Journal, StoredKey
     from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
@@ -134,9 +135,12 @@ class Writer:
         """Return why an event is not even journaled; None where it may be."""
         if not isinstance(entry, Observed):
             return None
-        position = self._desk.joins.position(entry.ranking_id)
-        if position is not None:
-            return None if entry.item in self._shown(position) else Answer("rejected", None)
+        known = self._desk.joins.find(entry.ranking_id)
+        if known is not None:
+            shown = entry.item in self._shown(known.position) or (
+                known.pages and entry.item in self._further(known)
+            )
+            return None if shown else Answer("rejected", None)
         settings = self._desk.settings
         if settings is not None and settings.most_early == 0:
             return Answer("unknown_ranking", None)
@@ -153,6 +157,13 @@ class Writer:
             if len(self._shown_at) > _SHOWN_KEPT:
                 del self._shown_at[next(iter(self._shown_at))]
         return known
+
+    def _further(self, known: Open) -> list[str]:
+        """Return the items of pages after the first that were shown."""
+        ranked = self._recent.record(known.position, self._journal).entry
+        if not isinstance(ranked, Ranked):
+            return []
+        return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
 
     def _follow(self, record: Record) -> str:
         self._recent.add(record)
