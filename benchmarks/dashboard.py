@@ -125,7 +125,8 @@ def main(folder: Path) -> None:
                 browser.get(address)
                 first = browser.execute_async_script(FIRST_CHART)
                 asked = requests_of(browser)
-                files = [one for one in asked if "/dashboard/loops" not in one["url"]]
+                own = (f"{address}/dashboard/static/", f"{address}/?")
+                files = [one for one in asked if f"{one['url']}?".startswith(own)]
                 print(f"files of the page: {len(files)}, {sum(f['bytes'] for f in files):,} bytes")
                 print(
                     f"all requests until the first chart: {len(asked)}, "
