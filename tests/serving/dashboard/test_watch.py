@@ -54,7 +54,7 @@ def test_feedback_is_counted_by_place(loop, remembers):
 
 
 def test_acts_are_marked_in_words(loop):
-    loop.append(ExperimentStarted("e1", "solar-i"))
+    loop.append(ExperimentStarted("e1", ["solar-i"]))
     loop.append(ExperimentEnded("e1", "ended by hand"))
     loop.append(Promoted("p1", "solar-i", "anyone: because"))
     assert [(mark.kind, mark.words) for mark in watched(loop, True).marks] == [
