@@ -52,7 +52,7 @@ def simulate(client: Client, service: Service, clock: Clock) -> None:
         clock.now += 86_400 / PER_DAY
         if n % (PER_DAY // 2) == PER_DAY // 4 and loop.published.duel is None:
             others = [name for name in LEARNERS if name != loop.published.champion]
-            body = {"challenger": others[int(2 * day) % 2], "promote": True}
+            body = {"challengers": [others[int(2 * day) % 2]], "promote": "auto", "watch": 0}
             client.send("POST", "experiments", body)
         X = rng.normal(size=(DOCUMENTS, len(FEATURES))).astype(np.float32)
         X[:, 4] += 1.2 * (day > DRIFT + 1)

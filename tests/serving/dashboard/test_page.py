@@ -184,7 +184,7 @@ def test_it_comes_back_when_the_service_does(tmp_path, browser):
     service = start(tmp_path)
     with background(service, port=port):
         until(browser, "document.getElementById('word').textContent === 'Ready'")
-        assert not browser.execute_script("return document.body.classList.contains('stale')")
+        until(browser, "!document.body.classList.contains('stale')")
         browser.get("about:blank")
     service.stop()
     browser.get_log("browser")  # refused connections are no fault of the page

@@ -21,6 +21,7 @@ def shop(tmp_path_factory):
     clock = Clock()
     service = start(tmp_path_factory.mktemp("shop"), more=["news"], clock=clock)
     service.loops["shop"].append(ExperimentStarted("trial", ["solar-i"]))
+    service.loops["shop"].settle()
     look(service, clock)
     with running(service) as client:
         yield service, client
@@ -67,8 +68,8 @@ def test_a_loop_now(shop):
     assert [place["shown"] for place in now["places"]] == [171] * 5
     assert sum(place["clicked"] for place in now["places"]) == 171
     assert {one["feature"] for one in now["shifts"]} == set(FEATURES)
-    experiment = now["experiment"]
-    assert experiment["challenger"] == "solar-i"
+    (experiment,) = now["experiment"]["challengers"]
+    assert experiment["name"] == "solar-i"
     assert experiment["outcomes"] == 171
     assert experiment["low"] < 0 < experiment["high"]
     assert client.get("/dashboard/loops/nothing").status_code == 404

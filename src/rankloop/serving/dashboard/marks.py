@@ -28,8 +28,11 @@ class Mark(msgspec.Struct, frozen=True):
     words: str
 
 
-def as_mark(record: Record) -> Mark | None:
-    """Return what an entry is for people who look back; None for everyday ones."""
+def as_mark(record: Record, promotes: str = "") -> Mark | None:
+    """Return what an entry is for people who look back; None for everyday ones.
+
+    `promotes` is the id of the experiment whose winner becomes the champion.
+    """
     entry = record.entry
     kind = words = ""
     if isinstance(entry, Promoted):
@@ -37,8 +40,9 @@ def as_mark(record: Record) -> Mark | None:
     elif isinstance(entry, RolledBack):
         kind, words = "rollback", f"rolled back; {entry.champion} is champion ({entry.reason})"
     elif isinstance(entry, ExperimentStarted):
-        challengers = ", ".join(entry.challengers)
-        kind, words = "experiment", f"experiment with {challengers} started"
+        kind, words = "experiment", f"experiment with {', '.join(entry.challengers)} started"
+    elif isinstance(entry, ExperimentEnded) and entry.winner and entry.id == promotes:
+        kind, words = "promotion", f"{entry.winner} promoted: it won an experiment"
     elif isinstance(entry, ExperimentEnded):
         kind, words = "experiment", f"experiment ended: {entry.reason}"
     elif isinstance(entry, ModelAdded):

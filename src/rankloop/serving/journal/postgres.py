@@ -193,10 +193,10 @@ class PostgresJournal(Journal):
                 self._leader.execute("SELECT 1")
                 return True
             session = self._connect()
+            row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
         except psycopg.Error:
             self._leader = None
             return False
-        row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
         if row is not None and row[0]:
             self._leader = session
             return True

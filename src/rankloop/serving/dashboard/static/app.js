@@ -29,12 +29,12 @@ async function round() {
     await loops();
     const now = await ask(loopPath(state.loop));
     showNow(now);
+    found();
     if (state.round % PAST_EVERY === 0) {
       showPast(await ask(loopPath(state.loop, "/past")), now);
       await inspector.refresh(state.loop);
     }
     state.round += 1;
-    found();
   } catch (error) {
     failed(error);
   } finally {
@@ -72,11 +72,10 @@ function showPast(past, now) {
   const marks = now.marks.map((mark) => ({ at: mark.at, letter: LETTERS[mark.kind], words: mark.words }));
   const names = Object.keys(past.models);
   const models = names.map((name, i) => ({ name, slot: 1 + (i % 8), values: past.models[name].mean }));
-  const champion = models.find((line) => line.name === now.champion);
-  if (champion) Object.assign(champion, { low: past.models[now.champion].low, high: past.models[now.champion].high });
-  const { experiment } = now;
-  const challenger = models.find((line) => line.name === experiment?.challenger);
-  if (challenger) Object.assign(challenger, { low: past.models[challenger.name].low, high: past.models[challenger.name].high });
+  const compared = new Set([now.champion, ...(now.experiment?.challengers ?? []).map((one) => one.name)]);
+  for (const line of models.filter((one) => compared.has(one.name))) {
+    Object.assign(line, { low: past.models[line.name].low, high: past.models[line.name].high });
+  }
   const shown = { name: "what people saw", slot: 0, values: past.shown.mean, low: past.shown.low, high: past.shown.high, thick: true };
   charts.quality.update({ at: past.at, lines: [shown, ...models], marks });
   const { traffic } = past;
