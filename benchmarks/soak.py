@@ -2,8 +2,8 @@
 
 `python -m benchmarks.soak [--minutes 5] [--rate 40] [--folder DIR]`. A service in a process of its
 own ranks 100 documents of 46 features a request (MessagePack, durable); simulated users click, and
-change their taste after the fourth of seven days. On each day an experiment begins with all
-challengers, a winner is promoted and watched. A row is half a day: what clients saw, the
+change their taste after the fourth of seven days. On each day an experiment begins with those who
+have done better of late; a winner is promoted and watched. A row is half a day: what clients saw, the
 memory of the service, its journal, how far learners are behind, and how well it ranks for users who
 are not influenced by places. In the end the journal is replayed, and must lead to the same state.
 An hour (`--minutes 60`) is the real thing; caches fill within the first minutes.
@@ -20,6 +20,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import numpy as np
@@ -53,7 +54,7 @@ class Users(threading.Thread):
         super().__init__(daemon=True)
         self.rng = np.random.default_rng(seed)
         tastes = np.random.default_rng(0).normal(size=(2, WIDTH))
-        self.tastes, self.user = tastes, simulated_user("informational", grades=3)
+        self.tastes, self.user = tastes, simulated_user("navigational", grades=3)
         self.rate, self.seconds, self.seen = rate, seconds, seen
         self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.begun = time.perf_counter()
@@ -114,11 +115,17 @@ def asked(port: int, method: str, path: str, body: Any = None) -> Any:
 
 
 def begin_experiment(port: int) -> None:
-    """Try all challengers against the champion, unless an experiment is running."""
-    models = asked(port, "GET", "/v1/shop")["models"]
-    others = [model["name"] for model in models if not model["champion"]]
-    body = {"challengers": others, "promote": "auto", "watch": 0.1}
-    asked(port, "POST", "/v1/shop/experiments", body)
+    """End yesterday's experiment, if clicks did not, and try who has done better of late."""
+    state = asked(port, "GET", "/v1/shop")
+    running = state.get("experiment")
+    if running is not None:
+        asked(port, "POST", f"/v1/shop/experiments/{quote(running['id'])}/end", {})
+        time.sleep(1)
+    champion = next(one for one in state["models"] if one["champion"])["quality"]["recent"]
+    better = [one["name"] for one in state["models"] if one["quality"]["recent"] > champion]
+    if better:
+        body = {"challengers": better, "promote": "auto", "share": 0.5, "watch": 0.1}
+        asked(port, "POST", "/v1/shop/experiments", body)
 
 
 def megabytes_of(process: int) -> float:
@@ -137,7 +144,7 @@ def week(port: int, process: int, chosen: argparse.Namespace, journal: Path) -> 
     rows: list[list[str]] = []
     begun = time.perf_counter()
     for part in range(ROWS):
-        if part % (ROWS // DAYS) == 0:
+        if part and part % (ROWS // DAYS) == 0:
             begin_experiment(port)
         time.sleep(max(begun + (part + 1) * seconds / ROWS - time.perf_counter(), 0))
         got = Seen(seen.times[:], seen.quality[:], seen.refused)
