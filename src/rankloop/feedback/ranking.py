@@ -146,7 +146,7 @@ class Ranking:
         return plain
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+    def from_dict(cls, plain: Mapping[str, object]) -> Self:
         """Read what :meth:`to_dict` wrote, and check that it is a possible ranking."""
         values = read_fields(cls, plain)
         scores = _numbers("scores", values["scores"])

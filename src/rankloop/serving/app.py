@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from rankloop.serving.dashboard import routes as dashboard
+from rankloop.serving.dashboard.boards import Boards
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.limits import Buckets
 from rankloop.serving.metrics import Metrics
@@ -16,6 +20,7 @@ from rankloop.serving.privacy import Vault
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes import beacon, health, models, personal, ubi
 from rankloop.serving.routes.base import Handler
+from rankloop.serving.routes.events import EVENTS
 from rankloop.serving.routes.feedback import FEEDBACK
 from rankloop.serving.routes.judgements import JUDGEMENTS
 from rankloop.serving.routes.openapi import OPENAPI
@@ -27,7 +32,7 @@ from rankloop.serving.service import Loop
 from rankloop.serving.tickets import Tickets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -43,17 +48,28 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *personal.ENDPOINTS,
     *beacon.ENDPOINTS,
     STATE,
+    EVENTS,
     *models.ENDPOINTS,
     *ubi.ENDPOINTS,
     *health.ENDPOINTS,
+    *dashboard.ENDPOINTS,
     OPENAPI,
 )
 
 
 class Service:
-    """All loops of one process, and what their routes need."""
+    """All loops of one process, and what their routes need.
 
-    def __init__(self, settings: Settings, loops: Mapping[str, Loop]) -> None:
+    draining : whether it is about to stop, so that answers without an end have to
+    listening : clients of each loop's events, by its name
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        loops: Mapping[str, Loop],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.settings, self.loops = settings, loops
         self.guard = Guard(settings)
         signing = settings.signing_keys()
@@ -61,7 +77,10 @@ class Service:
         events = settings.browsers.events_per_minute
         self.beacons = Buckets(events / 60, events, settings.limits.most_clients)
         self.metrics = Metrics(loops)
+        self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = ENDPOINTS
+        self.draining = False
+        self.listening: Counter[str] = Counter()
 
     @classmethod
     def start(cls, settings: Settings, **options: Any) -> Service:
@@ -78,10 +97,13 @@ class Service:
             for started in loops.values():
                 started.stop(save=False)
             raise
-        return cls(settings, loops)
+        service = cls(settings, loops, options.get("clock", time.time))
+        service.boards.start()
+        return service
 
     def stop(self) -> None:
         """Commit, apply and save what every loop has taken."""
+        self.boards.stop()
         for loop in self.loops.values():
             loop.stop()
 

@@ -13,6 +13,7 @@ from rankloop.serving.audit import Acts
 from rankloop.serving.desk import Desk
 from rankloop.serving.engine import DivergedError, Engine
 from rankloop.serving.entries import Configured, Forgotten
+from rankloop.serving.epochs import enter_epoch
 from rankloop.serving.journal.base import Draft, JournalError
 from rankloop.serving.recent import Recent, patient, remembered
 from rankloop.serving.snapshots import brought_back, saved_state
@@ -134,6 +135,10 @@ class Loop:
         """Tell whether a ranking is open, or was closed of late."""
         return self._desk.joins.position(ranking_id) is not None
 
+    def recent(self, position: int) -> Record | None:
+        """Return an entry that is still in memory; None where it is not."""
+        return self._recent.get(position)
+
     def reader(self) -> Journal:
         """Open the journal again, for one thread to read."""
         return self._journal.another()
@@ -228,6 +233,7 @@ class Loop:
             self._journal.append([Draft(Configured(wanted, ENGINE), int(1000 * clock()))])
         for record in self._journal.scan(self._engine.position):
             self._engine.apply(record)
+        enter_epoch(self._journal, self._engine, int(1000 * clock()))
 
     def _watch(self, record: Record) -> None:
         self.acts.note(record)
