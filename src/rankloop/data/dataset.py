@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.features import Features
+    from rankloop.data.grouping import Ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Query:
     id: int | str
     X: NDArray[np.float32]
     y: NDArray[np.float64]
-    doc_ids: NDArray[Any] | None = None
+    doc_ids: Ids | None = None
     doc_weights: NDArray[np.float64] | None = None
     weight: float = 1.0
     feature_names: tuple[str, ...] | None = None
@@ -93,8 +94,8 @@ class QueryDataset:
     X: NDArray[np.float32]
     y: NDArray[np.float64]
     offsets: NDArray[np.int64]
-    query_ids: NDArray[Any]
-    doc_ids: NDArray[Any] | None = None
+    query_ids: Ids
+    doc_ids: Ids | None = None
     feature_names: tuple[str, ...] | None = None
     doc_weights: NDArray[np.float64] | None = None
     query_weights: NDArray[np.float64] | None = None
@@ -192,7 +193,7 @@ class QueryDataset:
         y: NDArray[np.float64],
         grouping: Grouping,
         *,
-        doc_ids: NDArray[Any] | None = None,
+        doc_ids: Ids | None = None,
         feature_names: Sequence[str] | None = None,
         doc_weights: NDArray[np.float64] | None = None,
         query_weights: NDArray[np.float64] | None = None,
@@ -276,7 +277,7 @@ class QueryDataset:
         return np.diff(self.offsets)
 
     @property
-    def qid(self) -> NDArray[Any]:
+    def qid(self) -> Ids:
         """The query id of each row."""
         return np.repeat(self.query_ids, self.sizes)
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    Ids = NDArray[Any]  # whole numbers or texts
+
 _PLAIN = re.compile(r"0|-?[1-9][0-9]{0,18}")
 TEXT = np.dtypes.StringDType()
 """The dtype of textual ids: short strings are stored inline, 16 bytes each."""
@@ -31,7 +33,7 @@ class Grouping:
     """
 
     offsets: NDArray[np.int64]
-    ids: NDArray[Any]
+    ids: Ids
     rows: NDArray[np.int64] | None
 
 
@@ -86,7 +88,7 @@ def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
 
 
 def group_runs(
-    run_ids: NDArray[Any],
+    run_ids: Ids,
     starts: NDArray[np.int64],
     n_rows: int,
     before_sorting: Callable[[], None] | None = None,
@@ -110,7 +112,7 @@ def group_runs(
     return Grouping(np.r_[0, np.cumsum(sizes)], run_ids[np.sort(first)], rows)
 
 
-def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
+def as_ids(values: ArrayLike, name: str) -> Ids:
     """Ids as an array of int64 or of text; anything else is an error that names the argument."""
     ids = np.asarray(values)
     if ids.ndim != 1:
@@ -130,7 +132,7 @@ def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
     return ids.astype(TEXT)
 
 
-def first_missing(values: NDArray[Any]) -> int | None:
+def first_missing(values: Ids) -> int | None:
     """Return the first row whose value is None, NaN or NA, or None where there is no such row."""
     for i, value in enumerate(values):
         equal = value == value  # NaN is not; NA does not say
@@ -139,7 +141,7 @@ def first_missing(values: NDArray[Any]) -> int | None:
     return None
 
 
-def ids_from_text(texts: Sequence[str]) -> NDArray[Any]:
+def ids_from_text(texts: Sequence[str]) -> Ids:
     """Ids read from text: int64 where every one is a plain whole number, else text.
 
     >>> ids_from_text(["10", "7"])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.data.grouping import Ids
 
 MAX_VALUES = 12
 """A histogram shows values one by one up to this many different ones, then ranges."""
@@ -177,7 +178,7 @@ def summarise(dataset: QueryDataset) -> Summary:
     return dataclasses.replace(summary, notes=tuple(notes(summary)))
 
 
-def _repeated_ids(doc_ids: NDArray[Any] | None, offsets: NDArray[np.int64]) -> int:
+def _repeated_ids(doc_ids: Ids | None, offsets: NDArray[np.int64]) -> int:
     if doc_ids is None:
         return 0
     repeated = 0

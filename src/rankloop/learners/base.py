@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
+    Scores = NDArray[np.float32 | np.float64]
+    from rankloop.learners.explaining import Parts
 
 
 class Ranker(Kept, ABC):
@@ -103,10 +105,10 @@ class Ranker(Kept, ABC):
         """
 
     @abstractmethod
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the model, most important first, with the features they use."""
         self._check_fitted()
         raise DataError(
@@ -235,7 +237,7 @@ class Ranker(Kept, ABC):
 
     def predict(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
-    ) -> NDArray[Any]:
+    ) -> Scores:
         """Score documents; higher is better.
 
         A large sparse matrix is made dense a block of queries at a time.
@@ -263,9 +265,7 @@ class Ranker(Kept, ABC):
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
         return data.in_row_order(now.score_rows(data.X, data.offsets))
 
-    def _predict_sparse(
-        self, X: Any, qid: ArrayLike | None, group: ArrayLike | None
-    ) -> NDArray[Any]:
+    def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
         """Score a CSR matrix in blocks of whole queries, so that memory stays bounded."""
         refuse_bad_values(X, self.takes_nan)
         n = X.shape[0]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
     from rankloop.data.io.letor_options import LetorOptions
 
 PathLike = str | os.PathLike[str]
@@ -56,9 +57,9 @@ class Rows:
 
     X: NDArray[np.float32]
     y: NDArray[np.float64]
-    run_ids: NDArray[Any] | None
+    run_ids: Ids | None
     run_starts: NDArray[np.int64]
-    doc_ids: NDArray[Any] | None
+    doc_ids: Ids | None
     doc_bytes: int
     finite: bool
     cost: int
@@ -175,7 +176,7 @@ def take_rows(
     )
 
 
-def _texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[Any]:
+def _texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> Ids:
     """Make an array of texts that stand one after the other, a few Python objects at a time."""
     result = np.empty(len(ends), TEXT)
     for first in range(0, len(ends), _TEXTS_AT_ONCE):

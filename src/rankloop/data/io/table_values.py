@@ -17,6 +17,7 @@ from rankloop.exceptions import DataError, MemoryLimitError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
     from rankloop.data.io.table_columns import Columns
     from rankloop.data.io.table_source import Source
 
@@ -119,7 +120,7 @@ def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
     return values
 
 
-def _ids(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
+def _ids(array: Any, role: str, name: str, row: int) -> Ids:
     pa = arrow()
     kind, types = array.type, pa.types
     if types.is_null(kind):  # of no rows: there would be an error for each

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
+
 _CHUNK = 2**22
 _BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 _QRELS = ("query", "0", "document", "grade")
@@ -35,8 +37,8 @@ _RUN = ("query", "Q0", "document", "rank", "score", "tag")
 class Qrels:
     """Judgements, one a row: query ids (numbers or text), document ids (text), finite grades."""
 
-    query_ids: NDArray[Any]
-    doc_ids: NDArray[Any]
+    query_ids: Ids
+    doc_ids: Ids
     grades: NDArray[np.float64]
 
     def __post_init__(self) -> None:
@@ -50,8 +52,8 @@ class Qrels:
 class Run:
     """What a system retrieved, one document a row: query ids, document ids, finite scores."""
 
-    query_ids: NDArray[Any]
-    doc_ids: NDArray[Any]
+    query_ids: Ids
+    doc_ids: Ids
     scores: NDArray[np.float64]
     tag: str = "rankloop"
 
@@ -120,7 +122,7 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
 
 def _read(
     path: str | os.PathLike[str], fields: tuple[str, ...]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], str]:
+) -> tuple[Ids, Ids, NDArray[np.float64], str]:
     """Return query, document and value (grade or score) of each line, and the first line's tag."""
     name = os.fspath(path)
     queries: dict[str, int] = {}

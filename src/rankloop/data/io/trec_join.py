@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.data.grouping import Ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,7 @@ def qrels_from_dataset(dataset: QueryDataset) -> Qrels:
     return Qrels(*(dataset.in_row_order(column)[judged] for column in columns))
 
 
-def _doc_ids(dataset: QueryDataset) -> NDArray[Any]:
+def _doc_ids(dataset: QueryDataset) -> Ids:
     if dataset.doc_ids is not None:
         return dataset.doc_ids
     rows = np.arange(dataset.n_documents) if dataset.rows is None else dataset.rows
@@ -192,8 +194,8 @@ def _look_up(
     return np.where(found, values[at], missing), found
 
 
-def _nothing_in_common(what: str, ids: NDArray[Any], run_ids: NDArray[Any]) -> DataError:
-    def some(values: NDArray[Any]) -> str:
+def _nothing_in_common(what: str, ids: Ids, run_ids: Ids) -> DataError:
+    def some(values: Ids) -> str:
         return ", ".join(map(repr, values[:1].tolist())) or "no query"
 
     return DataError(

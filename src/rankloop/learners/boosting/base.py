@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     import lightgbm
-    from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.boosting.objectives import Objective
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
@@ -188,13 +187,13 @@ class BoostedRanker(TreeModel):
         if self._grown is not None:
             self.booster_ = bridge.text_of(self._grown, self.rounds_)
 
-    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
+    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
-        scores: NDArray[Any] = self.score_rows(X, offsets)
+        scores: Scores = self.score_rows(X, offsets)
         seen = self.rounds_
 
-        def more() -> NDArray[Any]:
+        def more() -> Scores:
             nonlocal scores, seen
             new: dict[str, object] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
             scores, seen = scores + self._predicted(X, raw_score=True, **new), self.rounds_

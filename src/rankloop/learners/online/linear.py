@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.base import Grades, Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Rows | None,  # where to put the scores before learning
     ]
     Arrays = dict[str, NDArray[Any]]
+    from rankloop.learners.explaining import Parts
 
 
 class LinearRanker(OnlineRanker):
@@ -90,7 +91,7 @@ class LinearRanker(OnlineRanker):
             return self.last_weights_
         return self.sum_ / self.n_queries_seen_
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the weights, largest first."""
         return weight_parts(self, self.weights_)
 
@@ -139,6 +140,6 @@ class LinearRanker(OnlineRanker):
     def _discount_past(self, keep: float) -> None:
         self.last_weights_ = self.last_weights_ * keep
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return row_scores(X, self._ranking_weights())

@@ -12,13 +12,12 @@ from rankloop.learners.forms import Learner, Values
 from rankloop.learners.online.newton import NewtonXENDCG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterator
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.rounds import Round
     from rankloop.metrics.measures import Measure
 
@@ -60,7 +59,7 @@ class Wrapped(BatchRanker):
             self._kept: Values(),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         width = self._kept_width(state[self._kept], state["n_features_in_"])
         Learner(Ranker, width).check("ranker_", state["ranker_"])
@@ -110,6 +109,6 @@ class Wrapped(BatchRanker):
     def _check(self, data: QueryDataset) -> None:
         self._fresh()._check(data)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         return self.ranker_.score_rows(self._transform_rows(X, offsets), offsets)
