@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from rankloop.learners.forms import Form
 
-    State = Mapping[
-        str, Any
-    ]  # what a learner learnt, by name
+    State = Mapping[str, Any]  # what a learner learnt, by name
 
 MOST_FEATURES = 2**24
 

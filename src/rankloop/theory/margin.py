@@ -57,7 +57,7 @@ class BestMargin:
 
     Attributes
     ----------
-    margin : that of `weights`; at most 0 where the data is not separable
+    margin : that of `weights`; at most 0 if the data is not separable
     weights : unit vector
     upper : no unit vector has a larger margin than this
     """

@@ -102,7 +102,7 @@ def pair_constant(grades: ArrayLike, measure: str | Measure = "nDCG") -> float:
 
     True as printed, where the best grade K - 1 may be that of the query: every document counted in
     1 - measure, at most kappa each, scores no more than some document of a lower grade, which is a
-    pair with l >= 1. (For AP half of it would do.) 0 where no document is relevant.
+    pair with l >= 1. (For AP half of it would do.) 0 if no document is relevant.
 
     >>> pair_constant([0, 1, 1, 0], "AP")
     0.5

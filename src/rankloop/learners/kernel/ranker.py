@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class KernelRanker(OnlineRanker):
     """An online ranker whose score is sum_k alpha_k K(x_k, x) over documents it held on to.
 
-    A subclass says what a query adds (:meth:`_steps`): one coefficient a document, 0 for most. It
+    A subclass says what a query adds (:meth:`_steps`): one coefficient per document, 0 for most. It
     has, besides those of :class:`OnlineRanker`, the parameters
 
     kernel : `rbf(sigma2)`, `poly(degree)`, `linear`, `chi2(gamma)`, sums and products of them

@@ -84,7 +84,7 @@ class OnlineRanker(Ranker):
     """Whether the parameters are known to be right; setting one forgets it."""
 
     def _check_parameters(self) -> None:
-        """Raise where a parameter cannot be used; called anew only where one has changed."""
+        """Raise if a parameter cannot be used; called anew only where one has changed."""
 
     def _check_queries(self, queries: Queries) -> None:
         """Raise, before anything changes, where a grade or a weight cannot be used."""
@@ -319,7 +319,7 @@ class OnlineRanker(Ranker):
             raise _refusal(data.query_ids[fault.args[0]], fault.args[1]) from None
 
     def check_queries(self, queries: Queries) -> None:
-        """Raise where a parameter, a grade or a weight cannot be used."""
+        """Raise if a parameter, a grade or a weight cannot be used."""
         if not self._is_checked:
             check_whole("passes", self.passes)
             check_seed("random_state", self.random_state)

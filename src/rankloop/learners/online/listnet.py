@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OnlineListNet(ClippedRanker):
-    """Gradient descent on ListNet's loss, one step a query.
+    """Gradient descent on ListNet's loss, one step per query.
 
     loss = -sum_i softmax(R)_i log softmax(s)_i,   w -= rate X'(softmax(s) - softmax(R)).
 

@@ -119,7 +119,7 @@ class Slam(ClippedRanker):
 
 
 def check_slam(measure: Any, margin: Any, steps_on: Any, within_grade: Any) -> None:
-    """Raise where a parameter of SLAM's surrogate cannot be used."""
+    """Raise if a parameter of SLAM's surrogate cannot be used."""
     wanted = parse(measure)
     if wanted != AP and (wanted.name != "nDCG" or wanted.parameters):
         raise MeasureError(f"Slam learns nDCG, nDCG@k or AP; found {wanted}")

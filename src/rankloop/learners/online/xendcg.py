@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OnlineXENDCG(ClippedRanker):
-    """Gradient descent on XE_NDCG, one step a query.
+    """Gradient descent on XE_NDCG, one step per query.
 
     loss = -sum_i phi_i log softmax(s)_i with phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
 
