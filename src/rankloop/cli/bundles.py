@@ -111,7 +111,7 @@ class Source:
                     object.__setattr__(self, own, value)
 
     def read(self, *places: str, **more: object) -> QueryDataset:
-        """Read the data, or other locations with the same options; report the columns that were found."""
+        """Read the data, or other locations with the same options; report the columns found."""
         from rankloop.data.io.formats import read
 
         return read(*(places or self.places), **{**self.options, **more})

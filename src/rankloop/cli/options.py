@@ -236,7 +236,7 @@ Plot = Annotated[
     Path | None,
     typer.Option(
         "--plot",
-        help="Draw a figure; write it to this .png, .svg or .pdf file.",
+        help="Write a figure to this .png, .svg or .pdf file.",
         callback=checked(check_plot),
     ),
 ]

@@ -27,12 +27,12 @@ def tune(
         int, typer.Option("--trials", help="Number of settings, including stored ones.", min=1)
     ] = 50,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Seconds after which no new setting is tried.",
-        min=0)
+        float | None,
+        typer.Option("--timeout", help="Seconds after which no new setting is tried.", min=0),
     ] = None,
     storage: Annotated[
-        Path | None, typer.Option("--storage", help="File that keeps the trials; continue from
-        them.")
+        Path | None,
+        typer.Option("--storage", help="File that keeps the trials; continue from them."),
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
