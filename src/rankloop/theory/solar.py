@@ -199,7 +199,7 @@ def update_bound(deltas: ArrayLike, weights: ArrayLike, gamma: float, aggressive
 
 
 def pair_radius(data: QueryDataset) -> float:
-    """Return R, the largest |x_i - x_j| of a pair R_i > R_j; O(m^2 d) a query."""
+    """Return R, the largest |x_i - x_j| of a pair R_i > R_j; O(m^2 d) per query."""
     return float(query_radii(data).max(initial=0.0))
 
 

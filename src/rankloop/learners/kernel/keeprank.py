@@ -65,7 +65,7 @@ class KeepRank(BatchRanker):
     average : rank by the mean of coefficients rather than by the last ones
     normalise : scale features to 0..1 inside each query, in training and whenever it ranks
     memory_limit : hold the kernel matrix only where it fits; else it is made anew each pass
-    random_state : seed of the order of documents; None: as given
+    random_state : random seed of the order of documents; None: as given
     valid_measure, patience, warm_start : see :class:`BatchRanker`; a round is a pass. What it goes
         on from keeps its documents: with other data, the model grows by these.
 
@@ -76,7 +76,7 @@ class KeepRank(BatchRanker):
 
     Notes
     -----
-    Cost: O(n^2 d) a pass, or O(n^2) where the kernel matrix is held, for n documents; O(n d) a
+    Cost: O(n^2 d) per pass, or O(n^2) where the kernel matrix is held, for n documents; O(n d) a
     document to rank. Memory: the limit, or blocks of 64 n numbers. It does not scale beyond some
     100,000 documents: there, take `nystrom` features. As features are scaled inside queries, it
     wants to know which rows belong together when it ranks.

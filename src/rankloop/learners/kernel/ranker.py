@@ -51,7 +51,7 @@ class KernelRanker(OnlineRanker):
 
     Attributes
     ----------
-    support_ : (k, d) the documents held
+    support_ : (k, d) the stored documents
     coefficients_ : (k,) what the kernel with each counts for
     updates_ : on how many of the queries learnt from it took a step
     """
@@ -98,7 +98,7 @@ class KernelRanker(OnlineRanker):
 
     @property
     def support_(self) -> Rows:
-        """The documents held."""
+        """The stored documents."""
         self._check_fitted()
         return self.rows_[: self.held_].copy()
 

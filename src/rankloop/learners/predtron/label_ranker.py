@@ -32,7 +32,7 @@ class PredtronLabelRanker(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k labels, and where it steps an assignment of O(k^3) at worst.
+    Cost: O(k d) per row for k labels, and where it steps an assignment of O(k^3) at worst.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class RowEstimator(Estimator, ABC):
     geometry, rule, rate, kernel, budget, average : see :class:`Predtron`
     intercept : whether to add a constant feature
     passes : how often `fit` goes through the data, at least 1
-    random_state : seed of the order of rows in `fit`, another one each pass; None: as given
+    random_state : random seed of the order of rows in `fit`, another one each pass; None: as given
 
     Attributes
     ----------
