@@ -119,6 +119,10 @@ class Ranker(Kept, ABC):
     def _check(self, data: QueryDataset) -> None:
         """Raise, before anything changes, if a parameter, a grade or a weight cannot be used."""
 
+    def check_data(self, data: QueryDataset) -> None:
+        """Raise if this ranker cannot learn from the data; for rankers that consist of others."""
+        self._check(data)
+
     def fit(
         self,
         X: object,
@@ -187,7 +191,7 @@ class Ranker(Kept, ABC):
                         self._become(whole)
             except BaseException as error:
                 if whole is not None and not isinstance(error, RankloopError):
-                    whole._end_early()
+                    whole.end_early()
                     self._become(whole)
                 raise
             new._taught_by = data.query_ids, data.n_documents
@@ -221,7 +225,7 @@ class Ranker(Kept, ABC):
             self._refuse_missing(valid)
         yield from self._fit(data, valid, on_round)
 
-    def _end_early(self) -> None:
+    def end_early(self) -> None:
         """Clean up after an interrupt that follows a complete round; subclasses may override it."""
 
     def fit_path(

@@ -183,7 +183,8 @@ class BoostedRanker(TreeModel):
             if self._grown is booster:
                 self.booster_ = bridge.text_of(booster, start + done)
 
-    def _end_early(self) -> None:
+    def end_early(self) -> None:
+        """Keep the trees of the last complete round."""
         if self._grown is not None:
             self.booster_ = bridge.text_of(self._grown, self.rounds_)
 
@@ -231,7 +232,7 @@ class BoostedRanker(TreeModel):
         with self._writing:
             new = self.fork()
             if new._booster is not None:
-                new.booster_ = refit_leaves(new, data, decay)
+                new.booster_ = refit_leaves(new, data, decay, new._step)
                 new.n_queries_seen_ = data.n_queries
             self._become(new)
         return self

@@ -167,7 +167,7 @@ class Blend(BatchRanker):
             check_learners("members", self.members, Ranker)
         goes_on = self.warm_start and self.is_fitted
         for member in self.members_ if goes_on else self.members or ():
-            member._check(data)
+            member.check_data(data)
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -250,7 +250,7 @@ def default_members(data: QueryDataset) -> list[Ranker]:
 
 def _takes(member: Ranker, data: QueryDataset) -> bool:
     try:
-        member._check(data)
+        member.check_data(data)
     except DataError:
         return False
     return True

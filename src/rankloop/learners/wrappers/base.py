@@ -91,9 +91,10 @@ class Wrapped(BatchRanker):
         self.n_queries_seen_ = self.ranker_.n_queries_seen_
         self.rounds_ = self.ranker_.rounds_ or 0
 
-    def _end_early(self) -> None:
+    def end_early(self) -> None:
+        """Keep the last complete round of the ranker."""
         self.ranker_ = self.ranker_.fork()
-        self.ranker_._end_early()
+        self.ranker_.end_early()
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -107,7 +108,7 @@ class Wrapped(BatchRanker):
         return ranker
 
     def _check(self, data: QueryDataset) -> None:
-        self._fresh()._check(data)
+        self._fresh().check_data(data)
 
     def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""

@@ -162,7 +162,7 @@ class Described(_Describes, Wrapped):
         else:
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
             data = replace(data, feature_names=None)
-        ranker._check(replace(data, X=nothing, features=None))
+        ranker.check_data(replace(data, X=nothing, features=None))
 
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return Features.learn(data, self.missing).to_dict()
@@ -312,8 +312,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
         learner.learn_queries(queries._replace(X=self._encoded(queries.X)), scores)
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork()
-        self.ranker_._discount_past(keep)
+        self.ranker_ = self.ranker_.fork().discount_past(keep)
 
     def _encoded(self, X: Rows) -> Rows:
         return Features.from_dict(self.description_).encode(X)
