@@ -66,6 +66,12 @@ void check_pairs(const GroupedPages& pages, std::size_t n) {
     check(n == static_cast<std::size_t>(pages.query_pairs[pages.queries]), "one value a pair is needed");
 }
 
+// Ranks beyond the number of parameters would overflow when squared.
+void check_contexts(const Contexts& contexts, std::size_t n) {
+    check(contexts.ranks > 0, "ranks must be at least 1");
+    check(contexts.ranks <= n && contexts.size() == n, "examination does not fit the ranks");
+}
+
 GroupedArrays group_click_log(In<std::int64_t, 1> offsets, In<std::int32_t, 1> queries, In<std::int32_t, 1> documents,
                           In<std::int32_t, 1> positions, In<std::uint8_t, 1> clicks, std::optional<In<double, 1>> counts,
                           std::size_t n_queries) {
@@ -91,8 +97,7 @@ void fit_browsing_model(const PageArrays& arrays, Out<double, 1> attraction, Out
                         bool by_last_click, PriorTuple prior, std::size_t iterations, unsigned threads) {
     const GroupedPages pages = checked(arrays);
     const Contexts contexts{ranks, by_last_click};
-    check_pairs(pages, attraction.size());
-    check(ranks > 0, "ranks must be at least 1"), check_size(examination, contexts.size(), "examination does not fit the ranks");
+    check_pairs(pages, attraction.size()), check_contexts(contexts, examination.size());
     nb::gil_scoped_release release;
     fit_browsing(pages, attraction.data(), examination.data(), contexts, {prior.first, prior.second}, iterations, threads, pause);
 }
@@ -202,7 +207,7 @@ struct BrowsingArrays {
 
     void check_rows(const In<std::int64_t, 1>& offsets) const {
         check_offsets(offsets, attraction.size()), check_size(positions, attraction.size(), "positions do not fit the rows");
-        check(contexts.ranks > 0, "ranks must be at least 1"), check_size(examination, contexts.size(), "examination does not fit the ranks");
+        check_contexts(contexts, examination.size());
         check(std::all_of(positions.data(), positions.data() + positions.size(), [](std::int32_t k) { return k >= 1; }), "positions start at 1");
     }
     BrowsingPage at(std::size_t first, std::size_t n) const {

@@ -1,9 +1,10 @@
-// Binding of learners for clicks: rankings drawn by Plackett and Luce, and PDGD.
+// Binding of learners for clicks: rankings drawn by Plackett and Luce, PDGD, and draws from a posterior.
 #include "bind/online_call.hpp"
 
 #include "clicks/directions.hpp"
 #include "clicks/play.hpp"
 #include "clicks/plackett_luce.hpp"
+#include "clicks/posterior.hpp"
 #include "clicks/reading.hpp"
 
 namespace rankloop {
@@ -56,6 +57,7 @@ std::int64_t learn_pdgd(In<float, 2> x, In<double, 1> y, In<std::int64_t, 1> off
                         std::optional<Out<float, 1>> scores, Out<double, 1> sizes, double clip, double rate, double decay,
                         std::optional<In<std::int32_t, 1>> ranks, std::optional<In<double, 1>> logged) {
     OnlineCall call(x, y, offsets, document_weights, query_weights, w, sum, queries, scores);
+    check(x.shape(1) > 0, "a feature is needed");
     ShownRows shown{x.data()};
     check(ranks.has_value() == logged.has_value(), "ranks and the scores they come from are needed together");
     if (ranks) {
@@ -74,7 +76,7 @@ std::int64_t play_pdgd_impressions(In<float, 2> x, In<std::int64_t, 1> offsets, 
                                    std::optional<Out<double, 1>> sum, std::int64_t queries, Out<double, 1> sizes, double clip, double rate,
                                    double decay, Out<std::int64_t, 2> shown, Out<std::uint8_t, 2> clicks) {
     const std::size_t rows = x.shape(0), k = shown.shape(1);
-    check_offsets(offsets, rows), check_size(w, x.shape(1), "one weight a feature is needed");
+    check_offsets(offsets, rows), check(x.shape(1) > 0, "a feature is needed"), check_size(w, x.shape(1), "one weight a feature is needed");
     check(!sum || sum->size() == w.size(), "the sum of the weights does not fit them");
     check_size(sizes, 2, "two sums are needed"), check(queries >= 0, "the number of queries must be at least 0");
     check_size(attraction, rows, "one chance a row is needed"), check_size(after_skip, rows, "one chance a row is needed");
@@ -104,6 +106,27 @@ Array<double> unit_directions(In<double, 1> draws, std::size_t n, std::size_t d)
     return result;
 }
 
+void check_gaussian(const auto& w, const auto& root) {
+    const std::size_t d = w.size();
+    check(root.shape(0) == d && root.shape(1) == d, "the root does not fit the weights");
+    for (std::size_t j = 0; j < d; ++j) check(root.data()[j * d + j] > 0, "the root must have a diagonal above 0");
+}
+
+Array<double> draw_posterior(In<double, 1> w, In<double, 2> root, In<double, 1> draws, double spread) {
+    const std::size_t d = w.size();
+    check_gaussian(w, root), check_size(draws, d + d % 2, "an even number of draws is needed");
+    double* out;
+    auto result = new_array<double>({d}, &out);
+    draw_weights(w.data(), root.data(), d, draws.data(), spread, out);
+    return result;
+}
+
+void pull_weights(Out<double, 1> w, Out<double, 2> root, double more) {
+    check_gaussian(w, root), check(more >= 0 && std::isfinite(more), "a precision must be at least 0");
+    nb::gil_scoped_release release;
+    pull_to_zero(w.data(), root.data(), w.size(), more);
+}
+
 // counts: clicks by position, examinations by position, then (went on, stopped) after passing over and after a click
 Array<double> read_page(In<std::uint8_t, 1> clicks, Out<double, 1> counts) {
     check(counts.size() >= 6 && counts.size() % 2 == 0, "counts of at least one position are needed");
@@ -124,6 +147,8 @@ void bind_clicks_online(nb::module_& m) {
     m.def("reversal_shares", &reversal_shares, "scores"_a, "order"_a, "pairs"_a);
     m.def("read_page", &read_page, "clicks"_a, "counts"_a);
     m.def("unit_directions", &unit_directions, "draws"_a, "n"_a, "d"_a);
+    m.def("draw_posterior", &draw_posterior, "weights"_a, "root"_a, "draws"_a, "spread"_a);
+    m.def("pull_to_zero", &pull_weights, "weights"_a, "root"_a, "more"_a);
     m.def("learn_pdgd", &learn_pdgd, "x"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "w"_a, "total"_a.none(),
           "queries"_a, "scores"_a.none(), "sizes"_a, "clip"_a, "rate"_a, "decay"_a, "ranks"_a.none() = nb::none(), "logged"_a.none() = nb::none());
     m.def("play_pdgd", &play_pdgd_impressions, "x"_a, "offsets"_a, "attraction"_a, "after_skip"_a, "after_click"_a, "chosen"_a, "draws"_a,

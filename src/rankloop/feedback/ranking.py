@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 BEST_FIRST = "best-first"
 """The policy that shows candidates in the order of their scores, highest first."""
 
+PLACKETT_LUCE = "plackett-luce"
+"""The policy that draws a ranking by the chances exp(score), one document after the other."""
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Ranking:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -363,6 +364,20 @@ class Ranker(Kept, ABC):
         from rankloop.learners.saving import dumps
 
         return dumps(self)
+
+    def export(
+        self,
+        to: str,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        features: Sequence[str] | None = None,
+        **options: Any,
+    ) -> str | bytes:
+        """Return the ranker in the form of another engine; see :func:`rankloop.export.export`."""
+        # a room above this one, which is loaded only when it is asked for
+        exported: Any = import_module("rankloop.export.exporting").export
+        found: str | bytes = exported(self, to, path, features=features, **options)
+        return found
 
     def digest(self) -> str:
         """Return a digest of the parameters and of every bit that was learnt.

@@ -37,6 +37,7 @@ _ONLINE = {
     "solar-ii": "online.solar_ii.SolarII",
     "predtron": "predtron.ranker.PredtronRanker",
     "mapped": "wrappers.mapped.Mapped",
+    "stacked": "wrappers.stacked.Stacked",
     "mix": "ensembles.mix.Mix",
     "auto": "ensembles.auto.Auto",
     "online-described": "wrappers.described.OnlineDescribed",
@@ -51,6 +52,7 @@ _FOR_CLICKS = {
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
+    "thompson": "thompson.Thompson",
 }
 _IN_ROUNDS = {
     "scaled": "wrappers.scaled.Scaled",

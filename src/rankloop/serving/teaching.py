@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.feedback.exchanges import drawn_pairs
 from rankloop.feedback.lessons import (
     graded_lesson,
     inverse_propensities,
     paired_lesson,
     preferred_pairs,
 )
+from rankloop.feedback.ranking import PLACKETT_LUCE
 from rankloop.serving.models import qualities
 
 if TYPE_CHECKING:
@@ -53,7 +55,10 @@ def teach(
         return "nothing"
     if ranking.X is None:  # the journal keeps them always
         raise DataError(f"ranking {ranking.id} has no features")
-    lesson = lesson_of(settings, ranking, grades)
+    if by_clicks and settings.lesson == "pdgd" and ranking.policy != PLACKETT_LUCE:
+        counters.refused += 1
+        return "refused"
+    lesson = lesson_of(settings if by_clicks else None, ranking, grades)
     measure(models, ranking, ranking.X, grades, shown)
     best = int(ranking.scores[ranking.order].argmax())
     counters.agreed += best == 0
@@ -80,11 +85,13 @@ def measure(
             curve.add(value)
 
 
-def lesson_of(settings: LoopSettings, ranking: Ranking, grades: Floats) -> QueryDataset:
-    """Return what a ranking teaches, in the way that the loop's settings name."""
+def lesson_of(settings: LoopSettings | None, ranking: Ranking, grades: Floats) -> QueryDataset:
+    """Return what a ranking teaches, as the loop's settings say; None: what judges say."""
+    if settings is None or settings.lesson == "grades":
+        return graded_lesson(ranking, grades)
+    if settings.lesson == "pdgd":
+        return paired_lesson(ranking, *drawn_pairs(ranking, grades))
     if settings.lesson == "pairs":
         return paired_lesson(ranking, preferred_pairs(ranking, grades))
-    if settings.lesson == "ips":
-        weights = inverse_propensities(ranking, settings.examination, grades)
-        return graded_lesson(ranking, grades, weights)
-    return graded_lesson(ranking, grades)
+    weights = inverse_propensities(ranking, settings.examination, grades)
+    return graded_lesson(ranking, grades, weights)
