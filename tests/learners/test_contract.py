@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -200,7 +201,13 @@ def test_contributions_add_up(name, data):
     found = learner.contributions(query)
     assert found.shape == (len(query), 8)
     assert np.allclose(found.sum(axis=1), learner.predict(query), atol=1e-5)
-    assert isinstance(learner.explain(), list)
+
+
+@pytest.mark.parametrize("name", learner_names())
+def test_parts_name_features_as_the_data_does(name, data):
+    for part in made(name).fit(data).explain():
+        for feature in [part["feature"]] if "feature" in part else part.get("features", []):
+            assert set(NAMES) & set(re.findall(r"\w+", feature)) or "score of" in feature, part
 
 
 def test_contributions_of_a_linear_ranker(data):

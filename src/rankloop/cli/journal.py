@@ -119,7 +119,7 @@ def import_(
     ] = None,
 ) -> None:
     """Bring in judged data, or logs: one JSON object a line, rankings and events (.jsonl)."""
-    from rankloop.serving.importing import import_files
+    from rankloop.serving.operations import import_files
 
     for line in import_files(address, loop, data, config):
         typer.echo(line)

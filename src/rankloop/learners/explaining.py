@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Ranker
+    from rankloop.learners.online.base import OnlineRanker
 
+R = TypeVar("R", bound="OnlineRanker")
 SUPPORTS = 20  # number of documents shown
 
 
@@ -40,6 +42,13 @@ def support_parts(
         }
         for k in most
     ]
+
+
+def named(learner: R, names: Iterable[str]) -> R:
+    """Return a fork of a learner that calls its features by these names."""
+    fork = learner.fork()
+    fork.feature_names_in_ = tuple(names)
+    return fork
 
 
 def member_parts(members: Sequence[Ranker], weights: NDArray[np.float64]) -> list[dict[str, Any]]:

@@ -9,125 +9,53 @@ from __future__ import annotations
 
 from copy import copy
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.feedback.lessons import (
-    graded_lesson,
-    inverse_propensities,
-    paired_lesson,
-    preferred_pairs,
-)
 from rankloop.feedback.rules import feedback_grades, judged_grades
-from rankloop.learners.saving import dumps, loads
-from rankloop.serving.config import LoopSettings
+from rankloop.learners.saving import loads
+from rankloop.serving.config import LoopSettings, rules_of
+from rankloop.serving.contest import Contest
 from rankloop.serving.entries import (
     Checked,
     Closed,
     Configured,
     Entry,
+    EpochStarted,
     ExperimentEnded,
     ExperimentStarted,
     Judged,
     ModelAdded,
     Observed,
+    Paged,
     Promoted,
     Ranked,
     RolledBack,
     digest_of,
 )
-from rankloop.serving.experiments import Duel, Tally, outcome
+from rankloop.serving.epochs import epoch_state
 from rankloop.serving.joins import Joins
-from rankloop.serving.models import Curve, Model, ModelState, fresh, qualities
+from rankloop.serving.models import Curve, Model, fresh
+from rankloop.serving.state import ENGINE, Counters, Published, State
+from rankloop.serving.teaching import teach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.feedback.ranking import Ranking
-    from rankloop.learners.snapshot import Snapshot
+    from rankloop.serving.joins import Open
     from rankloop.serving.journal.base import Record
-
-ENGINE = 1
-"""The version of the arithmetic. Digests are compared only where it is the same."""
-
+    from rankloop.serving.trials import Duel, Trial
 _CHECKS_KEPT = 16
 
 
 class DivergedError(RankloopError):
     """The state here is not the one that another process reached from the same entries."""
-
-
-class Counters(msgspec.Struct):
-    """How many there were of each."""
-
-    rankings: int = 0
-    events: int = 0
-    pending: int = 0
-    late: int = 0
-    rejected: int = 0
-    strays: int = 0
-    judgements: int = 0
-    closed: int = 0
-    lessons: int = 0
-    agreed: int = 0
-    experiments: int = 0
-    promotions: int = 0
-
-
-class Published(NamedTuple):
-    """All that ranking needs, and how the loop does, as of one entry; it never changes.
-
-    models, versions, curves : by name: what ranks, where it changed last, how well it does
-    duel, tally, alpha : the running experiment, what it has found, its share of the error budget
-    shown : how well the orders that were shown did
-    """
-
-    position: int
-    settings: LoopSettings
-    champion: str
-    models: Mapping[str, Snapshot]
-    versions: Mapping[str, int]
-    curves: Mapping[str, Curve]
-    counters: Counters
-    shown: Curve
-    duel: Duel | None
-    tally: Tally | None
-    alpha: float
-
-
-class Trial(msgspec.Struct):
-    """A running experiment: both models as they were at its start, and the tally."""
-
-    id: str
-    names: tuple[str, str]
-    versions: tuple[int, int]
-    models: tuple[bytes, bytes]
-    alpha: float
-    promote: bool
-    tally: Tally
-    sessions: dict[str, None]
-
-
-class State(msgspec.Struct):
-    """The engine's state as plain values."""
-
-    engine: int
-    position: int
-    chain: bytes
-    settings: LoopSettings | None
-    champion: str
-    models: list[ModelState]
-    joins: Joins
-    counters: Counters
-    shown: Curve
-    trial: Trial | None
-    digests: dict[int, str]
 
 
 class Engine:
@@ -140,14 +68,13 @@ class Engine:
 
     def __init__(self, fetch: Callable[[int], Entry]) -> None:
         self._fetch = fetch
-        self.position = 0
+        self.position, self.epoch = 0, ENGINE
         self.settings: LoopSettings | None = None
-        self.champion = ""
         self.models: dict[str, Model] = {}
+        self.contest = Contest()
         self.joins = Joins()
         self.counters = Counters()
         self.shown = Curve()
-        self.trial: Trial | None = None
         self.digests: dict[int, str] = {}
         self._chain = b""
         self._duel: Duel | None = None
@@ -186,12 +113,13 @@ class Engine:
 
     def digest(self) -> str:
         """Return what is the same where, and only where, the same entries were applied."""
-        plain = (self.position, self.champion, self.counters, self.shown)
-        trial = None if self.trial is None else (self.trial.id, self.trial.tally)
+        contest, trial = self.contest, self.contest.trial
+        plain = (self.position, contest.champion, contest.spent, self.counters, self.shown)
+        tried = None if trial is None else (trial.id, trial.tallies)
         models = [
             (m.name, m.version, m.refused, m.curve, m.ranker.digest()) for m in self.models.values()
         ]
-        return digest_of(msgspec.msgpack.encode((plain, trial, models, self._chain))).hex()
+        return digest_of(msgspec.msgpack.encode((plain, tried, models, self._chain))).hex()
 
     def published(self) -> Published:
         """Return what readers rank by."""
@@ -206,39 +134,45 @@ class Engine:
             MappingProxyType({name: copy(m.curve) for name, m in self.models.items()}),
             copy(self.counters),
             copy(self.shown),
-            self._duel,
-            None if self.trial is None else copy(self.trial.tally),
+            self._current_duel(),
             0.0 if self.trial is None else self.trial.alpha,
+            () if self.trial is None else tuple(copy(one) for one in self.trial.tallies),
+            msgspec.structs.replace(self.contest, trial=None),
         )
+
+    @property
+    def champion(self) -> str:
+        """The name of the model that ranks."""
+        return self.contest.champion
+
+    @property
+    def trial(self) -> Trial | None:
+        """The running experiment."""
+        return self.contest.trial
 
     def state(self) -> State:
         """Return all of it as plain values."""
         return State(
-            ENGINE,
+            self.epoch,
             self.position,
             self._chain,
             self.settings,
-            self.champion,
             [model.state() for model in self.models.values()],
             self.joins,
             self.counters,
             self.shown,
-            self.trial,
+            self.contest,
             self.digests,
         )
 
     def restore(self, state: State) -> None:
-        """Become what :meth:`state` returned."""
-        if state.engine != ENGINE:
-            raise DataError(
-                f"the state was made by version {state.engine} of the engine, and this is {ENGINE}"
-            )
+        """Become what :meth:`state` returned, also that of an older version."""
+        self.epoch = state.engine
         self.position, self._chain = state.position, state.chain
-        self.settings, self.champion = state.settings, state.champion
+        self.settings, self.contest = state.settings, state.contest
         self.models = {one.name: one.model() for one in state.models}
         self.joins, self.counters, self.shown = state.joins, state.counters, state.shown
-        self.trial, self.digests = state.trial, state.digests
-        self._duel = None if self.trial is None else _duel(self.trial)
+        self.digests, self._duel = state.digests, None
 
     # One method a kind of entry; what it returns goes into the chain of the digest.
 
@@ -246,6 +180,8 @@ class Engine:
         settings = msgspec.json.decode(entry.settings, type=LoopSettings)
         if self.settings is not None and self.settings.names != settings.names:
             raise DataError("the features of a loop cannot change; start another loop")
+        if self.settings is None:
+            self.epoch = entry.engine
         configured = () if self.settings is None else self.settings.learners
         models = {}
         for text, learner in settings.make_learners().items():
@@ -256,7 +192,7 @@ class Engine:
             if name not in configured or name == self.champion:
                 models.setdefault(name, model)
         self.settings, self.models = settings, models
-        self.champion = self.champion or settings.learners[0]
+        self.contest.champion = self.champion or settings.learners[0]
 
     def _ranked(self, record: Record, entry: Ranked) -> None:
         self.counters.rankings += 1
@@ -271,7 +207,14 @@ class Engine:
         self.counters.pending += status == "pending"
         self.counters.late += status == "late"
         self.counters.rejected += status == "rejected"
+        if status == "late" and settings.late:
+            late = self.joins.late(entry.ranking_id, record.position, settings.most_events)
+            if late is not None:
+                return f"late, {self._learn_from(late, record.position, late=True)}"
         return status
+
+    def _paged(self, _: Record, entry: Paged) -> None:
+        self.joins.paged(entry.ranking_id, entry.page)
 
     def _closed(self, record: Record, entry: Closed) -> str:
         settings = self._known_settings()
@@ -279,21 +222,27 @@ class Engine:
         if waiting is None:
             return "unknown"
         self.counters.closed += 1
-        if not waiting.events and self.trial is None:
+        if not waiting.events:
             return "nothing"  # as most rankings: nobody said anything, and nothing is learnt
+        return self._learn_from(waiting, record.position)
+
+    def _learn_from(self, waiting: Open, position: int, late: bool = False) -> str:
+        """Join a ranking with its feedback, judge a running experiment by it, and learn."""
+        settings, trial = self._known_settings(), self.trial
         ranked = self._ranked_at(waiting.position)
-        ranking = ranked.ranking()
+        ranking = ranked.ranking(waiting.pages)
         events = []
         for place in waiting.events:
             event = self._fetch(place)
             if isinstance(event, Observed) and event.item in ranking.places:
                 events.append(event.feedback())
-            else:
+            elif not late:
                 self.counters.strays += 1
+        if trial is not None and ranked.experiment == trial.id and not late:
+            rules = rules_of(trial.feedback)
+            trial.judge(ranked, feedback_grades(ranking, events, rules), settings.most_closed)
         grades = feedback_grades(ranking, events, settings.rules())
-        if self.trial is not None and ranked.experiment == self.trial.id:
-            self._judge_trial(self.trial, ranked, grades)
-        return self._teach(ranking, grades, record.position, by_clicks=True)
+        return self._teach(ranking, grades, position, by_clicks=True)
 
     def _judged(self, record: Record, entry: Judged) -> str:
         self.counters.judgements += 1
@@ -308,46 +257,35 @@ class Engine:
         self.models[entry.name] = Model(entry.name, loads(entry.model), record.position)
 
     def _promoted(self, record: Record, entry: Promoted) -> str:
-        if entry.model not in self.models:
-            return "unknown"
-        self.counters.promotions += 1
-        self.champion = entry.model
-        self.models[entry.model].version = record.position
-        return entry.model
+        settings = self._known_settings()
+        return self.contest.promoted(entry, self.models, settings, record.position)
 
     def _rolled_back(self, record: Record, entry: RolledBack) -> str:
         for name, body in entry.models.items():
             before = self.models.get(name)
             curve = None if before is None else before.curve
             self.models[name] = Model(name, loads(body), record.position, curve)
-        self.champion = entry.champion
+        self.contest.champion, self.contest.trial = entry.champion, None
         return entry.champion
 
     def _experiment_started(self, _: Record, entry: ExperimentStarted) -> str:
-        pair = (self.champion, entry.challenger)
-        if self.trial is not None or entry.challenger not in self.models or pair[0] == pair[1]:
-            return "refused"
-        self.counters.experiments += 1
-        self.trial = Trial(
-            entry.id,
-            pair,
-            (self.models[pair[0]].version, self.models[pair[1]].version),
-            (dumps(self.models[pair[0]].ranker), dumps(self.models[pair[1]].ranker)),
-            entry.alpha,
-            entry.promote,
-            Tally(),
-            {},
-        )
-        self._duel = _duel(self.trial)
+        return self.contest.started(entry, self.models, self._known_settings())
+
+    def _experiment_ended(self, record: Record, entry: ExperimentEnded) -> str:
+        settings = self._known_settings()
+        return self.contest.ended(entry, self.models, settings, record.position)
+
+    def _epoch_started(self, record: Record, entry: EpochStarted) -> str:
+        state = epoch_state(entry, record.position)
+        if state is None:
+            return "passed over"
+        self.restore(state)
+        self.epoch, self.digests = entry.engine, {}
         return "started"
 
-    def _experiment_ended(self, _: Record, entry: ExperimentEnded) -> str:
-        if self.trial is None or self.trial.id != entry.id:
-            return "unknown"
-        self.trial = self._duel = None
-        return "ended"
-
     def _checked(self, _: Record, entry: Checked) -> None:
+        if self.epoch != ENGINE:  # another arithmetic
+            return
         own = self.digests.get(entry.position)
         if own is not None and own != entry.digest:
             raise DivergedError(
@@ -356,54 +294,25 @@ class Engine:
             )
 
     def _teach(
-        self,
-        ranking: Ranking,
-        grades: NDArray[np.float64],
-        position: int,
-        by_clicks: bool = False,
+        self, ranking: Ranking, grades: NDArray[np.float64], position: int, by_clicks: bool = False
     ) -> str:
-        """Measure every model on what is now known of a ranking, then let it learn."""
-        settings = self._known_settings()
-        judged = grades[grades >= 0]
-        if not len(judged) or (judged == judged[0]).all():
-            return "nothing"
-        X = ranking.X
-        if X is None:  # the journal keeps them always
-            raise DataError(f"ranking {ranking.id} has no features")
-        lesson = _lesson(settings, ranking, grades)
-        self._measure(ranking, X, grades)
-        self.counters.lessons += 1
-        for model in self.models.values():
-            model.learn(lesson, position, (ranking, grades) if by_clicks else None)
-        return "learnt"
+        return teach(
+            self.models.values(),
+            ranking,
+            grades,
+            self._known_settings(),
+            self.counters,
+            self.shown,
+            position,
+            by_clicks,
+        )
 
-    def _measure(
-        self, ranking: Ranking, X: NDArray[np.float32], grades: NDArray[np.float64]
-    ) -> None:
-        """Take in how well every model would have ranked, and what was shown."""
-        places = np.full(len(grades), -float(len(grades)))
-        places[ranking.order] = -np.arange(float(len(ranking)))
-        models = list(self.models.values())
-        scores = [
-            np.asarray(model.ranker.predict(X, group=[len(X)]), np.float64) for model in models
-        ]
-        values = qualities([places, *scores], grades)
-        if values is not None:
-            for curve, value in zip([self.shown, *(m.curve for m in models)], values, strict=True):
-                curve.add(value)
-        best = int(ranking.scores[ranking.order].argmax())
-        self.counters.agreed += best == 0
-
-    def _judge_trial(self, trial: Trial, ranked: Ranked, grades: NDArray[np.float64]) -> None:
-        if ranked.teams is None or ranked.session in trial.sessions:
-            return
-        order = np.array(ranked.order, np.int64)
-        won = outcome(np.array(ranked.teams, np.int64), grades[order] > 0)
-        trial.tally.add(won)
-        if ranked.session is not None:
-            trial.sessions[ranked.session] = None
-            if len(trial.sessions) > self._known_settings().most_closed:
-                del trial.sessions[next(iter(trial.sessions))]
+    def _current_duel(self) -> Duel | None:
+        if self.trial is None:
+            self._duel = None
+        elif self._duel is None or self._duel.id != self.trial.id:
+            self._duel = self.trial.duel()
+        return self._duel
 
     def _ranked_at(self, position: int) -> Ranked:
         entry = self._fetch(position)
@@ -423,24 +332,12 @@ _APPLY: Mapping[type, Callable[..., object]] = {
     Observed: Engine._observed,
     Closed: Engine._closed,
     Judged: Engine._judged,
+    Paged: Engine._paged,
     ModelAdded: Engine._model_added,
     Promoted: Engine._promoted,
     RolledBack: Engine._rolled_back,
     ExperimentStarted: Engine._experiment_started,
     ExperimentEnded: Engine._experiment_ended,
+    EpochStarted: Engine._epoch_started,
     Checked: Engine._checked,
 }
-
-
-def _lesson(settings: LoopSettings, ranking: Ranking, grades: NDArray[np.float64]) -> QueryDataset:
-    if settings.lesson == "pairs":
-        return paired_lesson(ranking, preferred_pairs(ranking, grades))
-    if settings.lesson == "ips":
-        weights = inverse_propensities(ranking, settings.examination, grades)
-        return graded_lesson(ranking, grades, weights)
-    return graded_lesson(ranking, grades)
-
-
-def _duel(trial: Trial) -> Duel:
-    champion, challenger = (loads(body).snapshot() for body in trial.models)
-    return Duel(trial.id, trial.names, trial.versions, (champion, challenger))

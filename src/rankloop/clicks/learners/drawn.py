@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop.clicks.learners.base import ClickLearner, features_of, seen_grades
-from rankloop.clicks.learners.plackett_luce import PLACKETT_LUCE, sample_ranking
+from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.exceptions import DataError
+from rankloop.feedback.ranking import PLACKETT_LUCE
 from rankloop.learners.online.base import OnlineRanker, Queries
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.clicks.learners.plackett_luce import PLACKETT_LUCE, sample_ranking
+from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.clicks.learners.taught import TaughtByClicks
-from rankloop.feedback.ranking import BEST_FIRST, best_first
+from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE, best_first
 from rankloop.learners.ensembles.mix import standardised
 from rankloop.learners.parameters import check_number
 

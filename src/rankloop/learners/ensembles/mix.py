@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.exceptions import DataError
-from rankloop.learners.explaining import member_parts
+from rankloop.learners.explaining import member_parts, named
 from rankloop.learners.forms import Array, Learner, ListOf
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.online.merging import summed_changes
@@ -98,7 +98,8 @@ class Mix(OnlineRanker):
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the members by weight, each with its most important features."""
-        return member_parts(self.members_ if self.is_fitted else [], self.mix_)
+        weights = self.mix_
+        return member_parts([named(one, self.feature_names_in_) for one in self.members_], weights)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

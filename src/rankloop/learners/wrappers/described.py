@@ -13,6 +13,7 @@ from rankloop.data.features import RULES, Features
 from rankloop.data.frames import frame_rows, has_other_kinds
 from rankloop.data.validation import as_matrix, column_names
 from rankloop.exceptions import DataError, ModelError
+from rankloop.learners.explaining import named
 from rankloop.learners.forms import Learner, Values
 from rankloop.learners.inputs import as_dataset
 from rankloop.learners.online.base import OnlineRanker
@@ -56,7 +57,7 @@ class _Describes:
 
     takes_nan: ClassVar[bool] = True
     takes_kinds: ClassVar[bool] = True
-    description_: dict[str, Any]
+    description_: dict[str, object]
     n_features_in_: int
     _check_width: Callable[[Rows], None]
 
@@ -66,7 +67,7 @@ class _Describes:
         known = getattr(self, "description_", {})
         return Features.from_dict(known) if known else None
 
-    def _described_rows(self, X: Any) -> Rows:
+    def _described_rows(self, X: object) -> Rows:
         """Return rows with the columns and codes of the description."""
         features = self.features
         assert features is not None
@@ -164,7 +165,7 @@ class Described(_Describes, Wrapped):
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return Features.learn(data, self.missing).to_dict()
 
-    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
         features = Features.from_dict(kept)
         if len(features) != n_features:
             raise ModelError(f"description_ describes {len(features)} features, not {n_features}")
@@ -182,7 +183,7 @@ class Described(_Describes, Wrapped):
         """Whether the ranker itself accepts missing values and categories."""
         return self.ranker is not None and self.ranker.takes_nan
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
     def explain(self) -> list[dict[str, Any]]:
@@ -277,7 +278,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
 
     def partial_fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -319,12 +320,10 @@ class OnlineDescribed(_Describes, OnlineRanker):
         """Score checked rows."""
         return self.ranker_.score_rows(self._encoded(X), offsets)
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the parts of the learner, with the names of the features that it receives."""
         self._check_fitted()
-        seen = self.ranker_.fork()
-        seen.feature_names_in_ = tuple(Features.from_dict(self.description_).encoded_names)
-        return seen.explain()
+        return named(self.ranker_, Features.from_dict(self.description_).encoded_names).explain()

@@ -15,6 +15,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.digest import digest_of
+from rankloop.learners.explaining import named
 from rankloop.learners.forms import Learner, Values
 from rankloop.learners.kernel.features import KernelFeatures
 from rankloop.learners.online.base import OnlineRanker
@@ -121,7 +122,7 @@ def _width(name: str, n_features: int, features: Mapping[str, KernelFeatures]) -
     return 1
 
 
-def check_maps(maps: Any) -> None:
+def check_maps(maps: object) -> None:
     """Raise unless this is a list of at least one name of a map."""
     named = isinstance(maps, list | tuple) and all(isinstance(name, str) for name in maps)
     if not named or not maps:
@@ -209,7 +210,7 @@ class Mapped(OnlineRanker):
         return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
     ranker_: OnlineRanker
-    scaler_: dict[str, Any]
+    scaler_: dict[str, object]
     features_: Mapping[str, Any] = MappingProxyType({})
 
     def _state_names(self) -> tuple[str, ...]:
@@ -302,10 +303,8 @@ class Mapped(OnlineRanker):
     def explain(self) -> list[dict[str, Any]]:
         """Return the parts of the learner, with features named after their maps."""
         self._check_fitted()
-        seen = self.ranker_.fork()
         names = map_names(self.maps, self.feature_names_in_, self.n_features_in_)
-        seen.feature_names_in_ = tuple(names)
-        return seen.explain()
+        return named(self.ranker_, names).explain()
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
         return map_rows(self.maps, self._scaled(X, offsets), offsets, self._kernel_features())

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from zlib import crc32
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import decode, encode
+from rankloop.serving.entries import Forgotten, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rankloop.serving.entries import Entry
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of what stores keep; a newer one is refused, an older one brought forward."""
 
+
+ACTS = ("act", "model", "experiment", "ended", "forgotten")
+"""How the keys of acts begin, those of operators and of the loop itself."""
 
 EMPTIED = -1
 """Stands for the checksum of an entry that was compacted."""
@@ -24,6 +27,10 @@ EMPTIED = -1
 
 class JournalError(RankloopError):
     """A journal that cannot be reached, is damaged, or was written by a newer version."""
+
+
+class UnreachableError(JournalError):
+    """The store does not answer, or cannot write; it may again in a moment."""
 
 
 class Draft(NamedTuple):
@@ -67,6 +74,19 @@ class Row(NamedTuple):
     check: int
 
 
+class StoredKey(NamedTuple):
+    """A person's key as stores keep it, wrapped by a master key that they do not know.
+
+    id : random; what is sealed under the key begins with it
+    name : of the person, unreadable without the master key; it may have several keys
+    wrapped : empty where it was destroyed; the row stays, so that nobody stores the key again
+    """
+
+    id: bytes
+    name: bytes
+    wrapped: bytes
+
+
 class Journal(ABC):
     """An ordered list of entries that survives crashes.
 
@@ -78,8 +98,11 @@ class Journal(ABC):
     """What people call this journal: its file, or its address without a password."""
 
     @abstractmethod
-    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+    def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction: all of them or none, durable on return.
+
+        `keys` are stored beside the entries that are sealed under them, and those that a
+        `Forgotten` names are destroyed, all in the same transaction.
 
         A draft whose key is known is not stored again. It is a `duplicate` where its fingerprint is
         the same, else a `conflict`.
@@ -107,19 +130,41 @@ class Journal(ABC):
 
     @abstractmethod
     def save(self, state: Saved, keep: int = 3) -> None:
-        """Keep a state beside the entries, and only the newest few of them."""
+        """Keep a state beside the entries, and only the newest few of them.
+
+        The oldest stays as well where entries were dropped: it is what a replay starts from.
+        """
 
     @abstractmethod
     def saved(self, until: int | None = None) -> list[Saved]:
         """Return the states that are kept, newest first, none beyond a position."""
 
     @abstractmethod
-    def empty(self, until: int) -> None:
-        """Drop the bytes of all entries up to a position; their keys stay."""
+    def empty(self, until: int, state: int) -> None:
+        """Drop the bytes of all entries up to a position; their keys stay.
+
+        States before the one at the position `state`, which takes their place, are dropped too.
+        """
 
     @abstractmethod
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 where all are there."""
+
+    @abstractmethod
+    def key(self, key_id: bytes | None = None) -> StoredKey | None:
+        """Return a key, or any one that is good; None where there is none."""
+
+    @abstractmethod
+    def keys_of(self, names: Sequence[bytes]) -> list[StoredKey]:
+        """Return all keys under any of these names."""
+
+    @abstractmethod
+    def acts(self, limit: int) -> list[Record]:
+        """Return the last acts and changes of settings, oldest first, as far as they are here."""
+
+    @abstractmethod
+    def scrub(self) -> None:
+        """Overwrite what was deleted, as far as the store can, so that no file shows it."""
 
     @abstractmethod
     def tend(self) -> None:
@@ -144,12 +189,16 @@ class Journal(ABC):
                 )
         return [self._record(row) for row in rows]
 
-    def at(self, position: int) -> Entry:
-        """Return the entry at a position."""
+    def record(self, position: int) -> Record:
+        """Return the entry at a position, with when it came."""
         records = self.read(position - 1, position, 1)
         if not records:
             raise JournalError(f"{self.where}: there is no entry {position}")
-        return records[0].entry
+        return records[0]
+
+    def at(self, position: int) -> Entry:
+        """Return the entry at a position."""
+        return self.record(position).entry
 
     def scan(self, after: int = 0, until: int | None = None, batch: int = 1000) -> Iterator[Record]:
         """Give all entries that follow a position."""
@@ -180,6 +229,16 @@ class Journal(ABC):
 def checksum(position: int, body: bytes) -> int:
     """Return what tells whether the bytes at a position are those that were written."""
     return crc32(body, crc32(position.to_bytes(8, "little")))
+
+
+def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[bytes]:
+    """Return the keys that entries say are destroyed, where these are new."""
+    return [
+        key
+        for draft, outcome in zip(drafts, outcomes, strict=True)
+        if isinstance(draft.entry, Forgotten) and outcome.status == "new"
+        for key in draft.entry.keys
+    ]
 
 
 def new_rows(

@@ -1,0 +1,36 @@
+"""The settings of a loop, as its journal has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rankloop.serving.config import LoopSettings
+from rankloop.serving.entries import Configured
+from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.snapshots import brought_back
+from rankloop.serving.state import ENGINE
+
+if TYPE_CHECKING:
+    from rankloop.serving.journal.base import Journal
+
+
+def configured(journal: Journal, settings: LoopSettings) -> None:
+    """Make sure that a journal begins with settings."""
+    if journal.head() == 0:
+        journal.append([Draft(Configured(settings.journaled(), ENGINE), 0)])
+
+
+def settings_of(journal: Journal) -> LoopSettings:
+    """Return the settings at the end of a journal; raise where it holds none."""
+    found = None
+    for record in journal.scan(journal.base()):
+        if isinstance(record.entry, Configured):
+            found = msgspec.json.decode(record.entry.settings, type=LoopSettings)
+    if found is None:
+        saved = brought_back(journal).settings if journal.saved() else None
+        if saved is None:
+            raise JournalError(f"{journal.where}: it holds no settings; start the loop once first")
+        return saved
+    return found

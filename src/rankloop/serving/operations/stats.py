@@ -1,0 +1,36 @@
+"""A journal at a glance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rankloop.serving.journal.base import Journal
+
+_AT_ONCE = 2000  # entries that are read at a time
+
+
+class Stats(NamedTuple):
+    """A journal at a glance: entries by kind, bytes of all, when the first and the last came."""
+
+    entries: int
+    kinds: dict[str, int]
+    bytes: int
+    first: int
+    last: int
+    states: list[int]
+
+
+def stats(journal: Journal) -> Stats:
+    """Look at a journal."""
+    kinds: Counter[str] = Counter()
+    size, first, last, after = 0, 0, 0, 0
+    while rows := journal.rows(after, limit=_AT_ONCE):
+        for row in rows:
+            kinds[(row.key or "configured").partition(":")[0]] += 1
+            size += len(row.body)
+        first = first or rows[0].at
+        after, last = rows[-1].position, rows[-1].at
+    states = [saved.position for saved in journal.saved()]
+    return Stats(after, dict(kinds), size, first, last, states)

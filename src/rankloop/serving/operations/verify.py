@@ -1,0 +1,54 @@
+"""Whether a journal is whole, and still leads where it led."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rankloop.exceptions import RankloopError
+from rankloop.serving.entries import EpochStarted, Ranked
+from rankloop.serving.history import audited
+from rankloop.serving.snapshots import brought_back, replayed
+
+if TYPE_CHECKING:
+    from rankloop.serving.journal.base import Journal
+
+
+class Verified(NamedTuple):
+    """What a check of a journal found; `faults` is empty where all is well."""
+
+    entries: int
+    digest: str
+    rankings_recomputed: int
+    faults: list[str]
+
+
+def verify(journal: Journal, rankings: int = 20) -> Verified:
+    """Replay all entries that are there, compare all digests, and recompute some rankings.
+
+    Rankings of an older epoch, which another version of the engine made, are left out.
+
+    Parameters
+    ----------
+    rankings : how many to recompute, spread over the journal; each costs a replay up to it
+    """
+    faults: list[str] = []
+    try:
+        engine = replayed(journal)
+    except RankloopError as error:
+        return Verified(journal.head(), "", 0, [str(error)])
+    try:
+        if brought_back(journal).digest() != engine.digest():
+            faults.append("the saved state is not the one that the entries lead to; delete it")
+    except RankloopError as error:
+        faults.append(str(error))
+    ids: list[str] = []
+    first = journal.saved()[-1].position if journal.base() else 0
+    for record in journal.scan(first):
+        if isinstance(record.entry, EpochStarted):
+            ids, first = [], record.position
+        elif isinstance(record.entry, Ranked) and record.entry.seen >= first:
+            ids.append(record.entry.id)
+    chosen = ids[:: max(len(ids) // rankings, 1)][:rankings] if rankings else []
+    for ranking_id in chosen:
+        faults += [f"ranking {ranking_id}: {fault}" for fault in audited(journal, ranking_id)]
+    return Verified(engine.position, engine.digest(), len(chosen), faults)

@@ -1,0 +1,77 @@
+"""The state of a loop as values: what is saved, what is counted, and what readers rank by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from rankloop.serving.config import LoopSettings
+from rankloop.serving.contest import Contest
+from rankloop.serving.experiments import Tally
+from rankloop.serving.joins import Joins
+from rankloop.serving.models import Curve, ModelState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.learners.snapshot import Snapshot
+    from rankloop.serving.trials import Duel
+
+ENGINE = 2
+"""The version of the arithmetic. Digests are compared only where it is the same."""
+
+
+class Counters(msgspec.Struct):
+    """How many there were of each."""
+
+    rankings: int = 0
+    events: int = 0
+    pending: int = 0
+    late: int = 0
+    rejected: int = 0
+    strays: int = 0
+    judgements: int = 0
+    closed: int = 0
+    lessons: int = 0
+    agreed: int = 0
+    refused: int = 0
+
+
+class Published(NamedTuple):
+    """All that ranking needs, and how the loop does, as of one entry; it never changes.
+
+    models, versions, curves : by name: what ranks, where it changed last, how well it does
+    duel, alpha, tallies : the running experiment, its share of the error budget, and what it has
+        found of each challenger
+    contest : how many experiments there were, and what they spent of the error budget
+    shown : how well the orders that were shown did
+    """
+
+    position: int
+    settings: LoopSettings
+    champion: str
+    models: Mapping[str, Snapshot]
+    versions: Mapping[str, int]
+    curves: Mapping[str, Curve]
+    counters: Counters
+    shown: Curve
+    duel: Duel | None
+    alpha: float
+    tallies: tuple[Tally, ...]
+    contest: Contest
+
+
+class State(msgspec.Struct):
+    """The engine's state as plain values."""
+
+    engine: int
+    position: int
+    chain: bytes
+    settings: LoopSettings | None
+    models: list[ModelState]
+    joins: Joins
+    counters: Counters
+    shown: Curve
+    contest: Contest
+    digests: dict[int, str]

@@ -1,0 +1,54 @@
+"""The follower: looks for what other processes append, and after the store."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from rankloop.serving.journal.base import JournalError
+
+if TYPE_CHECKING:
+    import threading
+
+    from rankloop.serving.journal.base import Journal
+    from rankloop.serving.threads.progress import Progress
+
+_log = logging.getLogger("rankloop.serving")
+
+_TEND_AFTER = 200  # entries between two looks after the store
+_PATIENCE = 0.5  # seconds to wait for others at a time
+
+
+class Follower:
+    """Watches a journal.
+
+    Parameters
+    ----------
+    name : the loop's
+    journal : for this thread alone
+    progress : up to where this process knows the journal
+    others : set where there is more
+    """
+
+    def __init__(
+        self, name: str, journal: Journal, progress: Progress, others: threading.Event
+    ) -> None:
+        self._name, self._journal = name, journal
+        self._progress, self._others = progress, others
+
+    def run(self) -> None:
+        """Work until the loop stops."""
+        progress = self._progress
+        tended = progress.head
+        while not progress.stopping:
+            try:
+                if progress.head - tended > _TEND_AFTER:
+                    tended = progress.head
+                    self._journal.tend()
+                self._journal.wait(_PATIENCE)
+                if self._journal.head() > progress.head:
+                    self._others.set()
+            except JournalError as error:
+                _log.warning("loop %s: cannot follow the journal: %s", self._name, error)
+                time.sleep(1)

@@ -1,0 +1,118 @@
+"""The learner: applies what is durable to the engine, and publishes what readers rank by."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from rankloop.serving.entries import Checked, Entry, ExperimentEnded
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.recent import patient
+from rankloop.serving.snapshots import saved_state
+from rankloop.serving.threads.queue import BusyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankloop.serving.engine import Engine
+    from rankloop.serving.journal.base import Journal
+    from rankloop.serving.recent import Recent
+    from rankloop.serving.threads.progress import Progress
+
+_log = logging.getLogger("rankloop.serving")
+
+_AT_ONCE = 256  # entries between two publications
+_TICK = 0.05  # seconds between looks at whether all is over
+
+
+class Learner:
+    """Brings the engine up to what is durable.
+
+    Parameters
+    ----------
+    name : the loop's
+    engine : changed by this thread alone, under its `lock`
+    journal : for this thread alone
+    recent : entries in memory
+    progress : says what is durable, and is told what was learnt
+    submit : appends an entry of its own: a digest, the end of an experiment
+    over : whether nothing more becomes durable
+    """
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        journal: Journal,
+        recent: Recent,
+        progress: Progress,
+        submit: Callable[[list[Entry]], object],
+        over: Callable[[], bool],
+    ) -> None:
+        self._name, self._engine, self._journal = name, engine, journal
+        self._recent, self._progress = recent, progress
+        self._submit, self._over = submit, over
+        self.lock = threading.Lock()
+
+    def run(self) -> None:
+        """Work until nothing more becomes durable."""
+        engine, progress = self._engine, self._progress
+        read = patient(
+            lambda place: self._recent.record(place, self._journal), lambda: progress.stopping
+        )
+        while True:
+            with progress.changed:
+                progress.changed.wait_for(
+                    lambda: progress.head > engine.position or self._over(), _TICK
+                )
+                if progress.head <= engine.position:
+                    if self._over():
+                        return
+                    continue
+                until = min(progress.head, engine.position + _AT_ONCE)
+            for position in range(engine.position + 1, until + 1):
+                record = read(position)
+                with self.lock:
+                    engine.apply(record)
+            self._publish()
+
+    def _publish(self) -> None:
+        before, now = self._progress.published, self._engine.published()
+        self._progress.publish(now)
+        if self._progress.stopping:
+            return
+        settings = now.settings
+        if before.position // settings.check_every < now.position // settings.check_every:
+            self._check()
+        if before.position // settings.snapshot_every < now.position // settings.snapshot_every:
+            self._save()
+        self._judge_experiment()
+
+    def _save(self) -> None:
+        """Keep the state; it is a shortcut, so that a store that cannot now does no harm."""
+        try:
+            self._journal.save(saved_state(self._engine))
+        except JournalError as error:
+            _log.warning("loop %s: its state was not saved: %s", self._name, error)
+
+    def _check(self) -> None:
+        """Journal the digest, for all replicas to compare theirs with."""
+        position, digest = next(reversed(self._engine.digests.items()))
+        if self._progress.leads:
+            self._try(Checked(position, digest))
+
+    def _judge_experiment(self) -> None:
+        """End an experiment that clicks have decided."""
+        trial = self._engine.trial
+        if trial is None or not self._progress.leads:
+            return
+        winner = trial.winner()
+        if winner is not None:
+            self._try(ExperimentEnded(trial.id, f"{winner} is better", winner))
+
+    def _try(self, entry: Entry) -> None:
+        try:
+            self._submit([entry])
+        except BusyError as error:
+            _log.warning("loop %s: %s", self._name, error)

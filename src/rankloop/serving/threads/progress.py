@@ -1,0 +1,60 @@
+"""How far a loop is in this process; its threads share it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from rankloop.exceptions import RankloopError
+
+if TYPE_CHECKING:
+    from rankloop.serving.state import Published
+
+
+class Progress:
+    """Up to where entries are durable, and what has been learnt from them.
+
+    head : position of the last entry that this process knows to be durable
+    published : what readers rank by
+    leads : whether this process closes windows
+    fault : what ended a thread, and with it the loop
+    stopping : whether it ends
+    changed : told whenever `head`, `published` or `fault` changes
+    """
+
+    def __init__(self, head: int, published: Published) -> None:
+        self.head, self.published = head, published
+        self.leads = False
+        self.fault: Exception | None = None
+        self.stopping = False
+        self.changed = threading.Condition()
+
+    def durable(self, head: int) -> None:
+        """Note that entries up to this position are on the disk."""
+        with self.changed:
+            self.head = head
+            self.changed.notify_all()
+
+    def publish(self, published: Published) -> None:
+        """Give readers something new to rank by."""
+        with self.changed:
+            self.published = published
+            self.changed.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """Note what ended a thread, and tell whoever waits."""
+        with self.changed:
+            self.fault = error
+            self.changed.notify_all()
+
+    def settle(self, name: str, timeout: float) -> None:
+        """Wait until all that is durable now has been learnt from and published."""
+        with self.changed:
+            head = self.head
+            done = self.changed.wait_for(
+                lambda: self.published.position >= head or self.fault is not None, timeout
+            )
+        if self.fault is not None:
+            raise self.fault
+        if not done:
+            raise RankloopError(f"loop {name}: learners are still behind after {timeout} s")

@@ -1,0 +1,135 @@
+"""Entries that wait for the disk, and what becomes of them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from rankloop.exceptions import RankloopError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterable, Sequence
+    from concurrent.futures import Future
+
+    from rankloop.serving.entries import Entry
+    from rankloop.serving.journal.base import StoredKey
+
+_MOST_AT_ONCE = 1000  # entries of one transaction
+
+
+class BusyError(RankloopError):
+    """Too much waits for the disk; try again in a moment."""
+
+
+class Answer(NamedTuple):
+    """What became of an entry, and where it, or the one of that key, stands."""
+
+    status: Literal[
+        "accepted",
+        "applied",
+        "pending",
+        "late",
+        "duplicate",
+        "conflict",
+        "unknown_ranking",
+        "rejected",
+    ]
+    position: int | None
+
+
+class Request(NamedTuple):
+    """Entries to append, and the future that waits for their answers, of an event loop or none.
+
+    `keys` are new ones, under which entries are sealed.
+    """
+
+    entries: Sequence[Entry]
+    future: Future[list[Answer]] | asyncio.Future[list[Answer]]
+    loop: asyncio.AbstractEventLoop | None
+    keys: Sequence[StoredKey] = ()
+
+
+class Queue:
+    """Requests in the order in which they came, up to a number of entries.
+
+    Parameters
+    ----------
+    name : the loop's
+    most : entries that may wait
+    """
+
+    def __init__(self, name: str, most: int) -> None:
+        self._name, self._most = name, most
+        self._waiting: deque[Request] = deque()
+        self._size = 0
+        self._closed = False
+        self._wake = threading.Condition()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def put(self, request: Request) -> None:
+        """Let a request wait; raise where there are too many."""
+        with self._wake:
+            if self._closed:
+                raise BusyError(f"loop {self._name} is stopping; try another process, or later")
+            if self._size + len(request.entries) > self._most and self._size:
+                raise BusyError(
+                    f"loop {self._name}: {self._size:,} entries wait for the disk, of at most "
+                    f"{self._most:,}; try again in a second"
+                )
+            self._waiting.append(request)
+            self._size += len(request.entries)
+            self._wake.notify()
+
+    def take(self, seconds: float) -> list[Request] | None:
+        """Return what one transaction can hold, after waiting for it; None after the end."""
+        with self._wake:
+            self._wake.wait_for(lambda: self._waiting or self._closed, seconds)
+            if self._closed and not self._waiting:
+                return None
+            requests, size = [], 0
+            while self._waiting:
+                n = len(self._waiting[0].entries)
+                if size and size + n > _MOST_AT_ONCE:
+                    break
+                requests.append(self._waiting.popleft())
+                size += n
+            self._size -= size
+            return requests
+
+    def close(self) -> None:
+        """Take no more."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """Take no more, and answer all that wait with an error."""
+        self.close()
+        while requests := self.take(0):
+            finish(requests, [BusyError(f"loop {self._name} stopped: {error}")] * len(requests))
+
+
+def finish(requests: Iterable[Request], results: Iterable[list[Answer] | Exception]) -> None:
+    """Answer requests; each event loop is woken once."""
+    by_loop: dict[Any, list[tuple[Any, Any]]] = {}
+    for request, result in zip(requests, results, strict=True):
+        by_loop.setdefault(request.loop, []).append((request.future, result))
+    for loop, finished in by_loop.items():
+        if loop is None:
+            _resolve(finished)
+        else:
+            loop.call_soon_threadsafe(_resolve, finished)
+
+
+def _resolve(finished: Iterable[tuple[Any, Any]]) -> None:
+    for future, result in finished:
+        if future.done():  # who asked has gone
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)

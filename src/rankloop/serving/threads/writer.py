@@ -1,0 +1,190 @@
+"""The writer: what waits becomes one transaction, and is answered once it is durable."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from rankloop.exceptions import RankloopError
+from rankloop.serving.entries import Closed, Entry, Observed, Ranked
+from rankloop.serving.journal.base import Draft, JournalError, Record
+from rankloop.serving.threads.queue import Answer, BusyError, finish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rankloop.serving.desk import Desk
+    from rankloop.serving.joins import Open
+    from rankloop.serving.journal.base import Journal, StoredKey
+    from rankloop.serving.recent import Recent
+    from rankloop.serving.threads.progress import Progress
+    from rankloop.serving.threads.queue import Queue, Request
+
+_log = logging.getLogger("rankloop.serving")
+
+_SHOWN_KEPT = 10_000  # rankings whose items are at hand when feedback comes
+_LEASE = 0.5  # seconds between two looks at the lease
+_TICK = 0.05  # seconds between looks at the clock and at other processes
+
+
+class Writer:
+    """Appends what the queue holds and windows that are over; the only one who follows the desk.
+
+    Parameters
+    ----------
+    name : the loop's
+    queue : what waits
+    journal : for this thread alone
+    desk : knows which feedback belongs where
+    recent : keeps what was appended in memory
+    progress : told what is durable
+    clock : seconds since 1970
+    closes : whether it may close windows, if it gets the lease
+    watch : told of every entry, in order
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queue: Queue,
+        journal: Journal,
+        desk: Desk,
+        recent: Recent,
+        progress: Progress,
+        clock: Callable[[], float],
+        closes: bool,
+        watch: Callable[[Record], None],
+    ) -> None:
+        self._name, self._queue, self._journal = name, queue, journal
+        self._desk, self._recent, self._progress = desk, recent, progress
+        self._clock, self._closes, self._watch = clock, closes, watch
+        self._lease_until = 0.0
+        self._shown_at: dict[int, frozenset[str]] = {}
+        self.others = threading.Event()
+        self.commits = 0
+
+    def run(self) -> None:
+        """Work until the queue is closed and empty."""
+        while (requests := self._queue.take(_TICK)) is not None:
+            closings = self._closings()
+            if requests or closings:
+                self._commit(requests, closings)
+            elif self.others.is_set():
+                self.others.clear()
+                self.catch_up()
+
+    def _commit(self, requests: list[Request], closings: list[Closed]) -> None:
+        """Append what was asked for, and windows that are over, in one transaction; answer."""
+        try:
+            wanted: list[Entry] = [entry for one in requests for entry in one.entries]
+            keys = [key for one in requests for key in one.keys]
+            answers = iter(self.append([*wanted, *closings], keys))
+            results: list[list[Answer] | Exception] = [
+                [next(answers) for _ in one.entries] for one in requests
+            ]
+        except RankloopError as error:
+            _log.error("loop %s: nothing was appended: %s", self._name, error)
+            results = [error] * len(requests)
+        except Exception as error:  # the thread ends; nobody must wait for it
+            stopped = BusyError(f"loop {self._name} stopped: {type(error).__name__}")
+            finish(requests, [stopped] * len(requests))
+            raise
+        finish(requests, results)
+
+    def append(self, entries: Sequence[Entry], keys: Sequence[StoredKey] = ()) -> list[Answer]:
+        """Append what can be, in one transaction; follow it, and say what became of each."""
+        answers: list[Answer | None] = [self._refusal(entry) for entry in entries]
+        at = int(1000 * self._clock())
+        drafts = [
+            Draft(entry, at) for entry, answer in zip(entries, answers, strict=True) if not answer
+        ]
+        if not drafts:
+            return [answer for answer in answers if answer]
+        outcomes = self._journal.append(drafts, keys)
+        self.commits += 1
+        statuses: dict[int, Any] = {}
+        for draft, outcome in zip(drafts, outcomes, strict=True):
+            if outcome.status == "new":
+                if outcome.position > self._desk.position + 1:  # others came between
+                    self._read_up_to(outcome.position - 1)
+                record = Record(outcome.position, draft.at, draft.entry)
+                statuses[outcome.position] = self._follow(record)
+        self._progress.durable(self._desk.position)
+        found = iter(outcomes)
+        finished = []
+        for answer in answers:
+            if answer is not None:
+                finished.append(answer)
+                continue
+            outcome = next(found)
+            status = statuses[outcome.position] if outcome.status == "new" else outcome.status
+            finished.append(Answer(status, outcome.position))
+        return finished
+
+    def catch_up(self) -> None:
+        """Follow what other processes have appended."""
+        try:
+            self._read_up_to(None)
+        except JournalError as error:
+            _log.warning("loop %s: cannot follow the journal: %s", self._name, error)
+        self._progress.durable(self._desk.position)
+
+    def _refusal(self, entry: Entry) -> Answer | None:
+        """Return why an event is not even journaled; None where it may be."""
+        if not isinstance(entry, Observed):
+            return None
+        known = self._desk.joins.find(entry.ranking_id)
+        if known is not None:
+            shown = entry.item in self._shown(known.position) or (
+                known.pages and entry.item in self._further(known)
+            )
+            return None if shown else Answer("rejected", None)
+        settings = self._desk.settings
+        if settings is not None and settings.most_early == 0:
+            return Answer("unknown_ranking", None)
+        return None
+
+    def _shown(self, position: int) -> frozenset[str]:
+        """Return the items that a ranking showed."""
+        known = self._shown_at.get(position)
+        if known is None:
+            ranked = self._recent.record(position, self._journal).entry
+            rows = ranked.order if isinstance(ranked, Ranked) else []
+            known = frozenset(ranked.items[row] for row in rows)  # type: ignore[union-attr]
+            self._shown_at[position] = known
+            if len(self._shown_at) > _SHOWN_KEPT:
+                del self._shown_at[next(iter(self._shown_at))]
+        return known
+
+    def _further(self, known: Open) -> list[str]:
+        """Return the items of pages after the first that were shown."""
+        ranked = self._recent.record(known.position, self._journal).entry
+        if not isinstance(ranked, Ranked):
+            return []
+        return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
+
+    def _follow(self, record: Record) -> str:
+        self._recent.add(record)
+        self._watch(record)
+        return self._desk.follow(record)
+
+    def _read_up_to(self, position: int | None) -> None:
+        for record in self._journal.scan(self._desk.position, position):
+            self._follow(record)
+
+    def _closings(self) -> list[Closed]:
+        """Return the closing of windows that are over, if this process has the lease."""
+        now = time.monotonic()
+        progress = self._progress
+        if self._closes and now >= self._lease_until:  # two that close at once do no harm
+            self._lease_until = now + _LEASE
+            try:
+                progress.leads = self._journal.lead()
+            except RankloopError as error:
+                progress.leads = False
+                _log.warning("loop %s: windows stay open for now: %s", self._name, error)
+        if not progress.leads:
+            return []
+        return [Closed(ranking_id) for ranking_id in self._desk.due(int(1000 * self._clock()))]
