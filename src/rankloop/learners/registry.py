@@ -49,6 +49,7 @@ _ONLINE = {
 }
 _FOR_CLICKS = {
     "pdgd": "pdgd.PDGD",
+    "neural-pdgd": "neural_pdgd.NeuralPDGD",
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
