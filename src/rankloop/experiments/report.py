@@ -1,4 +1,4 @@
-"""A comparison as one page to hand around: Markdown, or HTML that needs no other file."""
+"""The report of a comparison: Markdown, or HTML that needs no other file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ th, td { padding-right: 1.2rem; }
 
 
 def check_report_path(path: str | os.PathLike[str]) -> str:
-    """Return `md` or `html`, or raise; best called before hours of work."""
+    """Return `md` or `html`, or raise; call it before hours of work."""
     place = Path(path)
     if place.suffix.lower() not in (".md", ".html"):
         raise DataError(f"cannot write a report as {place}: expected a name in .md or .html")
@@ -42,15 +42,15 @@ def check_report_path(path: str | os.PathLike[str]) -> str:
 def write_report(
     standings: Standings, path: str | os.PathLike[str], command: str | None = None
 ) -> None:
-    """Write a report, whole or not at all.
+    """Write a report; an error leaves an old file unchanged.
 
-    HTML holds its figure; Markdown gets it as a PNG file of the same name beside it. Without
-    matplotlib the figure is left out, and the report says so.
+    HTML contains its figure; for Markdown, it is a PNG file with the same name in the same folder.
+    Without matplotlib the figure is left out, and the report says so.
 
     Parameters
     ----------
-    path : its suffix, `.md` or `.html`, says the format
-    command : what was typed, if anything was
+    path : the suffix, `.md` or `.html`, determines the format
+    command : the command line that made the comparison, if there was one
     """
     render = _markdown if check_report_path(path) == "md" else _html
     text = render(standings, Path(path), command)
@@ -143,7 +143,7 @@ def _title(standings: Standings) -> str:
 
 
 def _made(standings: Standings) -> list[str]:
-    """Say how the numbers came about, line by line."""
+    """Return lines that say how the numbers were computed."""
     import numpy as np
 
     from rankloop import __version__
