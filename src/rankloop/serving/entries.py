@@ -1,7 +1,7 @@
 """The entries of a journal, and their bytes.
 
 An entry is a value that never changes. Its `key` names it once and for all, so that whatever is
-sent twice is stored once; its `fingerprint` says whether two entries of one key say the same.
+sent twice is stored once; what it `said` is the same where two entries of one key are.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
         """What names this entry in the journal; None where any number may be alike."""
         return None
 
-    def fingerprint(self, body: bytes) -> bytes:
+    def said(self, body: bytes) -> bytes:
         """Return what is the same where, and only where, the same was sent, as these bytes."""
-        return digest_of(body)
+        return body
 
 
 class Configured(_Entry, frozen=True, tag="configured"):
@@ -73,12 +73,10 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         """A ranking's id is its own."""
         return f"ranking:{self.id}"
 
-    def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return a digest of the question; its answer depends on when it was asked."""
-        return digest_of(
-            msgspec.msgpack.encode((self.query, self.session, self.items, self.width)),
-            self.features,
-        )
+    def said(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the question alone; its answer depends on when it was asked."""
+        question = (self.query, self.session, self.items, self.width)
+        return _encoder.encode(question) + self.features
 
     def matrix(self) -> NDArray[np.float32]:
         """Return the features, a row a candidate."""

@@ -17,6 +17,7 @@ import uvicorn
 
 from rankloop.exceptions import DataError
 from rankloop.serving.app import Service
+from rankloop.serving.tuning import tune
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,8 +56,8 @@ def _work(
     settings: Settings, listening: socket.socket, on_ready: Callable[[], None] | None = None
 ) -> None:
     _log_json()
-    sys.setswitchinterval(0.0002)  # the thread that commits waits less for the one that decodes
     service = Service.start(settings)
+    tune()
     config = uvicorn.Config(
         service.app(),
         log_config=None,

@@ -57,8 +57,7 @@ def brought_back(
             break
         except RankloopError as error:
             _log.warning("%s; an older state, or a replay from the start, takes its place", error)
-    for record in journal.scan(engine.position, until):
-        recent.add(record)
+    for record in recent.follow(journal, engine.position, until):
         engine.apply(record)
     return engine
 
@@ -79,8 +78,7 @@ def replayed(
     """
     recent = Recent()
     engine = Engine(remembered(recent, journal))
-    for record in journal.scan(0, until):
-        recent.add(record)
+    for record in recent.follow(journal, 0, until):
         if without is None:
             engine.apply(record)
         else:

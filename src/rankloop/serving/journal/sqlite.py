@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -18,6 +20,7 @@ from rankloop.serving.journal.base import (
     Row,
     Saved,
     new_rows,
+    sealed,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +41,11 @@ CREATE TABLE entries (
 CREATE TABLE states (position INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
 """
 _LONGEST_WAL = 16_384  # pages, 64 MB: then whoever appends copies them; before, :meth:`tend` does
-_AT_ONCE = 500  # keys that are looked up by one statement
+_KNOWN = (
+    "SELECT key, position, fingerprint FROM entries WHERE key IN (SELECT value FROM json_each(?))"
+)
+_ROW = "(?,?,?,?,?,?)"
+_AT_ONCE = 256  # rows that one statement inserts
 
 
 class SqliteJournal(Journal):
@@ -91,22 +98,30 @@ class SqliteJournal(Journal):
 
     def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`."""
-        keys = [draft.entry.key for draft in drafts]
+        new = sealed(drafts)
+        keys = [draft.key for draft in new if draft.key is not None]
         with self._faults(), self._writing():
-            known = self._known([key for key in keys if key is not None])
-            outcomes, rows = new_rows(drafts, known, self.head())
-            self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+            known = self._known(keys)
+            outcomes, rows = new_rows(new, known, self.head())
+            self._insert(rows)
         return outcomes
 
     def _known(self, keys: list[str]) -> dict[str, tuple[int, bytes]]:
-        known = {}
-        for first in range(0, len(keys), _AT_ONCE):
-            some = keys[first : first + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            query = f"SELECT key, position, fingerprint FROM entries WHERE key IN ({marks})"
-            for key, position, fingerprint in self._db.execute(query, some):
-                known[key] = (position, fingerprint)
-        return known
+        found = self._db.execute(_KNOWN, (json.dumps(keys),))
+        return {key: (position, fingerprint) for key, position, fingerprint in found}
+
+    def _insert(self, rows: list[Row]) -> None:
+        """Insert many rows by few statements.
+
+        Each step of a statement gives the interpreter away, and a busy thread gives it back late.
+        """
+        first = 0
+        while first < len(rows):
+            n = min(1 << ((len(rows) - first).bit_length() - 1), _AT_ONCE)  # few texts to prepare
+            values = ",".join([_ROW] * n)
+            some = rows[first : first + n]
+            self._db.execute(f"INSERT INTO entries VALUES {values}", [*chain.from_iterable(some)])
+            first += n
 
     def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
         """Return rows in order; see :meth:`Journal.rows`."""

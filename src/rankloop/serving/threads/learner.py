@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from rankloop.serving.engine import Engine
     from rankloop.serving.journal.base import Journal
-    from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
 
 _log = logging.getLogger("rankloop.serving")
@@ -32,8 +31,7 @@ class Learner:
     name : the loop's
     engine : changed by this thread alone, under its `lock`
     journal : for this thread alone
-    recent : entries in memory
-    progress : says what is durable, and is told what was learnt
+    progress : hands over what is durable, and is told what was learnt
     submit : appends an entry of its own: a digest, the end of an experiment
     over : whether nothing more becomes durable
     """
@@ -43,13 +41,12 @@ class Learner:
         name: str,
         engine: Engine,
         journal: Journal,
-        recent: Recent,
         progress: Progress,
         submit: Callable[[list[Entry]], object],
         over: Callable[[], bool],
     ) -> None:
         self._name, self._engine, self._journal = name, engine, journal
-        self._recent, self._progress = recent, progress
+        self._progress = progress
         self._submit, self._over = submit, over
         self.lock = threading.Lock()
 
@@ -65,9 +62,8 @@ class Learner:
                     if self._over():
                         return
                     continue
-                until = min(progress.head, engine.position + _AT_ONCE)
-            for position in range(engine.position + 1, until + 1):
-                record = self._recent.record(position, self._journal)
+                head, records = progress.head, progress.take(engine.position, _AT_ONCE)
+            for record in records or self._journal.read(engine.position, head, _AT_ONCE):
                 with self.lock:
                     engine.apply(record)
             self._publish()
