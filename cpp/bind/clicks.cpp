@@ -23,13 +23,16 @@ constexpr std::size_t pages_a_thread = 4096;
 // As rankloop.clicks.log.grouped.GroupedPages has them.
 using PageArrays = std::tuple<In<std::int64_t, 1>, In<std::int64_t, 1>, In<std::int64_t, 1>, In<double, 1>, In<std::int32_t, 1>,
                               In<std::int32_t, 1>, In<std::uint8_t, 1>>;
+// And the document of each pair.
+using GroupedArrays = nb::typed<nb::tuple, Array<std::int64_t>, Array<std::int64_t>, Array<std::int64_t>, Array<double>, Array<std::int32_t>,
+                                Array<std::int32_t>, Array<std::uint8_t>, Array<std::int32_t>>;
 using PriorTuple = std::pair<double, double>;
 
 template <typename T>
-nb::object to_array(std::vector<T>&& values) {
+Array<T> to_array(std::vector<T>&& values) {
     auto* const held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
+    return Array<T>(nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner)));
 }
 
 // Lets Python see an interrupt: the only way out of a long call.
@@ -63,7 +66,13 @@ void check_pairs(const GroupedPages& pages, std::size_t n) {
     check(n == static_cast<std::size_t>(pages.query_pairs[pages.queries]), "one value a pair is needed");
 }
 
-nb::tuple group_click_log(In<std::int64_t, 1> offsets, In<std::int32_t, 1> queries, In<std::int32_t, 1> documents,
+// Ranks beyond the number of parameters would overflow when squared.
+void check_contexts(const Contexts& contexts, std::size_t n) {
+    check(contexts.ranks > 0, "ranks must be at least 1");
+    check(contexts.ranks <= n && contexts.size() == n, "examination does not fit the ranks");
+}
+
+GroupedArrays group_click_log(In<std::int64_t, 1> offsets, In<std::int32_t, 1> queries, In<std::int32_t, 1> documents,
                           In<std::int32_t, 1> positions, In<std::uint8_t, 1> clicks, std::optional<In<double, 1>> counts,
                           std::size_t n_queries) {
     const std::size_t rows = documents.size(), pages = queries.size();
@@ -88,8 +97,7 @@ void fit_browsing_model(const PageArrays& arrays, Out<double, 1> attraction, Out
                         bool by_last_click, PriorTuple prior, std::size_t iterations, unsigned threads) {
     const GroupedPages pages = checked(arrays);
     const Contexts contexts{ranks, by_last_click};
-    check_pairs(pages, attraction.size());
-    check(ranks > 0, "ranks must be at least 1"), check_size(examination, contexts.size(), "examination does not fit the ranks");
+    check_pairs(pages, attraction.size()), check_contexts(contexts, examination.size());
     nb::gil_scoped_release release;
     fit_browsing(pages, attraction.data(), examination.data(), contexts, {prior.first, prior.second}, iterations, threads, pause);
 }
@@ -156,12 +164,12 @@ struct ChainArrays {
     }
 };
 
-nb::object chain_click_probabilities(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
+Array<double> chain_click_probabilities(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
                                      std::optional<In<std::uint8_t, 1>> clicks, unsigned threads) {
     const ChainArrays rows{attraction, after_skip, after_click};
     rows.check_rows(offsets), check(!clicks || clicks->size() == attraction.size(), "clicks do not fit the rows");
     double* out;
-    nb::object result = new_array<double>({attraction.size()}, &out);
+    auto result = new_array<double>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, threads, [&] {
         return [&](std::size_t first, std::size_t n) {
@@ -175,13 +183,13 @@ nb::object chain_click_probabilities(In<double, 1> attraction, In<double, 1> aft
     return result;
 }
 
-nb::object chain_clicks(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
+Array<std::uint8_t> chain_clicks(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
                         In<double, 1> click_draws, std::optional<In<double, 1>> stop_draws) {
     const ChainArrays rows{attraction, after_skip, after_click};
     rows.check_rows(offsets), check_size(click_draws, attraction.size(), "one draw a row is needed");
     check(!stop_draws || stop_draws->size() == attraction.size(), "one draw a row is needed");
     std::uint8_t* out;
-    nb::object result = new_array<std::uint8_t>({attraction.size()}, &out);
+    auto result = new_array<std::uint8_t>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, 1, [&] {
         return [&](std::size_t first, std::size_t n) {
@@ -199,7 +207,7 @@ struct BrowsingArrays {
 
     void check_rows(const In<std::int64_t, 1>& offsets) const {
         check_offsets(offsets, attraction.size()), check_size(positions, attraction.size(), "positions do not fit the rows");
-        check(contexts.ranks > 0, "ranks must be at least 1"), check_size(examination, contexts.size(), "examination does not fit the ranks");
+        check_contexts(contexts, examination.size());
         check(std::all_of(positions.data(), positions.data() + positions.size(), [](std::int32_t k) { return k >= 1; }), "positions start at 1");
     }
     BrowsingPage at(std::size_t first, std::size_t n) const {
@@ -207,12 +215,12 @@ struct BrowsingArrays {
     }
 };
 
-nb::object browsing_click_probabilities(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
+Array<double> browsing_click_probabilities(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
                                         In<std::int64_t, 1> offsets, std::optional<In<std::uint8_t, 1>> clicks, unsigned threads) {
     const BrowsingArrays rows{attraction, positions, examination, {ranks, true}};
     rows.check_rows(offsets), check(!clicks || clicks->size() == attraction.size(), "clicks do not fit the rows");
     double* out;
-    nb::object result = new_array<double>({attraction.size()}, &out);
+    auto result = new_array<double>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, threads, [&] {
         return [&, weights = std::vector<double>()](std::size_t first, std::size_t n) mutable {
@@ -226,12 +234,12 @@ nb::object browsing_click_probabilities(In<double, 1> attraction, In<std::int32_
     return result;
 }
 
-nb::object browsing_clicks(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
+Array<std::uint8_t> browsing_clicks(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
                            In<std::int64_t, 1> offsets, In<double, 1> draws) {
     const BrowsingArrays rows{attraction, positions, examination, {ranks, true}};
     rows.check_rows(offsets), check_size(draws, attraction.size(), "one draw a row is needed");
     std::uint8_t* out;
-    nb::object result = new_array<std::uint8_t>({attraction.size()}, &out);
+    auto result = new_array<std::uint8_t>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, 1, [&] {
         return [&](std::size_t first, std::size_t n) { browsing_sample(rows.at(first, n), draws.data() + first, out + first); };

@@ -10,22 +10,22 @@ namespace rankloop {
 
 namespace {
 
-nb::object sample_plackett_luce(In<double, 1> scores, In<double, 1> draws, std::size_t k) {
+Array<std::int64_t> sample_plackett_luce(In<double, 1> scores, In<double, 1> draws, std::size_t k) {
     check_size(draws, scores.size(), "one draw a score is needed"), check_no_nan(scores, "scores must be numbers");
     const std::size_t n = std::min(k, scores.size());
     std::int64_t* order;
-    nb::object result = new_array<std::int64_t>({n}, &order);
+    auto result = new_array<std::int64_t>({n}, &order);
     PlackettLuceSample()(scores.data(), scores.size(), draws.data(), n, order);
     return result;
 }
 
-nb::object reversal_shares(In<double, 1> scores, In<std::int64_t, 1> order, In<std::int64_t, 2> pairs) {
+Array<double> reversal_shares(In<double, 1> scores, In<std::int64_t, 1> order, In<std::int64_t, 2> pairs) {
     const auto n = static_cast<std::int64_t>(order.size()), m = static_cast<std::int64_t>(scores.size());
     check(m > 0 && pairs.shape(1) == 2, "scores, and pairs of two positions, are needed"), check_no_nan(scores, "scores must be numbers");
     for (std::int64_t p = 0; p < n; ++p) check(order.data()[p] >= 0 && order.data()[p] < m, "a row is out of range");
     for (std::size_t i = 0; i < pairs.size(); ++i) check(pairs.data()[i] >= 0 && pairs.data()[i] < n, "a position is out of range");
     double* out;
-    nb::object result = new_array<double>({pairs.shape(0)}, &out);
+    auto result = new_array<double>({pairs.shape(0)}, &out);
     Reversal reversal;
     reversal.prepare(scores.data(), scores.size(), order.data(), order.size());
     for (std::size_t i = 0; i < pairs.shape(0); ++i) {
@@ -56,6 +56,7 @@ std::int64_t learn_pdgd(In<float, 2> x, In<double, 1> y, In<std::int64_t, 1> off
                         std::optional<Out<float, 1>> scores, Out<double, 1> sizes, double clip, double rate, double decay,
                         std::optional<In<std::int32_t, 1>> ranks, std::optional<In<double, 1>> logged) {
     OnlineCall call(x, y, offsets, document_weights, query_weights, w, sum, queries, scores);
+    check(x.shape(1) > 0, "a feature is needed");
     ShownRows shown{x.data()};
     check(ranks.has_value() == logged.has_value(), "ranks and the scores they come from are needed together");
     if (ranks) {
@@ -74,7 +75,7 @@ std::int64_t play_pdgd_impressions(In<float, 2> x, In<std::int64_t, 1> offsets, 
                                    std::optional<Out<double, 1>> sum, std::int64_t queries, Out<double, 1> sizes, double clip, double rate,
                                    double decay, Out<std::int64_t, 2> shown, Out<std::uint8_t, 2> clicks) {
     const std::size_t rows = x.shape(0), k = shown.shape(1);
-    check_offsets(offsets, rows), check_size(w, x.shape(1), "one weight a feature is needed");
+    check_offsets(offsets, rows), check(x.shape(1) > 0, "a feature is needed"), check_size(w, x.shape(1), "one weight a feature is needed");
     check(!sum || sum->size() == w.size(), "the sum of the weights does not fit them");
     check_size(sizes, 2, "two sums are needed"), check(queries >= 0, "the number of queries must be at least 0");
     check_size(attraction, rows, "one chance a row is needed"), check_size(after_skip, rows, "one chance a row is needed");
@@ -96,22 +97,22 @@ std::int64_t play_pdgd_impressions(In<float, 2> x, In<std::int64_t, 1> offsets, 
     return state.updates;
 }
 
-nb::object unit_directions(In<double, 1> draws, std::size_t n, std::size_t d) {
+Array<double> unit_directions(In<double, 1> draws, std::size_t n, std::size_t d) {
     check(d > 0 && draws.size() == n * (d + d % 2), "an even number of draws a direction is needed");
     double* out;
-    nb::object result = new_array<double>({n, d}, &out);
+    auto result = new_array<double>({n, d}, &out);
     for (std::size_t i = 0; i < n; ++i) unit_direction(draws.data() + i * (d + d % 2), d, out + i * d);
     return result;
 }
 
 // counts: clicks by position, examinations by position, then (went on, stopped) after passing over and after a click
-nb::object read_page(In<std::uint8_t, 1> clicks, Out<double, 1> counts) {
+Array<double> read_page(In<std::uint8_t, 1> clicks, Out<double, 1> counts) {
     check(counts.size() >= 6 && counts.size() % 2 == 0, "counts of at least one position are needed");
     for (std::size_t i = 0; i < counts.size(); ++i) check(counts.data()[i] > 0 && std::isfinite(counts.data()[i]), "counts must be above 0");
     const std::size_t ranks = (counts.size() - 4) / 2;
     ReadingCounts known{counts.data(), counts.data() + ranks, ranks, counts.data() + 2 * ranks, counts.data() + 2 * ranks + 2};
     double* out;
-    nb::object result = new_array<double>({clicks.size()}, &out);
+    auto result = new_array<double>({clicks.size()}, &out);
     Reading().posterior(known, clicks.data(), clicks.size(), out);
     Reading::count(known, clicks.data(), clicks.size(), out);
     return result;

@@ -104,7 +104,7 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.run(DiagonalSolarStep(gamma, variance.data()));
     }, RANKLOOP_ARGUMENTS, "gamma"_a, "variance"_a);
 
-    m.def("learn_newton", [](RANKLOOP_CALL, bool gains, double gamma, double power, int steps, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
+    m.def("learn_newton", [](RANKLOOP_CALL, bool gains, double gamma, double power, std::int64_t steps, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
         const auto gaussian = gaussian_of(w, root, variances, directions);
         return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps, *gaussian, OnlineCall::influence_of(sizes, clip, 0), OnlineCall::influence_of(sizes, clip, 1)));
     }, RANKLOOP_ARGUMENTS, "gains"_a, "gamma"_a, "power"_a, "steps"_a, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a);

@@ -11,6 +11,8 @@ namespace rankloop {
 
 namespace {
 
+using Texts = nb::typed<nb::list, nb::bytes>;
+
 // The texts of a tuple of bytes; they live as long as it does.
 std::vector<std::string_view> texts_of(const nb::tuple& list) {
     std::vector<std::string_view> texts;
@@ -35,25 +37,26 @@ void work_on(const std::vector<std::string_view>& texts, Work work) {
 }  // namespace
 
 void bind_serving(nb::module_& m) {
-    m.def("json_rows", [](const nb::bytes& text, std::size_t n, std::size_t width) -> nb::object {
+    m.def("json_rows", [](const nb::bytes& text, std::size_t n, std::size_t width) -> std::optional<Array<float>> {
         check(width > 0 && n <= text.size() && width <= text.size(), "more rows or columns than text");
         float* out;
-        nb::object result = new_array<float>({n, width}, &out);
+        auto result = new_array<float>({n, width}, &out);
         // some microseconds: with the GIL held, as getting it back from a busy thread takes longer
-        return read_json_rows({text.c_str(), text.size()}, n, width, out) ? result : nb::none();
+        if (!read_json_rows({text.c_str(), text.size()}, n, width, out)) return std::nullopt;
+        return result;
     }, "text"_a, "n"_a, "width"_a);
 
-    m.def("blake2b_of_each", [](const nb::list& list) {
+    m.def("blake2b_of_each", [](const Texts& list) {
         const nb::tuple kept(list);  // nobody else can change it while the GIL is released
         const auto texts = texts_of(kept);
         std::vector<Blake2b::Digest> digests(texts.size());
         work_on(texts, [&](std::size_t i, std::string_view text) { digests[i] = Blake2b::of(text); });
-        nb::list found;
+        Texts found;
         for (const auto& digest : digests) found.append(nb::bytes(digest.data(), digest.size()));
         return found;
     }, "texts"_a);
 
-    m.def("crc32_of_each", [](std::uint64_t first, const nb::list& list) {
+    m.def("crc32_of_each", [](std::uint64_t first, const Texts& list) {
         const nb::tuple kept(list);  // nobody else can change it while the GIL is released
         const auto texts = texts_of(kept);
         std::vector<std::uint32_t> sums(texts.size());
@@ -61,7 +64,7 @@ void bind_serving(nb::module_& m) {
             const std::uint64_t position = first + i;
             sums[i] = crc32(text, crc32({reinterpret_cast<const char*>(&position), sizeof position}));
         });
-        nb::list found;
+        nb::typed<nb::list, nb::int_> found;
         for (const std::uint32_t sum : sums) found.append(sum);
         return found;
     }, "first"_a, "texts"_a);

@@ -37,7 +37,7 @@ RANKLOOP_CLONES inline void fill_inner(const double* P, const double* roots, con
 
 class NewtonStep {
 public:
-    NewtonStep(Targets targets, double gamma, double power, int steps, Gaussian& gaussian, Influence weight, Influence reach)
+    NewtonStep(Targets targets, double gamma, double power, std::int64_t steps, Gaussian& gaussian, Influence weight, Influence reach)
         : targets_(targets), gamma_(gamma), power_(power), steps_(steps), g_(gaussian), weight_(weight), reach_(reach) {}
 
     bool operator()(const QueryRows& rows, const float*, LinearState&) {
@@ -61,7 +61,7 @@ public:
 private:
     Targets targets_;
     double gamma_, power_;
-    int steps_;
+    std::int64_t steps_;
     Gaussian& g_;
     Influence weight_, reach_;
     std::size_t n_ = 0;  // judged documents
@@ -105,7 +105,7 @@ private:
             for (std::size_t j = 0; j < i; ++j) P_[i * n_ + j] = P_[j * n_ + i];
         }
         double now = c_ * entropy(s_);
-        for (int step = 0; step < steps_ && document_step(now); ++step) {}
+        for (std::int64_t step = 0; step < steps_ && document_step(now); ++step) {}
         g_.move_by_documents(n_, a_.data());
         centred(g_.rows.data(), g_.size());
         g_.append(rows_.data(), n_);
@@ -147,7 +147,7 @@ private:
         const std::size_t d = g_.size();
         v_.assign(d, 0.0);
         double now = c_ * entropy(s_);
-        for (int step = 0; step < steps_; ++step) {
+        for (std::int64_t step = 0; step < steps_; ++step) {
             fill_H(d);
             if (!feature_step(d, now)) break;
         }

@@ -1,19 +1,31 @@
-"""A little of both fuzzers; `make fuzz` runs more of them."""
+"""A little of both fuzzers, and that they notice what they are for."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from . import core, models
-from .harness import run
+import pytest
+
+from . import core, faulty, models
+from .harness import STATUS, run
+
+CASES = 60  # of each function
 
 
-def test_no_call_of_the_core_crashes(tmp_path):
-    names = [name for name, *_ in core.functions()]
-    report = run(core, range(60 * len(names)), tmp_path)
+def test_no_call_of_the_core_crashes_and_all_functions_are_reached(tmp_path):
+    names = [function.name for function in core.functions()]
+    report = run(core, range(CASES * len(names)), tmp_path)
     assert report.failures == {}, str(report)
-    done = sum(count for what, count in report.outcomes.items() if what.endswith(": done"))
-    assert done > 20 * len(names), str(report)
+    done = {name: report.outcomes[f"{name}: done"] for name in names}
+    seldom = {name: count for name, count in done.items() if count < CASES / 4}
+    assert seldom == {}, f"these functions are hardly ever called with arguments that fit: {report}"
+
+
+def test_an_argument_of_a_new_type_is_a_failure(monkeypatch, tmp_path):
+    unknown = core.Function("new", print, (("x", "complex"),))
+    monkeypatch.setattr(core, "functions", lambda: [unknown])
+    with pytest.raises(NotImplementedError, match="complex"):
+        core.outcome(0, tmp_path)
 
 
 def test_no_file_crashes_what_reads_it(tmp_path):
@@ -24,3 +36,19 @@ def test_no_file_crashes_what_reads_it(tmp_path):
     for outcome, count in report.outcomes.items():
         came_to[outcome.partition(": ")[2]] += count
     assert min(came_to["works"], came_to["refused"]) > 50, str(report)
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="reads the memory of a process from /proc")
+def test_whatever_goes_wrong_is_noticed(tmp_path):
+    report = run(faulty, range(len(faulty.WAYS)), tmp_path, seconds=10)
+    assert report.outcomes == {"works": 3}, str(report)
+    expected = {
+        1: "raises: raised KeyError: 'a'",
+        2: "crashes: killed by SIGSEGV",
+        3: "ends: ended with code 3",
+        4: "swells: took ",
+        6: "hangs: hung",
+    }
+    assert report.failures.keys() == expected.keys(), str(report)
+    for case, says in expected.items():
+        assert report.failures[case].startswith(says), report.failures[case]

@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rankloop.checks import learners, losses, measures
-from rankloop.checks.contracts import Learner, Loss, OnlineLearner
+from rankloop.checks.contracts import Learner, OnlineLearner
 from rankloop.learners.base import Ranker
+from rankloop.losses.base import Loss, QueryLoss
 from rankloop.metrics.measures import FAMILIES, Measure
 
 if TYPE_CHECKING:
@@ -83,4 +84,4 @@ def _classes(package: str) -> Iterator[type]:
 
 def _is_subject(kind: type) -> bool:
     """Whether it is a ranker (a classifier is not) or a loss."""
-    return issubclass(kind, Ranker) or all(hasattr(kind, name) for name in ("value", "gradient"))
+    return issubclass(kind, Ranker | QueryLoss)

@@ -8,6 +8,7 @@ from rankloop.learners.batch.baselines import SingleFeature as SingleFeature
 from rankloop.learners.batch.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from rankloop.learners.batch.frank import FRank as FRank
 from rankloop.learners.batch.listnet import ListNet as ListNet
+from rankloop.learners.batch.loss import LossLinear as LossLinear
 from rankloop.learners.batch.rankboost import RankBoost as RankBoost
 from rankloop.learners.batch.ranknet import RankNet as RankNet
 from rankloop.learners.batch.ranksvm import RankSVM as RankSVM

@@ -25,9 +25,11 @@ def check_number(
 
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Raise unless a parameter is a whole number of at least `least`."""
+    """Raise unless a parameter is a whole number of at least `least` that the core can count."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise DataError(f"{name} must be a whole number of at least {least}; found {value!r}")
+    if int(value) >= 2**63:
+        raise DataError(f"{name} must be a whole number below 2^63; found {value!r}")
 
 
 def check_rate(rate: Any, decay: Any) -> None:

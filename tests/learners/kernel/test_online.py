@@ -93,6 +93,7 @@ def test_a_kernel_learns_what_no_line_can(name):
 BAD = [
     ("kernel-slam:kernel=cube", "unknown kernel 'cube'"),
     ("kernel-slam:budget=0", "budget must be a whole number of at least 1; found 0"),
+    (f"kernel-slam:budget={2**63}", "budget must be a whole number below 2\\^63; found"),
     ("kernel-slam:removal=oldest", "removal must be one of forgetron, random, .*; found 'oldest'"),
     ("kernel-slam:kernel=linear,removal=merging", "merging is for rbf kernels; found linear"),
     ("kernel-slam:rate=0", "rate must be a number above 0"),

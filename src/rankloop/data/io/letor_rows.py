@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -31,6 +31,20 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 
 _TEXTS_AT_ONCE = 4096  # ids that are Python objects at the same time
+
+
+class LetorRows(TypedDict):
+    """Rows as the compiled reader returns them; texts are UTF-8 bytes with the end of each text."""
+
+    X: NDArray[np.float32]
+    y: NDArray[np.float64]
+    run_ids: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]] | None
+    run_starts: NDArray[np.int64]
+    doc_ids: tuple[NDArray[np.uint8], NDArray[np.int64]] | None
+    bad: list[tuple[int, str]]
+    n_bad: int
+    error: tuple[int, str] | None
+    cost: int
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.forms import Form
-    from rankloop.losses.base import QueryLoss
+    from rankloop.losses.base import Loss
 
 
 class ConvexRanker(BatchRanker):
@@ -50,7 +50,7 @@ class ConvexRanker(BatchRanker):
     follows_path: ClassVar[bool] = True
 
     @abstractmethod
-    def _loss(self) -> QueryLoss:
+    def _loss(self) -> Loss:
         """Return the loss of a query."""
 
     def _check(self, data: QueryDataset) -> None:  # noqa: ARG002

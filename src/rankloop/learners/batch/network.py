@@ -11,7 +11,7 @@ from rankloop.losses.whole import WholeLoss
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Rows
-    from rankloop.losses.base import Floats, QueryLoss
+    from rankloop.losses.base import Floats, Loss
 
 _ROWS = 8192
 
@@ -24,7 +24,7 @@ class Network:
     Cost: O(n d hidden) per call, in addition to the loss; O(n hidden) memory.
     """
 
-    def __init__(self, data: QueryDataset, loss: QueryLoss, C: float, hidden: int) -> None:
+    def __init__(self, data: QueryDataset, loss: Loss, C: float, hidden: int) -> None:
         self._data, self._C, self._hidden = data, C, hidden
         self._whole = WholeLoss(loss, data)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
-    from rankloop.losses.base import QueryLoss
+    from rankloop.losses.base import Loss
     from rankloop.metrics.measures import Measure
 
 
@@ -118,7 +118,7 @@ class RankNet(ConvexRanker):
                 f"{self.hidden}; set warm_start to False to start again"
             )
 
-    def _loss(self) -> QueryLoss:
+    def _loss(self) -> Loss:
         return PairwiseLogistic()
 
     def _reset(self, n_features: int) -> None:

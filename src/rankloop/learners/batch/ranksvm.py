@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.learners.search import Search
-    from rankloop.losses.base import QueryLoss
+    from rankloop.losses.base import Loss
     from rankloop.metrics.measures import Measure
 
 
@@ -76,5 +76,5 @@ class RankSVM(ConvexRanker):
         self.patience = patience
         self.warm_start = warm_start
 
-    def _loss(self) -> QueryLoss:
+    def _loss(self) -> Loss:
         return PairwiseHinge(squared=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.search import Search
-    from rankloop.losses.base import QueryLoss
+    from rankloop.losses.base import Loss
     from rankloop.metrics.measures import Measure
 
 _LARGEST_POWER = 100.0
@@ -111,5 +111,5 @@ class XENDCG(ConvexRanker):
             data = replace(data, query_weights=weights)
         return super()._rounds(data)
 
-    def _loss(self) -> QueryLoss:
+    def _loss(self) -> Loss:
         return XENDCGLoss(self.gamma)

@@ -1,0 +1,221 @@
+"""Arguments of the compiled core that fit each other, by their names and types."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+
+from rankloop import _core
+
+ARRAY = re.compile(r"ndarray\[dtype=(\w+), shape=\(([*, ]+)\)[^\]]*?(, writable=False)?\]")
+CHANCES = ("attraction", "satisfaction", "examination", "relevance", "relevant", "irrelevant")
+CHANCES += ("after_skip", "after_click", "go_on", "draws", "click_draws", "stop_draws")
+POSITIVE = ("sizes", "variance", "variances", "losses", "so_far", "counts", "purse")
+
+
+class World:
+    """Numbers of rows, features, queries and places, and arguments that fit them."""
+
+    def __init__(self, function, rng):
+        self.function, self.rng = function, rng
+        self.n = int(rng.choice([0, 1, 2, 7, 40, 200]))
+        self.d = int(rng.choice([0, 1, 3, 8, 33]))
+        self.k = int(rng.choice([0, 1, 2, 20]))
+        self.ranks = int(rng.choice([1, 2, 10]))
+        self.flag = bool(rng.integers(2))  # where an array's size depends on it
+        self.q = int(rng.integers(0, 5)) if self.n == 0 else int(rng.integers(1, 8))
+        cuts = np.sort(rng.integers(0, self.n + 1, max(self.q - 1, 0)))
+        self.offsets = np.r_[0, cuts, [self.n] if self.q else []].astype(np.int64)
+        self.grades = rng.integers(-1, 5, self.n).astype(float)
+        self.chosen = rng.integers(0, self.q, self.k if self.q else 0)
+        self.n_queries = self.q + int(rng.integers(1, 4))
+        self.first = int(rng.integers(0, self.k + 1))
+
+    def argument(self, name, kind):
+        """An argument of this kind that fits, as a rule."""
+        rng = self.rng
+        if kind.endswith(" | None"):
+            absent = self.flag if name in ("ranks", "logged") else rng.random() < 0.3
+            return None if absent else self.argument(name, kind.removesuffix(" | None"))
+        form = ARRAY.fullmatch(kind)
+        if form is not None:
+            return self.array(name, form[1], form[2].count("*"))
+        if kind == "bool":
+            return self.flag if name in ("by_last_click", "stops") else bool(rng.integers(2))
+        if kind == "float":
+            chance = name in CHANCES
+            return float(rng.random() if chance else rng.choice([0.0, 0.01, 0.5, 1.0, 2.0, 1e4]))
+        if kind == "int":
+            return self.number(name)
+        if kind == "object":
+            return source(rng)
+        if kind == "bytes":
+            return candidates(rng, *self.rows_of_json)
+        if kind.startswith("tuple[float"):
+            return tuple(rng.random(kind.count("float")).tolist())
+        if kind.startswith("tuple[ndarray"):
+            return self.pages[:7]
+        if "tuple[" in kind:
+            count = int(rng.integers(0, 4))
+            return [(int(rng.integers(10)), int(rng.integers(12)), 1.0, 0.5) for _ in range(count)]
+        if "str" in kind:
+            return [str(i) for i in range(self.n)]
+        raise NotImplementedError(f"the fuzzer does not know arguments of type {kind!r} yet")
+
+    def number(self, name):
+        """A whole number."""
+        rows, width = self.rows_of_json
+        known = {
+            "ranks": self.ranks,
+            "n_queries": self.n_queries,
+            "first": self.first,
+            "end": int(self.rng.integers(self.first, self.k + 1)),
+            "width": width,
+            "threads": int(self.rng.integers(0, 9)) if self.rng.random() < 0.2 else 2,
+            "column": int(self.rng.integers(0, self.k + 1)),
+            "d": self.d,
+            "max_bytes": int(self.rng.choice([100, 1 << 16, 1 << 24])),
+            "block_bytes": int(self.rng.choice([0, 64, 1 << 12, 1 << 16])),
+            ("unit_directions", "n"): self.k,
+            ("json_rows", "n"): rows,
+            ("largest_places", "few"): int(self.rng.integers(0, max(self.d, 1))) + 1,
+        }
+        most = {"gamma_kind": 3, "kind": 4, "base": 2, "few": 9}.get(name, 12)
+        usual = int(self.rng.integers(0, most))
+        return known.get((self.function, name), known.get(name, usual))
+
+    def array(self, name, dtype, dimensions):
+        """An array that fits, as a rule."""
+        rng, shape = self.rng, self.shape(name, dimensions)
+        if name in ("y", "grades"):
+            return np.sort(self.grades) if rng.random() < 0.5 else self.grades.copy()
+        if name in ("root", "matrix", "upper", "matrices"):
+            return np.broadcast_to(10 * np.eye(self.d, dtype=dtype), shape).copy()
+        if name in ("lasted", "count", "streak"):
+            return np.zeros(shape, dtype)
+        if name.endswith("weights") or name in POSITIVE or self.function == "chi_rows":
+            return rng.random(size=shape).astype(dtype)
+        if name in CHANCES:
+            return np.clip(rng.random(size=shape), 0.01, 0.99).astype(dtype)
+        known = {
+            "offsets": lambda: self.offsets,
+            "chosen": lambda: self.chosen,
+            "f": lambda: -np.arange(float(self.n)),
+            "features": lambda: rng.integers(0, max(self.d, 1), shape),
+            "queries": lambda: rng.integers(0, self.n_queries, shape),
+            "positions": lambda: self.places + 1,
+            "ranks": lambda: self.places + 1,
+            "clicks": lambda: rng.random(shape) < 0.3,
+            "rankers": lambda: rng.random(shape) < 0.5,
+            "rows": lambda: rng.permutation(self.n),
+            "order": lambda: rng.permutation(self.n),
+            "pairs": lambda: rng.integers(0, max(self.n, 1), shape),
+            "ends": lambda: np.sort(rng.integers(0, self.n + 1, shape)),
+            "text": lambda: rng.integers(32, 127, shape),
+        }
+        if name in known:
+            return known[name]().astype(dtype)
+        if np.dtype(dtype).kind == "f":
+            return rng.normal(size=shape).astype(dtype)
+        return rng.integers(0, 200, shape).astype(dtype)
+
+    def shape(self, name, dimensions):
+        """The shape that an argument of this name has as a rule."""
+        n, d, q, k, ranks = self.n, self.d, self.q, self.k, self.ranks
+        fitted = self.function.startswith("fit_")
+        known = {
+            **dict.fromkeys(("w", "total", "current", "variance", "b"), (d,)),
+            **dict.fromkeys(("features", "thresholds", "alphas", "lasted", "so_far"), (k,)),
+            **dict.fromkeys(("root", "matrix", "upper"), (d, d)),
+            **dict.fromkeys(("count", "streak"), (1,)),
+            **dict.fromkeys(("gram", "left"), (n, n)),
+            **dict.fromkeys(("members", "z", "sides", "directions"), (k, d)),
+            **dict.fromkeys(("relevant", "irrelevant", "go_on"), (ranks,)),
+            **dict.fromkeys(("queries", "query_weights"), (q,)),
+            "matrices": (k, d, d),
+            "rankers": (k, n),
+            "splits": (2, k),
+            "bins": (d, n),
+            "sums": (d, 256),
+            "sizes": (4,),
+            "purse": (3,),
+            "ends": (k,),
+            "out": (n, d + k),
+            "pairs": (k if n else 0, 2),
+            "variances": (d if self.flag else 0,),
+            "examination": (ranks if fitted and not self.flag else ranks * ranks,),
+            ("learn_prank", "thresholds"): (64,),
+            ("mix_queries", "scores"): (k, n),
+            ("mix_queries", "losses"): (q, k),
+            ("learn_betting_slam", "steps"): (d,),
+            ("group_click_log", "counts"): (q,),
+            ("read_page", "counts"): (2 * ranks + 4,),
+            ("unit_directions", "draws"): (k * (d + d % 2),),
+            ("play_pdgd", "sizes"): (2,),
+            ("play_pdgd", "shown"): (len(self.chosen), ranks),
+            ("play_pdgd", "clicks"): (len(self.chosen), ranks),
+            ("play_pdgd", "draws"): (self.draws,),
+        }
+        usual = (n, d) if dimensions == 2 else (n,)
+        if fitted and name in ("attraction", "satisfaction", "relevance"):
+            return (len(self.pages[-1]),)
+        return known.get((self.function, name), known.get(name, usual))
+
+    @property
+    def places(self):
+        """The place of each row in its query, from 0."""
+        return np.arange(self.n) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+
+    @property
+    def draws(self):
+        """How many draws the rankings and clicks of the chosen queries take."""
+        sizes = np.diff(self.offsets)[self.chosen]
+        return int(np.sum(sizes + (1 + self.flag) * np.minimum(sizes, self.ranks)))
+
+    @property
+    def pages(self):
+        """A log of clicks, grouped."""
+        log = ["offsets", "queries", "documents", "positions", "clicks", "counts"]
+        types = ["int64", *["int32"] * 3, "uint8", "float64"]
+        rng, self.rng = self.rng, np.random.default_rng(self.n)  # the same each time
+        given = [self.array(name, dtype, 1) for name, dtype in zip(log[:-1], types, strict=False)]
+        self.rng = rng
+        return _core.group_click_log(*given, None, self.n_queries)
+
+    @property
+    def rows_of_json(self):
+        """How many rows and columns of text there are."""
+        return self.q, max(self.d % 5, 1)
+
+
+def candidates(rng, n, d):
+    """JSON arrays of features, one after the other, as a client sends them, or damaged."""
+    rows = (json.dumps(rng.normal(size=d).round(3).tolist()) for _ in range(n))
+    text = bytearray(" ".join(rows), "utf-8")
+    for _ in range(rng.integers(0, 4) if text and rng.random() < 0.5 else 0):
+        text[rng.integers(len(text))] = rng.integers(256)
+    return bytes(text[: rng.integers(len(text) + 1)] if rng.random() < 0.2 else text)
+
+
+def source(rng):
+    """A `readinto` that gives LETOR text in pieces, or misbehaves."""
+    line = b"1 qid:%d 1:0.5 3:-2e3 #docid = a\n"
+    text = b"".join(line % rng.integers(3) for _ in range(rng.integers(0, 60)))
+    damaged = bytearray(text)
+    for _ in range(rng.integers(0, 3) if text else 0):
+        damaged[rng.integers(len(damaged))] = rng.integers(256)
+    left, way = bytes(damaged), rng.random()
+
+    def readinto(buffer):
+        nonlocal left
+        if way < 0.05:
+            raise OSError("the disk is gone")
+        if way < 0.1:
+            return [None, -1, "text", len(buffer) + 100, 2**62][int(way * 1000) % 5]
+        some = left[: min(len(buffer), 100)]
+        buffer[: len(some)], left = some, left[len(some) :]
+        return len(some)
+
+    return readinto
