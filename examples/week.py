@@ -75,7 +75,7 @@ def try_next(client: Client, loop: Loop, day: int) -> None:
         loop.settle()
     challengers = [name for name in LEARNERS if name != now.champion]
     challenger = challengers[day % len(challengers)]
-    client.send("POST", "experiments", {"challenger": challenger, "promote": True})
+    client.send("POST", "experiments", {"challengers": [challenger], "promote": "auto"})
 
 
 def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[str, list]:
@@ -99,6 +99,7 @@ def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[
         if len(clicked):
             client.feedback([Feedback(shown.ranking_id, shown.ids[place]) for place in clicked])
         now = loop.published
+        service.boards.look()
         places = np.full(DOCUMENTS, -float(DOCUMENTS))
         places[rows] = -np.arange(float(len(rows)))
         found = {"shown": quality(places, grades)}
@@ -138,7 +139,7 @@ def main() -> None:
             background(service, port=chosen.port) as address,
             Client(address, "shop", timeout=60) as client,
         ):
-            console.print(f"A week of {DAYS * chosen.rankings:,} searches at {address}")
+            console.print(f"A week of {DAYS * chosen.rankings:,} searches; watch it at {address}/")
             seen = live(client, service, clock, chosen.rankings)
             service.loops["shop"].settle()
             champion = service.loops["shop"].published.champion

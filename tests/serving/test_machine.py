@@ -95,7 +95,7 @@ class Life(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1))
     def experiment(self, which):
         name = self.name()
-        self.send(ExperimentStarted(name, CHAMPIONS[which]))
+        self.send(ExperimentStarted(name, [CHAMPIONS[which]]))
         if which:
             self.send(ExperimentEnded(name))
 

@@ -110,7 +110,7 @@ class Source:
                 if getattr(self, own) in (None, [], False, 0.0):  # what is typed goes first
                     object.__setattr__(self, own, value)
 
-    def read(self, *places: str, **more: Any) -> QueryDataset:
+    def read(self, *places: str, **more: object) -> QueryDataset:
         """Read the data, or other places with the same options; the columns found are told."""
         from rankloop.data.io.formats import read
 
@@ -123,7 +123,7 @@ class Source:
             raise typer.BadParameter("Missing argument 'DATA...': name files, or give --config")
         return self.data
 
-    def batches(self, place: str, **more: Any) -> Iterator[QueryDataset]:
+    def batches(self, place: str, **more: object) -> Iterator[QueryDataset]:
         """Read one place in batches of whole queries."""
         from rankloop.data.io.formats import read_batches
 

@@ -58,7 +58,7 @@ def _described(name: str) -> dict[str, Any]:
     }
 
 
-def _short(one: dict[str, Any]) -> str:
+def _short(one: dict[str, object]) -> str:
     if one["peer"]:
         return "in compare"
     return "online" if one["streams"] else "in batch"

@@ -76,7 +76,7 @@ class Shown:
         elif self.markdown:
             write(f"{text}\n\n")
 
-    def records(self, found: Sequence[Mapping[str, Any]]) -> bool:
+    def records(self, found: Sequence[Mapping[str, object]]) -> bool:
         """Print records where JSON or CSV was asked for; tell whether it was."""
         if self.json:
             print_json(list(found))
@@ -96,13 +96,13 @@ def write(text: str) -> None:
     sys.stdout.write(text)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print one JSON document."""
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     write(json_text(value, ascii_only))
 
 
-def json_text(value: Any, ascii_only: bool = False) -> str:
+def json_text(value: object, ascii_only: bool = False) -> str:
     """Return one JSON document."""
     return json_module.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 

@@ -6,5 +6,6 @@ from rankloop.clicks.learners.dbgd import DBGD as DBGD
 from rankloop.clicks.learners.from_clicks import FromClicks as FromClicks
 from rankloop.clicks.learners.mgd import MGD as MGD
 from rankloop.clicks.learners.pdgd import PDGD as PDGD
+from rankloop.clicks.learners.thompson import Thompson as Thompson
 
 __all__: list[str]

@@ -43,7 +43,7 @@ _LEAKS = ("position", "rank", "click", "clicks", "clicked", "click_bool", "booki
 class Described:
     """What was found: settings of [data], and what to say beside them."""
 
-    settings: dict[str, Any]
+    settings: dict[str, object]
     comments: tuple[str, ...]
     summary: str
 
@@ -53,7 +53,7 @@ def describe(paths: Sequence[str], options: dict[str, Any]) -> Described:
     found: list[Any] = []
     data = read(*paths, labelled=False, notice=found.append, **options)
     roles: dict[str, str] = found[0].roles if found else {}
-    settings: dict[str, Any] = {"paths": [os.fspath(path) for path in paths]}
+    settings: dict[str, object] = {"paths": [os.fspath(path) for path in paths]}
     for name in KEYS:
         value = roles.get(name, options.get(name))
         if value not in (None, [], False):
@@ -97,7 +97,7 @@ def write(found: Described, path: str | os.PathLike[str]) -> None:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False)  # texts, numbers and truth are written alike

@@ -106,7 +106,7 @@ class QueryDataset:
             object.__setattr__(self, name, values)
 
     @classmethod
-    def _checked(cls, values: dict[str, Any], has_missing: bool | None = None) -> QueryDataset:
+    def _checked(cls, values: dict[str, object], has_missing: bool | None = None) -> QueryDataset:
         """Make a data set of arrays that need no check; what is not given is None.
 
         `has_missing` is that of the features where it is known.
@@ -120,7 +120,7 @@ class QueryDataset:
     @classmethod
     def from_arrays(
         cls,
-        X: Any,
+        X: object,
         y: ArrayLike,
         *,
         qid: ArrayLike | None = None,
@@ -318,7 +318,7 @@ class QueryDataset:
             raise DataError("select takes each query at most once")
         if len(chosen) and (np.diff(chosen) == 1).all():
             first, end = self.offsets[chosen[0]], self.offsets[chosen[-1] + 1]
-            rows: Any = slice(first, end)
+            rows: object = slice(first, end)
             offsets = self.offsets[chosen[0] : chosen[-1] + 2] - first
         else:
             sizes = self.sizes[chosen]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rankloop.data.features import Features
 
 
-def has_other_kinds(X: Any) -> bool:
+def has_other_kinds(X: object) -> bool:
     """Whether a pandas or polars frame or an Arrow table has columns that are no numbers."""
     types = getattr(X, "dtypes", None)
     if types is None or getattr(types, "shape", None) == ():
@@ -28,7 +28,7 @@ def has_other_kinds(X: Any) -> bool:
     return not all(map(_is_number, types))
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: object) -> bool:
     if hasattr(kind, "kind"):  # NumPy's and pandas's
         return kind.kind in "biuf" and not str(kind).startswith("string")
     if hasattr(kind, "is_numeric"):  # polars's
@@ -39,7 +39,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def frame_rows(
-    X: Any, features: Features | None = None, memory_limit: int | str | None = None
+    X: object, features: Features | None = None, memory_limit: int | str | None = None
 ) -> tuple[NDArray[np.float32], Features | None]:
     """Return a frame as a matrix, NaN where a value is missing, and what its columns are.
 
@@ -60,7 +60,7 @@ def frame_rows(
     return rows, columns.described() if features is None else features
 
 
-def check_same_rows(X: Any, **others: Any) -> None:
+def check_same_rows(X: object, **others: object) -> None:
     """Raise where a pandas series has another index than X: its values belong to other rows."""
     index: Any = getattr(X, "index", None)
     if not hasattr(index, "equals"):

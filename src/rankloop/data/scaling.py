@@ -53,7 +53,7 @@ class Scaler(Transformer):
         return {"name": self.name}
 
     @classmethod
-    def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
+    def from_dict(cls, manifest: Mapping[str, object]) -> Self:
         """Make the scaler that :meth:`to_dict` described."""
         if manifest.get("name") != cls.name:
             raise DataError(f"this describes scaler {manifest.get('name')!r}, not {cls.name!r}")
@@ -146,7 +146,7 @@ class _CentredScaler(Scaler):
         return {"name": self.name, "centre": self.centre_.tolist(), "scale": self.scale_.tolist()}
 
     @classmethod
-    def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
+    def from_dict(cls, manifest: Mapping[str, object]) -> Self:
         """Make the fitted scaler that :meth:`to_dict` described."""
         scaler = super().from_dict(manifest)
         try:

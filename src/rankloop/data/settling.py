@@ -38,7 +38,7 @@ def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     n, d = X.shape
     offsets = as_offsets(values["offsets"], n)
     q = len(offsets) - 1
-    fields: dict[str, Any] = {"offsets": offsets}
+    fields: dict[str, object] = {"offsets": offsets}
 
     def settle(name: str, value: Any, length: int, what: str = "rows") -> None:
         check_length(name, value, length, what)

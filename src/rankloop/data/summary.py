@@ -112,7 +112,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dicts, lists and plain numbers; NaN is None."""
-        plain: dict[str, Any] = _plain(dataclasses.asdict(self))
+        plain: dict[str, object] = _plain(dataclasses.asdict(self))
         return plain
 
 

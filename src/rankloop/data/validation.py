@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FLOAT32 = np.dtype(np.float32)
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
+def column_names(X: object) -> tuple[str, ...] | None:
     """Return the column names of a pandas or polars frame or an Arrow table, else None."""
     if type(X) is np.ndarray:
         return None
@@ -163,7 +163,7 @@ def as_text(values: ArrayLike, name: str) -> NDArray[Any]:
     return texts.astype(str).astype(TEXT)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither true nor false

@@ -48,9 +48,9 @@ class Cell:
 
     learner: str
     fold: str
-    chosen: dict[str, Any]
+    chosen: dict[str, object]
     valid: float | None
-    tried: tuple[tuple[dict[str, Any], float | None], ...]
+    tried: tuple[tuple[dict[str, object], float | None], ...]
     seconds: float
     fit_seconds: float
     model_bytes: int
@@ -80,7 +80,7 @@ def run_cell(
     """
     contender, (train, valid, test) = described_parts(contender, parts)
     watched = valid.shuffled(np.random.default_rng([*seed, 1]))
-    best: tuple[float, float, dict[str, Any], Ranker] | None = None
+    best: tuple[float, float, dict[str, object], Ranker] | None = None
     tried, total = [], 0.0
     for setting, model, seconds in _fitted(contender, train, valid):
         result = evaluate(watched, model.predict(watched), measures[0], conventions[0]).results[0]

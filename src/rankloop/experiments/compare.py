@@ -54,7 +54,7 @@ def compare_learners(
     jobs: int = 1,
     resume: PathLike | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Standings:
     """Compare learners on the same folds.
 

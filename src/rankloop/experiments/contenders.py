@@ -26,7 +26,7 @@ class Contender:
 
     name: str
     learner: Ranker
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[dict[str, object], ...]
 
     @property
     def key(self) -> list[Any]:

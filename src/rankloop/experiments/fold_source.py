@@ -42,7 +42,7 @@ class Split:
     """
 
     name: str
-    key: list[Any]
+    key: list[object]
     read: Callable[[], Parts]
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _parts: Parts | None = None
@@ -220,7 +220,7 @@ def _number(folds: int | str | None) -> int:
     return k
 
 
-def _of_files(fold: Fold, folder: Path, options: dict[str, Any]) -> Split:
+def _of_files(fold: Fold, folder: Path, options: dict[str, object]) -> Split:
     files = {"train": fold.train, "vali": fold.vali, "test": fold.test}
     key = [[role, _stamps(paths, folder)] for role, paths in files.items()]
     check_options(options, ["letor"])
@@ -252,7 +252,7 @@ def _dealt(
 
 def _stamps(files: Sequence[PathLike], folder: Path | None) -> list[list[Any]]:
     """Tell files apart by name, size and time of change; a folder may be moved."""
-    stamps: list[list[Any]] = []
+    stamps: list[list[object]] = []
     for file in map(Path, files):
         if is_sql(os.fspath(file)) or is_remote(os.fspath(file)):
             stamps.append([os.fspath(file)])
@@ -274,5 +274,5 @@ def _content(data: QueryDataset) -> str:
     return digest.hexdigest()
 
 
-def _told(options: dict[str, Any]) -> dict[str, str]:
+def _told(options: dict[str, object]) -> dict[str, str]:
     return {name: repr(value) for name, value in sorted(options.items()) if name != "notice"}

@@ -79,7 +79,7 @@ class Peer(Estimator):
     def fit_path(
         self,
         data: QueryDataset,
-        settings: Iterable[Mapping[str, Any]],
+        settings: Iterable[Mapping[str, object]],
         *,
         valid: QueryDataset | None = None,
     ) -> Iterator[Self]:
@@ -188,7 +188,7 @@ class XGBoostPeer(Peer):
     def _matrix(self, data: QueryDataset | None, X: Any = None) -> Any:
         d = len((X if data is None else data.X)[0])
         types = ["c" if j in self.categorical else "float" for j in range(d)]
-        shape: dict[str, Any] = {"feature_types": types, "enable_categorical": True}
+        shape: dict[str, object] = {"feature_types": types, "enable_categorical": True}
         if data is None:
             return self._library().DMatrix(X, **shape)
         qid = np.repeat(np.arange(len(data)), data.sizes)
@@ -269,7 +269,7 @@ def read_peer(text: str) -> tuple[type[Peer], dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     cls = PEERS[name.strip()]
-    params: dict[str, Any] = {}
+    params: dict[str, object] = {}
     for item in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = item.partition("=")
         known = [one for one in cls.parameters() if one != "categorical"]

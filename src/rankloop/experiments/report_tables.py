@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rankloop.experiments.cell import Cell
@@ -98,7 +98,7 @@ def chosen_text(cells: tuple[Cell, ...]) -> str:
     return "; ".join(f"{name} {_values(values)}" for name, values in told.items())
 
 
-def _values(values: list[Any]) -> str:
+def _values(values: list[object]) -> str:
     texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
 

@@ -46,7 +46,7 @@ class Trial:
     """
 
     number: int
-    setting: dict[str, Any]
+    setting: dict[str, object]
     value: float | None
     pruned: bool
 
@@ -56,7 +56,7 @@ class Tuned:
     """The best setting found, as a learner to train, and every trial."""
 
     learner: str
-    setting: dict[str, Any]
+    setting: dict[str, object]
     value: float
     trials: tuple[Trial, ...]
 
@@ -287,7 +287,7 @@ def _complete(study: Any) -> list[Any]:
     return [t for t in study.trials if t.state.name == "COMPLETE"]
 
 
-def _known(study: Any, setting: dict[str, Any]) -> float | None:
+def _known(study: object, setting: dict[str, object]) -> float | None:
     """Return the value of a setting that was tried before."""
     return next((t.value for t in _complete(study) if t.params == setting), None)
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 BEST_FIRST = "best-first"
 """The policy that shows candidates in the order of their scores, highest first."""
 
+PLACKETT_LUCE = "plackett-luce"
+"""The policy that draws a ranking by the chances exp(score), one document after the other."""
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Ranking:
@@ -143,7 +146,7 @@ class Ranking:
         return plain
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+    def from_dict(cls, plain: Mapping[str, object]) -> Self:
         """Read what :meth:`to_dict` wrote, and check that it is a possible ranking."""
         values = read_fields(cls, plain)
         scores = _numbers("scores", values["scores"])

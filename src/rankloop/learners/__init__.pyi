@@ -59,5 +59,6 @@ from rankloop.learners.wrappers.described import OnlineDescribed as OnlineDescri
 from rankloop.learners.wrappers.lifted import Lifted as Lifted
 from rankloop.learners.wrappers.mapped import Mapped as Mapped
 from rankloop.learners.wrappers.scaled import Scaled as Scaled
+from rankloop.learners.wrappers.stacked import Stacked as Stacked
 
 __all__: list[str]

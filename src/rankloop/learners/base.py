@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -119,7 +120,7 @@ class Ranker(Kept, ABC):
 
     def fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -225,7 +226,7 @@ class Ranker(Kept, ABC):
     def fit_path(
         self,
         data: QueryDataset,
-        settings: Iterable[Mapping[str, Any]],
+        settings: Iterable[Mapping[str, object]],
         *,
         valid: QueryDataset | None = None,
     ) -> Iterator[Self]:
@@ -291,7 +292,7 @@ class Ranker(Kept, ABC):
                 "give a Query or a QueryDataset"
             )
 
-    def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
+    def rank(self, query: object, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features.
 
         The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
@@ -308,7 +309,7 @@ class Ranker(Kept, ABC):
 
     def score(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -319,7 +320,7 @@ class Ranker(Kept, ABC):
         data = as_dataset(X, y, qid, group, allow_nan=self.takes_nan)
         return evaluate(data, self.predict(data), measure).results[0].mean
 
-    def contributions(self, X: Any) -> NDArray[np.float64]:
+    def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds to each document's score, and the remainder last.
 
         What a feature adds is how much the score falls when the feature is replaced by its mean
@@ -360,6 +361,20 @@ class Ranker(Kept, ABC):
 
         return dumps(self)
 
+    def export(
+        self,
+        to: str,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        features: Sequence[str] | None = None,
+        **options: Any,
+    ) -> str | bytes:
+        """Return the ranker in the form of another engine; see :func:`rankloop.export.export`."""
+        # a room above this one, which is loaded only when it is asked for
+        exported: Any = import_module("rankloop.export.exporting").export
+        found: str | bytes = exported(self, to, path, features=features, **options)
+        return found
+
     def digest(self) -> str:
         """Return a digest of the parameters and of every bit that was learnt.
 
@@ -385,7 +400,7 @@ class Ranker(Kept, ABC):
                 "read_letor(null=0) does), or use boosted trees, which accept missing values"
             )
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         """Return the checked rows to score, with columns in the order of the training data."""
         if isinstance(X, (Query, QueryDataset)):
             if isinstance(X, QueryDataset):

@@ -64,7 +64,7 @@ class Kept(Shared, Estimator):
             **dict.fromkeys(self._learns, Anything()),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: Mapping[str, object]) -> None:
         """Raise unless this is a possible state of a learner with these parameters.
 
         The state comes from a file, and may be anything. A subclass extends this if its parts must

@@ -37,6 +37,7 @@ _ONLINE = {
     "solar-ii": "online.solar_ii.SolarII",
     "predtron": "predtron.ranker.PredtronRanker",
     "mapped": "wrappers.mapped.Mapped",
+    "stacked": "wrappers.stacked.Stacked",
     "mix": "ensembles.mix.Mix",
     "auto": "ensembles.auto.Auto",
     "online-described": "wrappers.described.OnlineDescribed",
@@ -51,6 +52,7 @@ _FOR_CLICKS = {
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
+    "thompson": "thompson.Thompson",
 }
 _IN_ROUNDS = {
     "scaled": "wrappers.scaled.Scaled",
@@ -190,7 +192,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     cls = learner_class(name.strip())
-    params: dict[str, Any] = {}
+    params: dict[str, object] = {}
     for item in filter(None, (part.strip() for part in _COMMA.split(rest))):
         key, equals, value = item.partition("=")
         if not equals:
@@ -204,7 +206,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     return cls, params
 
 
-def learner_text(name: str, params: Mapping[str, Any]) -> str:
+def learner_text(name: str, params: Mapping[str, object]) -> str:
     """Write a learner as :func:`make_learner` reads it.
 
     >>> learner_text("slam", {"measure": "AP", "rate": 0.1})

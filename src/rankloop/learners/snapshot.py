@@ -38,7 +38,7 @@ class Snapshot:
     def __init__(self, ranker: Ranker) -> None:
         object.__setattr__(self, "_model", ranker.fork())
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a snapshot never changes; cannot set {name!r}")
 
     def __repr__(self) -> str:
@@ -60,12 +60,12 @@ class Snapshot:
         return self._model.feature_names_in_
 
     def predict(
-        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+        self, X: object, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> NDArray[Any]:
         """Score documents, as :meth:`Ranker.predict` did."""
         return self._model.predict(X, qid=qid, group=group)
 
-    def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
+    def rank(self, query: object, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query, as :meth:`Ranker.rank` did."""
         return self._model.rank(query, id=id)
 

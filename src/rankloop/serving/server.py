@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from rankloop.exceptions import DataError
 from rankloop.serving.app import Service
+from rankloop.serving.protocol import protocol
 from rankloop.serving.tuning import tune
 
 if TYPE_CHECKING:
@@ -58,20 +59,27 @@ def _work(
     _log_json()
     service = Service.start(settings)
     tune()
-    config = uvicorn.Config(
+    server = _Server(_config(service, lifespan="on", timeout_graceful_shutdown=10))
+    server.on_ready = on_ready
+    server.run(sockets=[listening])
+
+
+def _config(service: Service, **more: Any) -> uvicorn.Config:
+    server = service.settings.server
+    return uvicorn.Config(
         service.app(),
+        http=protocol(server.most_connections),
         log_config=None,
         access_log=False,
-        lifespan="on",
-        timeout_graceful_shutdown=10,
         timeout_keep_alive=30,
         backlog=2048,
         server_header=False,
         date_header=False,
+        proxy_headers=bool(server.proxies),
+        forwarded_allow_ips=list(server.proxies),
+        ws="none",
+        **more,
     )
-    server = _Server(config)
-    server.on_ready = on_ready
-    server.run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
@@ -119,6 +127,7 @@ class _JsonLines(logging.Formatter):
             "from": record.name,
             "message": record.getMessage(),
         }
+        line |= getattr(record, "fields", {})
         if record.exc_info:
             line["fault"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
@@ -128,8 +137,7 @@ class _JsonLines(logging.Formatter):
 def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """Serve from a thread of this process, for examples and tests; give the address."""
     listening = socket.create_server((host, port))
-    config = uvicorn.Config(service.app(), log_config=None, lifespan="off", access_log=False)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(_config(service, lifespan="off"))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

@@ -8,11 +8,12 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.clicks.learners.base import ClickLearner, features_of, seen_grades
-from rankloop.clicks.learners.plackett_luce import PLACKETT_LUCE, sample_ranking
+from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.clicks.learners.session import Session, check_queries
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
+from rankloop.feedback.ranking import PLACKETT_LUCE
 from rankloop.learners.online.base import Queries
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number

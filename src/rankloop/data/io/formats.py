@@ -38,7 +38,7 @@ def read(
     memory_limit: int | str | None = None,
     like: Features | Sequence[str] | None = None,
     width: int | None = None,
-    **options: Any,
+    **options: object,
 ) -> QueryDataset:
     """Read files or folders of any format we know into one data set.
 
@@ -81,7 +81,7 @@ def read(
 
 
 def _for_model(like: Features | Sequence[str] | None, width: int | None) -> dict[str, Any]:
-    found: dict[str, Any] = {"features": like} if like else {}
+    found: dict[str, object] = {"features": like} if like else {}
     return found if width is None else {**found, "n_features": width}
 
 
@@ -90,7 +90,7 @@ def _read_some(
     known: str,
     format: str | None,
     memory_limit: int | str | None,
-    options: dict[str, Any],
+    options: dict[str, object],
 ) -> QueryDataset:
     for_text, for_tables = _sorted_out(options)
     if known == "letor":
@@ -113,7 +113,7 @@ def _sorted_out(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return for_text, {name: value for name, value in options.items() if name not in _LETOR}
 
 
-def check_options(options: dict[str, Any], formats: list[str]) -> None:
+def check_options(options: dict[str, object], formats: list[str]) -> None:
     """Raise where an option is given that none of the formats could follow."""
     for_text, for_tables = _sorted_out(options)
     for_tables.pop("format", None)
@@ -128,7 +128,7 @@ def check_options(options: dict[str, Any], formats: list[str]) -> None:
             )
 
 
-def _says_something(name: str, value: Any) -> bool:
+def _says_something(name: str, value: object) -> bool:
     default = {field.name: field.default for field in fields(LetorOptions)}.get(name)
     silent = name in ("labelled", "notice") or value is True
     return not silent and value not in (None, (), [], default)
@@ -139,7 +139,7 @@ def read_batches(
     *,
     format: str | None = None,
     progress: Callable[[float], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Iterator[QueryDataset]:
     """Read a file of any size in batches of whole queries, in bounded memory.
 

@@ -42,7 +42,7 @@ def read_table(
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
     format: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> QueryDataset:
     """Read a table: Parquet, Arrow (IPC, Feather 2), CSV, TSV, JSON lines, or what a database has.
 
@@ -83,11 +83,11 @@ def table_options(options: Mapping[str, Any]) -> TableOptions:
 
 
 def from_table(
-    table: Any,
+    table: object,
     *,
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
-    **options: Any,
+    **options: object,
 ) -> QueryDataset:
     """Take a pyarrow table, a pandas or polars frame, or any Arrow stream in memory.
 
@@ -114,7 +114,7 @@ def iter_table(
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
     format: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> Iterator[QueryDataset]:
     """Read a table in batches of whole queries; each query's rows must stand together.
 

@@ -248,7 +248,7 @@ def is_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def is_number(kind: Any) -> bool:
+def is_number(kind: object) -> bool:
     """Whether values of this Arrow type are numbers, or all missing."""
     t = arrow().types
     return any(

@@ -44,7 +44,7 @@ def arrow() -> Any:
     return pyarrow
 
 
-def in_memory(table: Any) -> Source:
+def in_memory(table: object) -> Source:
     """Take a pyarrow table, or whatever pyarrow can make one of."""
     pa = arrow()
     try:
@@ -121,7 +121,7 @@ def _parquet(file: Any) -> Source:
     return Source(file.schema_arrow, metadata.num_rows, batches, decoding)
 
 
-def _ipc(opened: Any) -> Source:
+def _ipc(opened: object) -> Source:
     import pyarrow as pa
 
     def whole_batches(fields: list[int]) -> Iterator[Any]:

@@ -39,7 +39,7 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
     header = _header(name, head)
     delimiter = delimiter or max(_DELIMITERS, key=header.count)
     parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in head)
-    missing: dict[str, Any] = {"strings_can_be_null": True, "quoted_strings_can_be_null": False}
+    missing: dict[str, object] = {"strings_can_be_null": True, "quoted_strings_can_be_null": False}
     rest = {"read_options": csv.ReadOptions(block_size=_BLOCK), "parse_options": parsing}
     with _complaints(name):
         guess = csv.read_csv(

@@ -39,7 +39,7 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
     ]
     d = dataset.n_features
     names = numbered(d) if dataset.feature_names is None else list(dataset.feature_names)
-    note: dict[str, Any] = {"unnamed": dataset.feature_names is None}
+    note: dict[str, object] = {"unnamed": dataset.feature_names is None}
     if layout == "wide" or d == 0:
         clash, count = Counter([name for name, _ in fields] + names).most_common(1)[0]
         if count > 1:
@@ -83,7 +83,7 @@ def record_batches(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
         yield pa.record_batch(arrays, schema=schema)
 
 
-_ARROW_TYPE: dict[str, Callable[[], Any]] = {
+_ARROW_TYPE: dict[str, Callable[[], object]] = {
     "number": lambda: arrow().float32(),
     "boolean": lambda: arrow().bool_(),
     "date": lambda: arrow().timestamp("ms"),

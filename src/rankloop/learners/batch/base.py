@@ -82,7 +82,7 @@ class BatchRanker(Ranker):
         """Return what :meth:`_go_back` needs to return to this round, including `rounds_`."""
         return copy.deepcopy(self.state())
 
-    def _go_back(self, mark: dict[str, Any]) -> None:
+    def _go_back(self, mark: dict[str, object]) -> None:
         for name, value in mark.items():
             setattr(self, name, value)
 
@@ -138,7 +138,7 @@ class BatchRanker(Ranker):
     def fit_path(
         self,
         data: QueryDataset,
-        settings: Iterable[Mapping[str, Any]],
+        settings: Iterable[Mapping[str, object]],
         *,
         valid: QueryDataset | None = None,
     ) -> Iterator[Self]:

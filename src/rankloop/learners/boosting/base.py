@@ -69,7 +69,7 @@ class BoostedRanker(TreeModel):
     increasing: Sequence[int | str] = ()
     decreasing: Sequence[int | str] = ()
     categorical: Sequence[int | str] = ()
-    params: Mapping[str, Any] | None = None
+    params: Mapping[str, object] | None = None
     valid_measure: str | Measure = "nDCG@10"
     convention: str = "standard"
     patience: int | None = 50
@@ -196,7 +196,7 @@ class BoostedRanker(TreeModel):
 
         def more() -> NDArray[Any]:
             nonlocal scores, seen
-            new: dict[str, Any] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
+            new: dict[str, object] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
             scores, seen = scores + self._predicted(X, raw_score=True, **new), self.rounds_
             return scores
 

@@ -103,7 +103,7 @@ class TreeModel(BatchRanker):
             used = threads()
         return np.asarray(self._booster.predict(X, num_threads=used, **what))
 
-    def contributions(self, X: Any) -> NDArray[np.float64]:
+    def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds to each row's score (SHAP), with the mean score last.
 
         Each row sums to the score. Cost: O(leaves x depth^2) per row and tree.

@@ -150,7 +150,7 @@ class Blend(BatchRanker):
 
     def _told(self, member: Ranker) -> Ranker:
         """Pass on the shared parameters, also to a ranker inside a wrapper."""
-        shared: dict[str, Any] = {
+        shared: dict[str, object] = {
             "valid_measure": self.valid_measure,
             "convention": self.convention,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class OnlineRanker(Ranker):
     def _check(self, data: QueryDataset) -> None:
         self.check_queries(queries_of(data))
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: Mapping[str, object]) -> None:
         self._check_parameters()
         super()._check_state(state)
 
@@ -136,7 +136,7 @@ class OnlineRanker(Ranker):
 
     def partial_fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -160,7 +160,7 @@ class OnlineRanker(Ranker):
 
     def learn(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
@@ -181,7 +181,7 @@ class OnlineRanker(Ranker):
         return self
 
     def learn_pairs(
-        self, better: Any, worse: Any, *, query_weight: ArrayLike | None = None
+        self, better: object, worse: object, *, query_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from pairs alone: row i of `better` should rank above row i of `worse`.
 
@@ -287,7 +287,7 @@ class OnlineRanker(Ranker):
         """Become what all of these learners know together, `base` being what each began with."""
         raise DataError(f"what several {type(self).__name__} have learnt cannot be merged")
 
-    def _named(self, X: Any) -> Rows:
+    def _named(self, X: object) -> Rows:
         """Return rows to learn from, columns in the order learnt."""
         rows = as_matrix(X)
         names = None if rows is X else column_names(X)  # an array has no names
@@ -350,7 +350,7 @@ def queries_of(data: QueryDataset) -> Queries:
     return Queries(data.X, data.y, data.offsets, data.doc_weights, data.query_weights)
 
 
-def _refusal(query: Any, reason: str) -> DataError:
+def _refusal(query: object, reason: str) -> DataError:
     which = "the query" if query is None else f"query {query}"
     return DataError(
         f"nothing was learnt: of {which}, {reason}; its features may be too large (scale or clip "

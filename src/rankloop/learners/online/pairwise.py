@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rankloop import _core
 from rankloop.exceptions import DataError
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PairOrder = Literal["grades", "rows"]
 
 
-def check_pair_order(value: Any) -> None:
+def check_pair_order(value: object) -> None:
     """Raise unless it is one of the orders in which pairs come."""
     if value not in ("grades", "rows"):
         raise DataError(f"pair_order must be grades or rows; found {value!r}")

@@ -50,7 +50,7 @@ def _one_each(y: Any) -> NDArray[Any]:
     return labels
 
 
-def label_matrix(y: Any) -> NDArray[np.bool_]:
+def label_matrix(y: object) -> NDArray[np.bool_]:
     """Return sets of labels as rows of a boolean matrix."""
     found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     if found.ndim != 2 or not np.isin(found, (0, 1)).all():

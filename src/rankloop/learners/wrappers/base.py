@@ -66,7 +66,7 @@ class Wrapped(BatchRanker):
         Learner(Ranker, width).check("ranker_", state["ranker_"])
 
     @abstractmethod
-    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
         """Return the number of transformed features; raise if the transformation is damaged."""
 
     def _fit(

@@ -57,7 +57,7 @@ class _Describes:
 
     takes_nan: ClassVar[bool] = True
     takes_kinds: ClassVar[bool] = True
-    description_: dict[str, Any]
+    description_: dict[str, object]
     n_features_in_: int
     _check_width: Callable[[Rows], None]
 
@@ -67,7 +67,7 @@ class _Describes:
         known = getattr(self, "description_", {})
         return Features.from_dict(known) if known else None
 
-    def _described_rows(self, X: Any) -> Rows:
+    def _described_rows(self, X: object) -> Rows:
         """Return rows with the columns and codes of the description."""
         features = self.features
         assert features is not None
@@ -165,7 +165,7 @@ class Described(_Describes, Wrapped):
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return Features.learn(data, self.missing).to_dict()
 
-    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
         features = Features.from_dict(kept)
         if len(features) != n_features:
             raise ModelError(f"description_ describes {len(features)} features, not {n_features}")
@@ -183,7 +183,7 @@ class Described(_Describes, Wrapped):
         """Whether the ranker itself accepts missing values and categories."""
         return self.ranker is not None and self.ranker.takes_nan
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
     def explain(self) -> list[dict[str, Any]]:
@@ -278,7 +278,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
 
     def partial_fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -320,7 +320,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
         """Score checked rows."""
         return self.ranker_.score_rows(self._encoded(X), offsets)
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
     def explain(self) -> list[dict[str, Any]]:

@@ -71,7 +71,7 @@ class Lifted(Wrapped):
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return KernelFeatures(self.features, self.random_state).fit(data.X).to_dict()
 
-    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
         features = KernelFeatures.from_dict(kept)
         features.check(n_features)
         return features.size

@@ -122,7 +122,7 @@ def _width(name: str, n_features: int, features: Mapping[str, KernelFeatures]) -
     return 1
 
 
-def check_maps(maps: Any) -> None:
+def check_maps(maps: object) -> None:
     """Raise unless this is a list of at least one name of a map."""
     named = isinstance(maps, list | tuple) and all(isinstance(name, str) for name in maps)
     if not named or not maps:
@@ -210,7 +210,7 @@ class Mapped(OnlineRanker):
         return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
     ranker_: OnlineRanker
-    scaler_: dict[str, Any]
+    scaler_: dict[str, object]
     features_: Mapping[str, Any] = MappingProxyType({})
 
     def _state_names(self) -> tuple[str, ...]:

@@ -8,16 +8,19 @@ from zlib import crc32
 
 from rankloop import _core
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import decode, encode
+from rankloop.serving.entries import Forgotten, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rankloop.serving.entries import Entry
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of what stores keep; a newer one is refused, an older one brought forward."""
 
+
+ACTS = ("act", "model", "experiment", "ended", "forgotten")
+"""How the keys of acts begin, those of operators and of the loop itself."""
 
 EMPTIED = -1
 """Stands for the checksum of an entry that was compacted."""
@@ -25,6 +28,10 @@ EMPTIED = -1
 
 class JournalError(RankloopError):
     """A journal that cannot be reached, is damaged, or was written by a newer version."""
+
+
+class UnreachableError(JournalError):
+    """The store does not answer, or cannot write; it may again in a moment."""
 
 
 class Draft(NamedTuple):
@@ -82,6 +89,19 @@ class Row(NamedTuple):
     check: int
 
 
+class StoredKey(NamedTuple):
+    """A person's key as stores keep it, wrapped by a master key that they do not know.
+
+    id : random; what is sealed under the key begins with it
+    name : of the person, unreadable without the master key; it may have several keys
+    wrapped : empty where it was destroyed; the row stays, so that nobody stores the key again
+    """
+
+    id: bytes
+    name: bytes
+    wrapped: bytes
+
+
 class Journal(ABC):
     """An ordered list of entries that survives crashes.
 
@@ -93,8 +113,11 @@ class Journal(ABC):
     """What people call this journal: its file, or its address without a password."""
 
     @abstractmethod
-    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+    def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction: all of them or none, durable on return.
+
+        `keys` are stored beside the entries that are sealed under them, and those that a
+        `Forgotten` names are destroyed, all in the same transaction.
 
         A draft whose key is known is not stored again. It is a `duplicate` where its fingerprint is
         the same, else a `conflict`.
@@ -135,6 +158,22 @@ class Journal(ABC):
     @abstractmethod
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 where all are there."""
+
+    @abstractmethod
+    def key(self, key_id: bytes | None = None) -> StoredKey | None:
+        """Return a key, or any one that is good; None where there is none."""
+
+    @abstractmethod
+    def keys_of(self, names: Sequence[bytes]) -> list[StoredKey]:
+        """Return all keys under any of these names."""
+
+    @abstractmethod
+    def acts(self, limit: int) -> list[Record]:
+        """Return the last acts and changes of settings, oldest first, as far as they are here."""
+
+    @abstractmethod
+    def scrub(self) -> None:
+        """Overwrite what was deleted, as far as the store can, so that no file shows it."""
 
     @abstractmethod
     def tend(self) -> None:
@@ -221,6 +260,16 @@ def sealed(drafts: Sequence[Draft]) -> list[Sealed]:
     return [
         Sealed(draft.at, draft.entry.key, fingerprint, body)
         for draft, fingerprint, body in zip(drafts, prints, bodies, strict=True)
+    ]
+
+
+def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[bytes]:
+    """Return the keys that entries say are destroyed, where these are new."""
+    return [
+        key
+        for draft, outcome in zip(drafts, outcomes, strict=True)
+        if isinstance(draft.entry, Forgotten) and outcome.status == "new"
+        for key in draft.entry.keys
     ]
 
 

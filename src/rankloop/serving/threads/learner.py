@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from rankloop.serving.entries import Checked, Entry, ExperimentEnded, Promoted
+from rankloop.serving.entries import Checked, Entry, ExperimentEnded
 from rankloop.serving.snapshots import saved_state
 from rankloop.serving.threads.queue import BusyError
 
@@ -69,7 +69,9 @@ class Learner:
             self._publish()
 
     def _publish(self) -> None:
-        before, now = self._progress.published, self._engine.published()
+        before = self._progress.published
+        with self.lock:
+            now = self._engine.published()
         self._progress.publish(now)
         if self._progress.stopping:
             return
@@ -87,16 +89,13 @@ class Learner:
             self._try(Checked(position, digest))
 
     def _judge_experiment(self) -> None:
-        """End an experiment that clicks have decided; promote its winner where that is wanted."""
+        """End an experiment that clicks have decided."""
         trial = self._engine.trial
-        if trial is None or not self._progress.leads or trial.tally.wins == trial.tally.losses:
+        if trial is None or not self._progress.leads:
             return
-        decided = trial.tally.interval(trial.alpha).sign
-        if decided:
-            winner = trial.names[decided > 0]
-            self._try(ExperimentEnded(trial.id, f"{winner} is better"))
-            if decided > 0 and trial.promote:
-                self._try(Promoted(f"experiment {trial.id}", winner, f"won experiment {trial.id}"))
+        winner = trial.winner()
+        if winner is not None:
+            self._try(ExperimentEnded(trial.id, f"{winner} is better", winner))
 
     def _try(self, entry: Entry) -> None:
         try:

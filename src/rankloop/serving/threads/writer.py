@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from rankloop.exceptions import RankloopError
 from rankloop.serving.entries import Closed, Entry, Observed, Ranked, encode
 from rankloop.serving.journal.base import Draft, JournalError, Record
-from rankloop.serving.threads.queue import Answer, finish
+from rankloop.serving.threads.queue import Answer, BusyError, finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.serving.desk import Desk
-    from rankloop.serving.journal.base import Journal
+    from rankloop.serving.joins import Open
+    from rankloop.serving.journal.base import Journal, StoredKey
     from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
     from rankloop.serving.threads.queue import Queue, Request
@@ -42,6 +43,7 @@ class Writer:
     progress : told what is durable
     clock : seconds since 1970
     closes : whether it may close windows, if it gets the lease
+    watch : told of every entry, in order
     """
 
     def __init__(
@@ -54,10 +56,11 @@ class Writer:
         progress: Progress,
         clock: Callable[[], float],
         closes: bool,
+        watch: Callable[[Record], None],
     ) -> None:
         self._name, self._queue, self._journal = name, queue, journal
         self._desk, self._recent, self._progress = desk, recent, progress
-        self._clock, self._closes = clock, closes
+        self._clock, self._closes, self._watch = clock, closes, watch
         self._lease_until = 0.0
         self._shown_at: dict[int, frozenset[str]] = {}
         self.others = threading.Event()
@@ -77,16 +80,21 @@ class Writer:
         """Append what was asked for, and windows that are over, in one transaction; answer."""
         try:
             wanted: list[Entry] = [entry for one in requests for entry in one.entries]
-            answers = iter(self.append([*wanted, *closings]))
+            keys = [key for one in requests for key in one.keys]
+            answers = iter(self.append([*wanted, *closings], keys))
             results: list[list[Answer] | Exception] = [
                 [next(answers) for _ in one.entries] for one in requests
             ]
         except RankloopError as error:
             _log.error("loop %s: nothing was appended: %s", self._name, error)
             results = [error] * len(requests)
+        except Exception as error:  # the thread ends; nobody must wait for it
+            stopped = BusyError(f"loop {self._name} stopped: {type(error).__name__}")
+            finish(requests, [stopped] * len(requests))
+            raise
         finish(requests, results)
 
-    def append(self, entries: Sequence[Entry]) -> list[Answer]:
+    def append(self, entries: Sequence[Entry], keys: Sequence[StoredKey] = ()) -> list[Answer]:
         """Append what can be, in one transaction; follow it, and say what became of each."""
         answers: list[Answer | None] = [self._refusal(entry) for entry in entries]
         at = int(1000 * self._clock())
@@ -97,7 +105,7 @@ class Writer:
         ]
         if not drafts:
             return [answer for answer in answers if answer]
-        outcomes = self._journal.append(drafts)
+        outcomes = self._journal.append(drafts, keys)
         self.commits += 1
         pairs = list(zip(drafts, outcomes, strict=True))
         new = [
@@ -130,9 +138,12 @@ class Writer:
         """Return why an event is not even journaled; None where it may be."""
         if not isinstance(entry, Observed):
             return None
-        position = self._desk.joins.position(entry.ranking_id)
-        if position is not None:
-            return None if entry.item in self._shown(position) else Answer("rejected", None)
+        known = self._desk.joins.find(entry.ranking_id)
+        if known is not None:
+            shown = entry.item in self._shown(known.position) or (
+                known.pages and entry.item in self._further(known)
+            )
+            return None if shown else Answer("rejected", None)
         settings = self._desk.settings
         if settings is not None and settings.most_early == 0:
             return Answer("unknown_ranking", None)
@@ -150,6 +161,13 @@ class Writer:
                 del self._shown_at[next(iter(self._shown_at))]
         return known
 
+    def _further(self, known: Open) -> list[str]:
+        """Return the items of pages after the first that were shown."""
+        ranked = self._recent.record(known.position, self._journal).entry
+        if not isinstance(ranked, Ranked):
+            return []
+        return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
+
     def _follow(self, records: Sequence[Record]) -> dict[int, Any]:
         """Take in entries that are durable; return what became of each, by position."""
         desk = self._desk
@@ -158,8 +176,10 @@ class Writer:
         for record in records:
             if record.position > desk.position + 1:  # others came between
                 for other in self._recent.follow(self._journal, desk.position, record.position - 1):
+                    self._watch(other)
                     desk.follow(other)
                     followed.append(other)
+            self._watch(record)
             statuses[record.position] = desk.follow(record)
             followed.append(record)
         self._progress.durable(desk.position, followed)
