@@ -1,8 +1,8 @@
 """Learning from clicks as they come: `python -m benchmarks.clicks_online DATA [--runs 25]`.
 
 PDGD beside Thompson sampling with second-order XE_NDCG, under the four simulated users, who may
-stop after any document. *Final* is nDCG@10 on held-out queries after the last impression, *online* the
-discounted sum of nDCG@10 of what was shown on the way.
+stop after any document. *Final* is nDCG@10 on held-out queries after the last impression, *online*
+the discounted sum of nDCG@10 of what was shown on the way.
 """
 
 from __future__ import annotations

@@ -112,11 +112,11 @@ void check_gaussian(const auto& w, const auto& root) {
     for (std::size_t j = 0; j < d; ++j) check(root.data()[j * d + j] > 0, "the root must have a diagonal above 0");
 }
 
-nb::object draw_posterior(In<double, 1> w, In<double, 2> root, In<double, 1> draws, double spread) {
+Array<double> draw_posterior(In<double, 1> w, In<double, 2> root, In<double, 1> draws, double spread) {
     const std::size_t d = w.size();
     check_gaussian(w, root), check_size(draws, d + d % 2, "an even number of draws is needed");
     double* out;
-    nb::object result = new_array<double>({d}, &out);
+    auto result = new_array<double>({d}, &out);
     draw_weights(w.data(), root.data(), d, draws.data(), spread, out);
     return result;
 }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from rankloop.clicks.learners.base import ClickLearner
 from rankloop.data.dataset import QueryDataset
-from rankloop.exceptions import RankloopError
+from rankloop.exceptions import DataError, RankloopError
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.saving import dumps, loads
 from rankloop.metrics.conventions import as_convention
@@ -18,13 +18,14 @@ from rankloop.metrics.measures import parse
 from rankloop.serving.lessons import seen_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from rankloop.learners.base import Ranker
     from rankloop.serving.lessons import Lesson
 
+_T = TypeVar("_T")
 _MEASURE = (parse("nDCG@10"),)
 _RULES = as_convention("standard")
 RECENT = 0.99
@@ -95,37 +96,37 @@ class Model:
         ranker = self.ranker
         if not isinstance(ranker, OnlineRanker):
             return np.asarray(ranker.predict(seen), np.float64)
-        if isinstance(ranker, ClickLearner) or lessons[0].pairs is not None:
-            if len(lessons) > 1:
-                return self._one_by_one(lessons)
-            return self._look_then_learn(ranker, lessons[0], seen)
-        try:
-            scores = ranker.predict_then_learn(seen)
-        except RankloopError:
-            if len(lessons) > 1:
-                return self._one_by_one(lessons)
-            self.refused += 1
-            return np.asarray(ranker.predict(seen), np.float64)
-        self.version = lessons[-1].position
-        return scores.astype(np.float64)
-
-    def _one_by_one(self, lessons: Sequence[Lesson]) -> NDArray[np.float64]:
-        return np.concatenate([self.study([one], seen_in([one])) for one in lessons])
-
-    def _look_then_learn(
-        self, ranker: OnlineRanker, lesson: Lesson, seen: QueryDataset
-    ) -> NDArray[np.float64]:
-        scores = np.asarray(ranker.predict(seen), np.float64)
-        try:
-            if lesson.by_clicks and isinstance(ranker, ClickLearner):
-                ranker.learn_ranking(lesson.ranking, lesson.grades)
-            else:
-                ranker.partial_fit(seen if lesson.pairs is None else lesson.pairs)
-        except RankloopError:
-            self.refused += 1
+        alone = isinstance(ranker, ClickLearner) or lessons[0].pairs is not None
+        if len(lessons) > 1:
+            scores = (
+                None if alone else self._taught(lambda: _finite(ranker.predict_then_learn(seen)))
+            )
+            if scores is None:
+                return np.concatenate([self.study([one], seen_in([one])) for one in lessons])
+        elif alone:
+            scores = ranker.predict(seen)
+            if self._taught(lambda: _learn_alone(ranker, lessons[0], seen)) is None:
+                self.refused += 1
+                return np.asarray(scores, np.float64)
         else:
-            self.version = lesson.position
-        return scores
+            scores = self._taught(lambda: ranker.predict_then_learn(seen))
+            if scores is None:
+                self.refused += 1
+                return np.asarray(ranker.predict(seen), np.float64)
+        self.version = lessons[-1].position
+        return np.asarray(scores, np.float64)
+
+    def _taught(self, learn: Callable[[], _T]) -> _T | None:
+        """Return what learning returned; None where it failed, and left everything as it was."""
+        before = self.ranker.state()
+        try:
+            found = learn()
+            if all_finite(self.ranker.state()):
+                return found
+        except RankloopError:
+            pass
+        self.ranker.restore(before)
+        return None
 
     def state(self) -> ModelState:
         """Return everything of it as plain values."""
@@ -144,6 +145,34 @@ class ModelState(msgspec.Struct):
     def model(self) -> Model:
         """Return the model."""
         return Model(self.name, loads(self.body), self.version, self.curve, self.refused)
+
+
+def _learn_alone(ranker: OnlineRanker, lesson: Lesson, seen: QueryDataset) -> OnlineRanker:
+    if lesson.by_clicks and isinstance(ranker, ClickLearner):
+        return ranker.learn_ranking(lesson.ranking, lesson.grades)
+    return ranker.partial_fit(seen if lesson.pairs is None else lesson.pairs)
+
+
+def _finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Raise where a score is not finite: then a lesson before it may have broken the learner."""
+    if not np.isfinite(scores).all():
+        raise DataError("a score is not finite")
+    return scores
+
+
+def all_finite(state: Any) -> bool:
+    """Whether all arrays of a learner's state are finite; one weight that is not spoils all scores.
+
+    >>> all_finite({"weights_": np.ones(2), "of": [{"weights_": np.array([1, np.nan])}]})
+    False
+    """
+    if isinstance(state, np.ndarray):
+        return state.dtype.kind != "f" or bool(np.isfinite(state).all())
+    if isinstance(state, OnlineRanker):
+        return all_finite(state.state())
+    if isinstance(state, dict):
+        return all(map(all_finite, state.values()))
+    return not isinstance(state, list | tuple) or all(map(all_finite, state))
 
 
 def fresh(ranker: OnlineRanker, names: tuple[str, ...]) -> OnlineRanker:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rankloop.serving.entries import decode
-from rankloop.serving.journal.base import Record
+from rankloop.serving.journal.base import Record, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.base import Journal
 
 _OVERHEAD = 200  # bytes that an entry costs beside its own
+
+
+_T = TypeVar("_T")
+_log = logging.getLogger("rankloop.serving")
+_PAUSE = 0.5  # seconds before the store is asked again
 
 
 class Recent:
@@ -71,3 +78,22 @@ def remembered(recent: Recent, journal: Journal) -> Callable[[int], Entry]:
         return recent.record(position, journal).entry
 
     return fetch
+
+
+def patient(read: Callable[[int], _T], over: Callable[[], bool]) -> Callable[[int], _T]:
+    """Return what reads again and again while the store does not answer, until all is over.
+
+    A learner must not end, nor stop halfway through an entry, because a database restarts.
+    """
+
+    def again(position: int) -> _T:
+        while True:
+            try:
+                return read(position)
+            except UnreachableError as error:
+                if over():
+                    raise
+                _log.warning("entry %d cannot be read, and is tried again: %s", position, error)
+                time.sleep(_PAUSE)
+
+    return again

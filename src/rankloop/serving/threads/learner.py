@@ -7,6 +7,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from rankloop.serving.entries import Checked, Entry, ExperimentEnded
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.recent import patient
 from rankloop.serving.snapshots import saved_state
 from rankloop.serving.threads.queue import BusyError
 
@@ -53,6 +55,10 @@ class Learner:
     def run(self) -> None:
         """Work until nothing more becomes durable."""
         engine, progress = self._engine, self._progress
+        read = patient(
+            lambda after: self._journal.read(after, progress.head, _AT_ONCE),
+            lambda: progress.stopping,
+        )
         while True:
             with progress.changed:
                 progress.changed.wait_for(
@@ -62,8 +68,8 @@ class Learner:
                     if self._over():
                         return
                     continue
-                head, records = progress.head, progress.take(engine.position, _AT_ONCE)
-            for record in records or self._journal.read(engine.position, head, _AT_ONCE):
+                records = progress.take(engine.position, _AT_ONCE)
+            for record in records or read(engine.position):
                 with self.lock:
                     engine.apply(record)
             self._publish()
@@ -79,8 +85,15 @@ class Learner:
         if before.position // settings.check_every < now.position // settings.check_every:
             self._check()
         if before.position // settings.snapshot_every < now.position // settings.snapshot_every:
-            self._journal.save(saved_state(self._engine))
+            self._save()
         self._judge_experiment()
+
+    def _save(self) -> None:
+        """Keep the state; it is a shortcut, so that a store that cannot now does no harm."""
+        try:
+            self._journal.save(saved_state(self._engine))
+        except JournalError as error:
+            _log.warning("loop %s: its state was not saved: %s", self._name, error)
 
     def _check(self) -> None:
         """Journal the digest, for all replicas to compare theirs with."""
