@@ -12,7 +12,6 @@ import json
 import multiprocessing
 import socket
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -37,9 +36,10 @@ def server(listening: socket.socket, settings: dict[str, Any], ready: Any) -> No
     from rankloop.serving.routes.candidates import from_items
     from rankloop.serving.routes.feedback import FeedbackRequest
     from rankloop.serving.routes.rank import PackedRankRequest, RankRequest
+    from rankloop.serving.tuning import tune
 
-    sys.setswitchinterval(0.0002)
     service = app.Service.start(as_settings(settings))
+    tune()
     loop = service.settings.loops["loop"]
     items = [{"id": f"document-{n}", "rank": n, "score": 0.123456789 * n} for n in range(DOCUMENTS)]
     ranked = msgspec.json.encode({"ranking_id": "x" * 36, "model": "auto", "items": items})
