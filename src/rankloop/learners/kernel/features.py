@@ -1,4 +1,4 @@
-"""Features whose products are, nearly, a kernel: Nystrom, and random Fourier features."""
+"""Features whose products approximate a kernel: Nystrom and random Fourier features."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ NOVEL = 1e-3  # share of K(x, x) that no landmark tells, from which on a row may
 
 
 class KernelFeatures(Transformer):
-    """A map of rows to `size` features, of which products are about K(x, z).
+    """A map of rows to `size` features, whose products approximate K(x, z).
 
     `nystrom(kernel,size)` projects onto landmarks, for any kernel: with L L' the Gram matrix of
     landmarks, phi(x) = L^-1 K(landmarks, x). As L is triangular, a new landmark adds a feature and
-    changes no other, so what a linear learner knows stays right while a stream still gives
-    landmarks. `fourier(rbf(s),size)` has cos(w.x) and sin(w.x) for random w, and `orthogonal` draws
-    these w at right angles, which is closer for the same size. Both know nothing of the data.
+    changes no other, so what a linear learner has learnt stays valid while landmarks are added.
+    `fourier(rbf(s),size)` has cos(w.x) and sin(w.x) for random w, and `orthogonal` uses orthogonal
+    w, which approximate better with the same size. Neither depends on the data.
 
     Parameters
     ----------
     text : `nystrom(rbf(1),200)`, `fourier(rbf(1),200)` or `orthogonal(rbf(1),200)`
-    random_state : seed of landmarks and of frequencies
+    random_state : random seed of landmarks and of frequencies
 
     Attributes
     ----------
