@@ -10,7 +10,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.linear import ConvexRanker
-from rankloop.learners.batch.network import Network, hidden_units
+from rankloop.learners.batch.network import Network, explain_units, hidden_units
 from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Range
@@ -148,11 +148,5 @@ class RankNet(ConvexRanker):
         self._check_fitted()
         if not self.hidden_bias_.size:
             return super().explain()
-        parts = []
-        for k in np.argsort(-np.abs(self.weights_), kind="stable"):
-            inner = self.hidden_weights_[:, k]
-            order = np.argsort(-np.abs(inner), kind="stable")
-            features = {self.feature_name(int(j)): float(inner[j]) for j in order}
-            weight, bias = float(self.weights_[k]), float(self.hidden_bias_[k])
-            parts.append({"weight": weight, "bias": bias, "features": features})
-        return parts
+        names = [self.feature_name(j) for j in range(self.n_features_in_)]
+        return explain_units(self.weights_, self.hidden_bias_, self.hidden_weights_, names)
