@@ -48,8 +48,8 @@ LETOR = {
     },
 }
 """nDCG by cutoff of the baselines as LETOR 3 published them, which the paper compares with: Liu,
-Learning to rank for information retrieval (2011), table 11.1; Wang et al., SOLAR, table 3. Those of
-FRank on TD2004 and OHSUMED were not at hand."""
+Learning to rank for information retrieval (2011), table 11.1; Wang et al., SOLAR, table 3. We had
+no source for FRank on TD2004 and OHSUMED; its MAP there is in table 4 of the paper."""
 
 _RULES = dict.fromkeys(LEARNERS, "letor3")
 _TOP = range(1, 11)
