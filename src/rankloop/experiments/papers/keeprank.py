@@ -58,7 +58,7 @@ TABLE = Experiment(
     "keeprank-table4",
     PAPER,
     "Table 4",
-    "MAP over five folds, the width of the kernel chosen on validation data.",
+    "MAP over five folds; the width of the kernel is chosen on validation data.",
     tuple(
         Part(
             name,
@@ -125,7 +125,7 @@ FIGURES = Experiment(
     "keeprank-figs",
     PAPER,
     "Figures 2 to 9",
-    "P@n and nDCG@n for n from 1 to 10; KeepRank ahead of the baselines that LETOR published.",
+    "P@n and nDCG@n for n from 1 to 10: KeepRank is ahead of LETOR's published baselines.",
     _figure_parts(),
 )
 
