@@ -41,8 +41,9 @@ class EmpiricalBernstein:
 
     After t outcomes the interval holds the average of their t expectations, each given what came
     before it, and it does so for all t together with probability 1 - alpha. The expectations may
-    change over time, and outcomes need not be independent, so users and rankers may drift. With V the sum of squared distances of each outcome to the mean of those before it, the
-    half width is u(V) / t, where u solves m(u, V) = 2 / alpha for the gamma-exponential mixture m:
+    change over time, and outcomes need not be independent, so users and rankers may drift. With
+    V the sum of squared distances of each outcome to the mean of those before it, the half
+    width is u(V) / t, where u solves m(u, V) = 2 / alpha for the gamma-exponential mixture m:
     it falls as fast as the law of the iterated logarithm nearly allows, and is narrow where
     outcomes vary little.
 

@@ -33,8 +33,8 @@ class FromClicks(TaughtByClicks):
     Notes
     -----
     Cost: the ranker's. Without a temperature it explores nothing: a learner that has started in a
-    wrong direction may then show only documents that teach it nothing. A temperature helps, but it
-    stays the same whether the learner is certain or not; :class:`Thompson` explores only while it is
+    wrong direction may then show only documents that teach it nothing. A temperature helps, but
+    stays the same however certain the learner is; :class:`Thompson` explores only while it is
     uncertain.
 
     Examples
