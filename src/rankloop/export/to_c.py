@@ -232,12 +232,11 @@ def _trees(c: _Source, node: Trees) -> None:
     content = ",\n    ".join(rows or ["{0, 0, 0, 0, 0, 0}"])
     c._data.append(f"static const struct split {nodes}[] = {{\n    {content}}};")
     sets, leaves, starts = c.array(words, "unsigned"), c.array(values), c.array(roots, "int")
-    kind = "float" if node.single else "double"
     c.add(
         "for (size_t i = 0; i < n; ++i) {",
-        f"    {kind} sum = 0;",
+        "    double sum = 0;",
         f"    for (size_t t = 0; t < {len(node.trees)}; ++t)",
-        f"        sum += ({kind}){leaves}[tree_leaf({nodes}, {sets}, {starts}[t], {x} + i * {d})];",
+        f"        sum += {leaves}[tree_leaf({nodes}, {sets}, {starts}[t], {x} + i * {d})];",
         f"    {v}[i] = sum;",
         "}",
     )

@@ -26,13 +26,13 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.export.trees import float32_at_most
+from rankloop.learners.boosting.trees import float32_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.export.program import Column, Node, Program
-    from rankloop.export.trees import Tree
+    from rankloop.learners.boosting.trees import Tree
 
     Columns: TypeAlias = dict[int, str]
 

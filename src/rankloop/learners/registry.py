@@ -72,6 +72,7 @@ _IN_ROUNDS = {
     "lambdamart": "boosting.lambdamart.LambdaMART",
     "listnet-boost": "boosting.listnet.ListNetBoost",
     "loss-boost": "boosting.loss.LossBoost",
+    "imported": "boosting.imported.Imported",
     "blend": "ensembles.blend.Blend",
     "keeprank": "kernel.keeprank.KeepRank",
     "lifted": "wrappers.lifted.Lifted",

@@ -29,8 +29,8 @@ class DrawsRankings(OnlineRanker, ClickLearner):
         version, scores = 0, np.zeros(len(X))
         if now.is_fitted:
             now._check_width(X)
-            version, scores = now.version_, now.score_rows(X, np.array([0, len(X)]))
-        scores = scores.astype(np.float64)
+            scores = now.score_rows(X, np.array([0, len(X)])).astype(np.float64)
+            version = now.version_
         order = sample_ranking(scores, rng, k)
         return {"order": order, "scores": scores, "version": version, "policy": PLACKETT_LUCE}
 

@@ -51,7 +51,7 @@ class KernelFeatures(Transformer):
 
     Notes
     -----
-    Cost: O(d size) a row for Fourier features; for Nystrom O(d size + size^2), and O(size^2)
+    Cost: O(d size) per row for Fourier features; for Nystrom O(d size + size^2), and O(size^2)
     memory.
 
     Examples

@@ -44,7 +44,7 @@ class PredtronClassifier(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k classes; two classes share one weight vector.
+    Cost: O(k d) per row for k classes; two classes share one weight vector.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class PredtronOrdinal(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k grades.
+    Cost: O(k d) per row for k grades.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class PredtronMultilabel(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k labels, with `error-set` O(k d + k^2).
+    Cost: O(k d) per row for k labels, with `error-set` O(k d + k^2).
 
     Examples
     --------

@@ -32,7 +32,7 @@ class PredtronLabelRanker(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k labels, and where it steps an assignment of O(k^3) at worst.
+    Cost: O(k d) per row for k labels, and where it steps an assignment of O(k^3) at worst.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _grade_matrix(y: object) -> Floats:
     grades = found.astype(np.float64) if fits else np.full((1, 1), np.nan)
     if not (np.isfinite(grades) & (grades >= 0)).all():
         raise DataError(
-            "y must be a matrix of grades from 0, one row a row and at least two labels; found "
+            "y must be a matrix of grades from 0, one row per row and at least two labels; found "
             f"{found.dtype} of shape {found.shape}"
         )
     return grades

@@ -29,7 +29,7 @@ class RowEstimator(Estimator, ABC):
     geometry, rule, rate, kernel, budget, average : see :class:`Predtron`
     intercept : whether to add a constant feature
     passes : how often `fit` goes through the data, at least 1
-    random_state : seed of the order of rows in `fit`, another one each pass; None: as given
+    random_state : random seed of the order of rows in `fit`, another one each pass; None: as given
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class RowEstimator(Estimator, ABC):
         return self
 
     def scores(self, X: object) -> Floats:
-        """Return the score vectors t of rows, one a row."""
+        """Return the score vectors t of rows, one per row."""
         rows = self._rows(X)
         weights = self.ranker_.weights
         if weights is None:
@@ -122,7 +122,7 @@ class RowEstimator(Estimator, ABC):
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
-                "one label a row"
+                "one label per row"
             )
         problem = self._problem(y, classes)
         learner = Predtron(
