@@ -12,8 +12,13 @@ namespace rankloop {
 // e^x for x <= 0, eight at a time; what is below the range of a float is 0.
 RANKLOOP_CLONES inline void exp_below_0(float* x, std::size_t n) {
     constexpr double log2_e = 0x1.71547652b82fep0, ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
+    // a loop of its own: the compiler would branch on what is out of range, and use no vectors
     for (std::size_t i = 0; i < n; ++i) {
-        const double value = x[i] < 0 ? (x[i] > -200 ? x[i] : -200.0f) : 0.0f;
+        const float below = x[i] < 0 ? x[i] : 0.0f;
+        x[i] = below > -200 ? below : -200.0f;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        const double value = x[i];
         const double shifted = value * log2_e + math::rounder, k = shifted - math::rounder;
         const double scale = std::bit_cast<double>((math::low_bits(shifted) + 1023) << 52);
         x[i] = static_cast<float>(math::exp_near_0((value - k * ln2_high) - k * ln2_low) * scale);

@@ -227,6 +227,15 @@ def read_page(
     clicks: NDArray[numpy.uint8], counts: NDArray[numpy.float64]
 ) -> NDArray[numpy.float64]: ...
 def unit_directions(draws: NDArray[numpy.float64], n: int, d: int) -> NDArray[numpy.float64]: ...
+def draw_posterior(
+    weights: NDArray[numpy.float64],
+    root: NDArray[numpy.float64],
+    draws: NDArray[numpy.float64],
+    spread: float,
+) -> NDArray[numpy.float64]: ...
+def pull_to_zero(
+    weights: NDArray[numpy.float64], root: NDArray[numpy.float64], more: float
+) -> None: ...
 def learn_pdgd(
     x: NDArray[numpy.float32],
     y: NDArray[numpy.float64],

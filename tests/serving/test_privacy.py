@@ -23,7 +23,7 @@ from .tools import running
 
 SECRET = "where is the nearest clinic"
 ITEMS = [{"id": "a", "features": [1.0, 0.5]}, {"id": "b", "features": [0, 1]}]
-RANK = {"items": ITEMS, "query": SECRET, "user": "ada@example.org", "attributes": {"city": "Turin"}}
+RANK = {"items": ITEMS, "query": SECRET, "user": "ada@example.org", "about": {"city": "Turin"}}
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_personal_fields_are_kept_until_they_are_forgotten(start, address):
     assert http.post("rank", json=RANK | {"id": "r1"}).status_code == 200
     assert http.post("rank", json=RANK | {"id": "r2", "user": "bob"}).status_code == 200
     teach(loop, http, "r1")
-    kept = {"query": SECRET, "user": "ada@example.org", "attributes": {"city": "Turin"}}
+    kept = {"query": SECRET, "user": "ada@example.org", "about": {"city": "Turin"}}
     assert shown(http, "r1") == {"ranking_id": "r1", "status": "kept", "personal": kept}
     before = loop.inspect(lambda engine: (engine.position, engine.digest()))
     first = forget(http, user="ada@example.org", id="f1")
@@ -169,7 +169,7 @@ def test_an_experiment_counts_a_session_once_under_a_name_of_its_own(start, with
         monkeypatch.delenv(MASTER)
     loop, http = start(learners=["solar-i", "slam:measure=AP"])
     http.post("rank", json={"items": ITEMS, "id": "r0", "session": "s1"})
-    http.post("experiments", json={"challenger": "slam:measure=AP", "id": "x"})
+    http.post("experiments", json={"challengers": ["slam:measure=AP"], "id": "x"})
     loop.settle()
     for n, session in enumerate(["s1", "s1", "s2"], start=1):
         http.post("rank", json={"items": ITEMS, "id": f"r{n}", "session": session})

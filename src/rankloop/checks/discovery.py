@@ -17,7 +17,7 @@ from rankloop.metrics.measures import FAMILIES, Measure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Check = Callable[[Any], None]
+    Check = Callable[[object], None]
 
 
 def discover() -> Iterator[Any]:
@@ -29,7 +29,7 @@ def discover() -> Iterator[Any]:
             yield kind()
 
 
-def checks_for(subject: Any) -> list[Check]:
+def checks_for(subject: object) -> list[Check]:
     """List the checks that apply to a measure, a loss or a learner."""
     modules = []
     if isinstance(subject, Measure):
@@ -54,7 +54,7 @@ def checks_for(subject: Any) -> list[Check]:
     return found
 
 
-def check(subject: Any) -> None:
+def check(subject: object) -> None:
     """Run every check that applies; the first one that fails raises AssertionError.
 
     >>> from rankloop.metrics.measures import nDCG

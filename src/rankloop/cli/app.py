@@ -1,4 +1,4 @@
-"""The application: its commands, in the order in which people meet them."""
+"""The application and its commands, in the order in which users need them."""
 
 from __future__ import annotations
 

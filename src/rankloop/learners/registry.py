@@ -49,9 +49,11 @@ _ONLINE = {
 }
 _FOR_CLICKS = {
     "pdgd": "pdgd.PDGD",
+    "neural-pdgd": "neural_pdgd.NeuralPDGD",
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
+    "thompson": "thompson.Thompson",
 }
 _IN_ROUNDS = {
     "scaled": "wrappers.scaled.Scaled",
@@ -192,7 +194,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     cls = learner_class(name.strip())
-    params: dict[str, Any] = {}
+    params: dict[str, object] = {}
     for item in filter(None, (part.strip() for part in _COMMA.split(rest))):
         key, equals, value = item.partition("=")
         if not equals:
@@ -206,7 +208,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     return cls, params
 
 
-def learner_text(name: str, params: Mapping[str, Any]) -> str:
+def learner_text(name: str, params: Mapping[str, object]) -> str:
     """Write a learner as :func:`make_learner` reads it.
 
     >>> learner_text("slam", {"measure": "AP", "rate": 0.1})

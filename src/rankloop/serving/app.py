@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from rankloop.serving.privacy import Vault
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes import beacon, health, models, personal, ubi
 from rankloop.serving.routes.base import Handler
+from rankloop.serving.routes.events import EVENTS
 from rankloop.serving.routes.feedback import FEEDBACK
 from rankloop.serving.routes.judgements import JUDGEMENTS
 from rankloop.serving.routes.openapi import OPENAPI
@@ -46,6 +48,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *personal.ENDPOINTS,
     *beacon.ENDPOINTS,
     STATE,
+    EVENTS,
     *models.ENDPOINTS,
     *ubi.ENDPOINTS,
     *health.ENDPOINTS,
@@ -55,7 +58,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 
 
 class Service:
-    """All loops of one process, and what their routes need."""
+    """All loops of one process, and what their routes need.
+
+    draining : whether it is about to stop, so that answers without an end have to
+    listening : clients of each loop's events, by its name
+    """
 
     def __init__(
         self,
@@ -72,6 +79,8 @@ class Service:
         self.metrics = Metrics(loops)
         self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = ENDPOINTS
+        self.draining = False
+        self.listening: Counter[str] = Counter()
 
     @classmethod
     def start(cls, settings: Settings, **options: Any) -> Service:

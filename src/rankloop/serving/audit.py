@@ -55,8 +55,8 @@ def as_act(record: Record) -> ActInfo | None:
     elif isinstance(entry, RolledBack):
         name, what, reason, by = "rolled back", ", ".join(entry.models), entry.reason, entry.by
     elif isinstance(entry, ExperimentStarted):
-        what = f"{entry.id}: {', '.join(entry.challengers)}"
-        name, by = "experiment started", entry.by
+        what, by = f"{entry.id}: {', '.join(entry.challengers)}", entry.by
+        name = "experiment started"
     elif isinstance(entry, ExperimentEnded):
         name, what, reason, by = "experiment ended", entry.id, entry.reason, entry.by
     elif isinstance(entry, Forgotten):

@@ -23,6 +23,7 @@ from rankloop.serving.entries import (
     Closed,
     Configured,
     Entry,
+    EpochStarted,
     ExperimentEnded,
     ExperimentStarted,
     Judged,
@@ -34,6 +35,7 @@ from rankloop.serving.entries import (
     RolledBack,
     digest_of,
 )
+from rankloop.serving.epochs import epoch_state
 from rankloop.serving.joins import Joins
 from rankloop.serving.models import Curve, Model, fresh
 from rankloop.serving.state import ENGINE, Counters, Published, State
@@ -66,7 +68,7 @@ class Engine:
 
     def __init__(self, fetch: Callable[[int], Entry]) -> None:
         self._fetch = fetch
-        self.position = 0
+        self.position, self.epoch = 0, ENGINE
         self.settings: LoopSettings | None = None
         self.models: dict[str, Model] = {}
         self.contest = Contest()
@@ -151,7 +153,7 @@ class Engine:
     def state(self) -> State:
         """Return all of it as plain values."""
         return State(
-            ENGINE,
+            self.epoch,
             self.position,
             self._chain,
             self.settings,
@@ -164,11 +166,8 @@ class Engine:
         )
 
     def restore(self, state: State) -> None:
-        """Become what :meth:`state` returned."""
-        if state.engine != ENGINE:
-            raise DataError(
-                f"the state was made by version {state.engine} of the engine, and this is {ENGINE}"
-            )
+        """Become what :meth:`state` returned, also that of an older version."""
+        self.epoch = state.engine
         self.position, self._chain = state.position, state.chain
         self.settings, self.contest = state.settings, state.contest
         self.models = {one.name: one.model() for one in state.models}
@@ -181,6 +180,8 @@ class Engine:
         settings = msgspec.json.decode(entry.settings, type=LoopSettings)
         if self.settings is not None and self.settings.names != settings.names:
             raise DataError("the features of a loop cannot change; start another loop")
+        if self.settings is None:
+            self.epoch = entry.engine
         configured = () if self.settings is None else self.settings.learners
         models = {}
         for text, learner in settings.make_learners().items():
@@ -274,7 +275,17 @@ class Engine:
         settings = self._known_settings()
         return self.contest.ended(entry, self.models, settings, record.position)
 
+    def _epoch_started(self, record: Record, entry: EpochStarted) -> str:
+        state = epoch_state(entry, record.position)
+        if state is None:
+            return "passed over"
+        self.restore(state)
+        self.epoch, self.digests = entry.engine, {}
+        return "started"
+
     def _checked(self, _: Record, entry: Checked) -> None:
+        if self.epoch != ENGINE:  # another arithmetic
+            return
         own = self.digests.get(entry.position)
         if own is not None and own != entry.digest:
             raise DivergedError(
@@ -327,5 +338,6 @@ _APPLY: Mapping[type, Callable[..., object]] = {
     RolledBack: Engine._rolled_back,
     ExperimentStarted: Engine._experiment_started,
     ExperimentEnded: Engine._experiment_ended,
+    EpochStarted: Engine._epoch_started,
     Checked: Engine._checked,
 }

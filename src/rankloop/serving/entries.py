@@ -278,6 +278,19 @@ class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
         return f"ended:{self.id}"
 
 
+class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
+    """Another version of the engine goes on from here: from the full state after an entry."""
+
+    engine: int
+    after: int
+    state: bytes
+
+    @property
+    def key(self) -> str:
+        """A version takes a journal over once, unless others appended at that moment."""
+        return f"epoch:{self.engine}:{self.after}"
+
+
 class Forgotten(_Entry, frozen=True, tag="forgotten"):
     """Somebody's keys were destroyed: what was sealed under them cannot be read any more."""
 
@@ -319,6 +332,7 @@ Entry: TypeAlias = (
     | RolledBack
     | ExperimentStarted
     | ExperimentEnded
+    | EpochStarted
     | Forgotten
     | Checked
 )

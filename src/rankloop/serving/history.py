@@ -9,6 +9,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.learners.saving import dumps
 from rankloop.serving.entries import Ranked, RolledBack
+from rankloop.serving.epochs import check_same_epoch
 from rankloop.serving.journal.base import JournalError
 from rankloop.serving.policy import OWN_ORDER, choose
 from rankloop.serving.snapshots import brought_back, replayed
@@ -27,7 +28,14 @@ def rolled_back(
     head = journal.head()
     if not 1 <= position <= head:
         raise DataError(f"position: found {position}, expected one from 1 to {head}")
-    return _entry(brought_back(journal, until=position), act_id, reason, by)
+    if position < journal.base():
+        raise DataError(
+            f"position: found {position}, but entries up to {journal.base()} were compacted; "
+            "take a later one"
+        )
+    engine = brought_back(journal, until=position)
+    check_same_epoch(engine, f"the state after entry {position}")
+    return _entry(engine, act_id, reason, by)
 
 
 def quarantined(
@@ -57,6 +65,7 @@ def audited(journal: Journal, ranking_id: str) -> list[str]:
     if entry.policy == "logged":
         return []  # somebody else's order: there is nothing to recompute
     engine = brought_back(journal, until=entry.seen)
+    check_same_epoch(engine, f"ranking {ranking_id!r}")
     own = entry.policy == OWN_ORDER
     choice = choose(engine.published(), entry.matrix(), entry.id, len(entry.order), own)
     differ = []

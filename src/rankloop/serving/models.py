@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -98,15 +98,20 @@ class Model:
         """
         if not isinstance(self.ranker, OnlineRanker):
             return
+        before = self.ranker.state()
         try:
             if clicked is not None and isinstance(self.ranker, ClickLearner):
                 self.ranker.learn_ranking(*clicked)
             else:
                 self.ranker.partial_fit(lesson)
+            good = all_finite(self.ranker.state())
         except RankloopError:
-            self.refused += 1
-        else:
+            good = False
+        if good:
             self.version = position
+        else:
+            self.ranker.restore(before)
+            self.refused += 1
 
     def state(self) -> ModelState:
         """Return everything of it as plain values."""
@@ -125,6 +130,21 @@ class ModelState(msgspec.Struct):
     def model(self) -> Model:
         """Return the model."""
         return Model(self.name, loads(self.body), self.version, self.curve, self.refused)
+
+
+def all_finite(state: Any) -> bool:
+    """Whether all arrays of a learner's state are finite; one weight that is not spoils all scores.
+
+    >>> all_finite({"weights_": np.ones(2), "of": [{"weights_": np.array([1, np.nan])}]})
+    False
+    """
+    if isinstance(state, np.ndarray):
+        return state.dtype.kind != "f" or bool(np.isfinite(state).all())
+    if isinstance(state, OnlineRanker):
+        return all_finite(state.state())
+    if isinstance(state, dict):
+        return all(map(all_finite, state.values()))
+    return not isinstance(state, list | tuple) or all(map(all_finite, state))
 
 
 def fresh(ranker: OnlineRanker, names: tuple[str, ...]) -> OnlineRanker:

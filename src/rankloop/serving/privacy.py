@@ -33,7 +33,7 @@ _NONCE = 12
 _ID = 16
 
 Text = Annotated[str, Meta(max_length=1000)]
-Attributes = Annotated[dict[Text, Text | float | bool | None], Meta(max_length=100)]
+About = Annotated[dict[Text, Text | float | bool | None], Meta(max_length=100)]
 
 
 class Personal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -42,7 +42,7 @@ class Personal(msgspec.Struct, frozen=True, omit_defaults=True):
     query: str | None = None
     user: str | None = None
     session: str | None = None
-    attributes: dict[str, Any] | None = None
+    about: dict[str, Any] | None = None
 
     def __bool__(self) -> bool:
         return self != _NOTHING

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rankloop.serving.entries import Ranked
+from rankloop.serving.journal.base import UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rankloop.serving.entries import Entry
     from rankloop.serving.journal.base import Journal, Record
+
+
+_T = TypeVar("_T")
+_log = logging.getLogger("rankloop.serving")
+_PAUSE = 0.5  # seconds before the store is asked again
 
 
 class Recent:
@@ -54,6 +62,25 @@ def remembered(recent: Recent, journal: Journal) -> Callable[[int], Entry]:
         return recent.record(position, journal).entry
 
     return fetch
+
+
+def patient(read: Callable[[int], _T], over: Callable[[], bool]) -> Callable[[int], _T]:
+    """Return what reads again and again while the store does not answer, until all is over.
+
+    A learner must not end, nor stop halfway through an entry, because a database restarts.
+    """
+
+    def again(position: int) -> _T:
+        while True:
+            try:
+                return read(position)
+            except UnreachableError as error:
+                if over():
+                    raise
+                _log.warning("entry %d cannot be read, and is tried again: %s", position, error)
+                time.sleep(_PAUSE)
+
+    return again
 
 
 def _size(record: Record) -> int:

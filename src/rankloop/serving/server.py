@@ -59,7 +59,7 @@ def _work(
     sys.setswitchinterval(0.0002)  # the thread that commits waits less for the one that decodes
     service = Service.start(settings)
     server = _Server(_config(service, lifespan="on", timeout_graceful_shutdown=10))
-    server.on_ready = on_ready
+    server.on_ready, server.service = on_ready, service
     server.run(sockets=[listening])
 
 
@@ -83,11 +83,17 @@ def _config(service: Service, **more: Any) -> uvicorn.Config:
 
 class _Server(uvicorn.Server):
     on_ready: Callable[[], None] | None = None
+    service: Service | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started and self.on_ready is not None:
             self.on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.service is not None:
+            self.service.draining = True
+        await super().shutdown(sockets=sockets)
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -136,7 +142,8 @@ class _JsonLines(logging.Formatter):
 def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """Serve from a thread of this process, for examples and tests; give the address."""
     listening = socket.create_server((host, port))
-    server = uvicorn.Server(_config(service, lifespan="off"))
+    server = _Server(_config(service, lifespan="off"))
+    server.service = service
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

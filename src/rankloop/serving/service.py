@@ -13,8 +13,9 @@ from rankloop.serving.audit import Acts
 from rankloop.serving.desk import Desk
 from rankloop.serving.engine import DivergedError, Engine
 from rankloop.serving.entries import Configured, Forgotten
-from rankloop.serving.journal.base import Draft
-from rankloop.serving.recent import Recent, remembered
+from rankloop.serving.epochs import enter_epoch
+from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.recent import Recent, patient, remembered
 from rankloop.serving.snapshots import brought_back, saved_state
 from rankloop.serving.state import ENGINE
 from rankloop.serving.threads.follower import Follower
@@ -66,9 +67,10 @@ class Loop:
         learns, follows, self._reads = (journal.another() for _ in range(3))
         self._journals = (journal, learns, follows, self._reads)
         self._reading = threading.Lock()
+        self._started = False
         recent = self._recent = Recent()
         try:
-            self._engine = brought_back(learns, remembered(recent, learns))
+            self._engine = brought_back(learns, patient(remembered(recent, learns), self._over))
             self._configure(settings, clock)
             self.acts = Acts(journal)
             if vault is not None:
@@ -95,6 +97,7 @@ class Loop:
                 ("follower", follower.run),
             )
         ]
+        self._started = True
         for thread in self._threads:
             thread.start()
 
@@ -206,9 +209,7 @@ class Loop:
         for thread in self._threads:
             thread.join()
         if save and self.fault is None and self._engine.position:
-            newest = self._journal.saved()
-            if not newest or newest[0].position < self._engine.position:
-                self._journal.save(saved_state(self._engine))
+            self._save()
         self._close_journals()
 
     def __enter__(self) -> Loop:
@@ -232,11 +233,25 @@ class Loop:
             self._journal.append([Draft(Configured(wanted, ENGINE), int(1000 * clock()))])
         for record in self._journal.scan(self._engine.position):
             self._engine.apply(record)
+        enter_epoch(self._journal, self._engine, int(1000 * clock()))
 
     def _watch(self, record: Record) -> None:
         self.acts.note(record)
         if self.vault is not None and isinstance(record.entry, Forgotten):
             self.vault.forget(record.entry.keys)
+
+    def _save(self) -> None:
+        """Keep the state; where that fails, the next start takes longer, and no more."""
+        try:
+            newest = self._journal.saved()
+            if not newest or newest[0].position < self._engine.position:
+                self._journal.save(saved_state(self._engine))
+        except JournalError as error:
+            _log.warning("loop %s: its state was not saved: %s", self.name, error)
+
+    def _over(self) -> bool:
+        """Whether it is of no use to wait for the store: before the start, and at the end."""
+        return not self._started or self._progress.stopping
 
     def _written(self) -> bool:
         """Whether nothing more becomes durable."""

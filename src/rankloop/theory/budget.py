@@ -93,7 +93,7 @@ def track_budget(learner: KernelMinimax, data: QueryDataset, comparison: Expansi
 
     Notes
     -----
-    Cost: O(B^2 d) a mistake with B documents held.
+    Cost: O(B^2 d) per mistake with B documents held.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def as_weights(data: QueryDataset, weights: ArrayLike) -> Floats:
     w = np.asarray(weights, np.float64)
     if w.shape != (data.n_features,) or not np.isfinite(w).all():
         raise DataError(
-            f"weights must be {data.n_features} finite numbers, one a feature; "
+            f"weights must be {data.n_features} finite numbers, one per feature; "
             f"found an array of shape {w.shape}"
         )
     return w

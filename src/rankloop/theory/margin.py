@@ -57,7 +57,7 @@ class BestMargin:
 
     Attributes
     ----------
-    margin : that of `weights`; at most 0 where the data is not separable
+    margin : that of `weights`; at most 0 if the data is not separable
     weights : unit vector
     upper : no unit vector has a larger margin than this
     """
@@ -92,7 +92,7 @@ def best_margin(data: QueryDataset, *, tolerance: float = 1e-6) -> BestMargin:
 
     Notes
     -----
-    Cost: O(n d + n log n) a round; some ten rounds for a few features, hundreds for many.
+    Cost: O(n d + n log n) per round; some ten rounds for a few features, hundreds for many.
 
     Examples
     --------

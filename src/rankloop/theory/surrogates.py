@@ -55,7 +55,7 @@ def slam_weights(grades: ArrayLike, measure: str | Measure, order: ArrayLike) ->
     """Return v_i of each document: eq. 10 (AP), 11 (nDCG) or 24 (nDCG@k).
 
     Documents count by grade, best first, and inside a grade by `order`, highest first. They add up
-    to 1, or are all 0 where no document is relevant.
+    to 1, or are all 0 if no document is relevant.
 
     >>> slam_weights([0, 1, 1], "AP", [0.0, 0.0, 0.0]).tolist()
     [0.0, 0.5, 0.5]
@@ -122,6 +122,6 @@ def max_pair_surrogate(scores: ArrayLike, grades: ArrayLike) -> float:
 
 
 def measure_losses(data: QueryDataset, scores: ArrayLike, measure: str | Measure) -> Floats:
-    """Return 1 - measure of each query; 0 where no document is relevant, as nothing can be lost."""
+    """Return 1 - measure of each query; 0 if no document is relevant, as nothing can be lost."""
     wanted = check_measure(measure)
     return np.nan_to_num(1.0 - evaluate(data, scores, wanted).result(wanted).values, nan=0.0)

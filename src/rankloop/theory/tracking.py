@@ -115,7 +115,7 @@ def track(
 
     Notes
     -----
-    Cost: one pass, the best margin, and O(m log m) a query for each length tried (14); SOLAR's
+    Cost: one pass, the best margin, and O(m log m) per query for each length tried (14); SOLAR's
     bounds look at every pair.
 
     Examples

@@ -48,7 +48,7 @@ def xendcg_bound(data: QueryDataset, scores: ArrayLike, gamma: float | ArrayLike
     Parameters
     ----------
     data, scores : what was ranked, and how
-    gamma : one number, or one a document (Definition 1), from 0 to 1
+    gamma : one number, or one per document (Definition 1), from 0 to 1
 
     Examples
     --------

@@ -20,7 +20,8 @@ def shop(tmp_path_factory):
     """A service with some past, and a client; tests only look at it."""
     clock = Clock()
     service = start(tmp_path_factory.mktemp("shop"), more=["news"], clock=clock)
-    service.loops["shop"].append(ExperimentStarted("trial", "solar-i"))
+    service.loops["shop"].append(ExperimentStarted("trial", ["solar-i"]))
+    service.loops["shop"].settle()
     look(service, clock)
     with running(service) as client:
         yield service, client
@@ -35,7 +36,12 @@ def test_the_page_and_its_files_are_ours_alone(shop):
     assert "unsafe" not in policy
     assert page.headers["cache-control"] == "no-cache"
     names = re.findall(r'(?:src|href)="(/dashboard/[^"]+)"', page.text)
-    assert {name.rpartition("/")[2] for name in names} == {"icon.svg", "style.css", "app.js"}
+    assert {name.rpartition("/")[2] for name in names} == {
+        "app.js",
+        "icon.svg",
+        "look.css",
+        "style.css",
+    }
     assert not re.findall(r"https?://", page.text)
     for name in names:
         found = client.get(name)
@@ -67,8 +73,8 @@ def test_a_loop_now(shop):
     assert [place["shown"] for place in now["places"]] == [171] * 5
     assert sum(place["clicked"] for place in now["places"]) == 171
     assert {one["feature"] for one in now["shifts"]} == set(FEATURES)
-    experiment = now["experiment"]
-    assert experiment["challenger"] == "solar-i"
+    (experiment,) = now["experiment"]["challengers"]
+    assert experiment["name"] == "solar-i"
     assert experiment["outcomes"] == 171
     assert experiment["low"] < 0 < experiment["high"]
     assert client.get("/dashboard/loops/nothing").status_code == 404

@@ -39,7 +39,7 @@ class Objective(Protocol):
 
     native: str | None
     labels: NDArray[Any]
-    params: dict[str, Any]
+    params: dict[str, object]
     gradient: Singles
     hessian: Singles
 
@@ -94,7 +94,7 @@ class SoftmaxObjective:
     seed: int = 0
     terms: int = 2
     native: str | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.labels = self.shape.y
@@ -128,7 +128,7 @@ class WholeObjective:
 
     def __init__(self, loss: Loss, data: QueryDataset) -> None:
         self.labels = data.y
-        self.params: dict[str, Any] = {}
+        self.params: dict[str, object] = {}
         self._whole, self._queries = summed_loss(loss, data), len(data)
         self.gradient, self.hessian = np.empty((2, data.n_documents), np.float32)
 
@@ -152,7 +152,7 @@ class MeasuredObjective:
         self.native: str | None = native
         self.labels: NDArray[Any]
         self.labels, gains = ranks_and_gains(shape.y, gain)
-        self.params: dict[str, Any] = {"label_gain": gains.tolist()}
+        self.params: dict[str, object] = {"label_gain": gains.tolist()}
         self._data = dataclasses.replace(shape.bare(), y=self.labels.astype(np.float64))
         self._rules = CONVENTIONS["standard"].differing(
             "own gains", gain=lambda ranks: gains[ranks.astype(np.int64)]

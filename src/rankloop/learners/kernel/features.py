@@ -51,7 +51,7 @@ class KernelFeatures(Transformer):
 
     Notes
     -----
-    Cost: O(d size) a row for Fourier features; for Nystrom O(d size + size^2), and O(size^2)
+    Cost: O(d size) per row for Fourier features; for Nystrom O(d size + size^2), and O(size^2)
     memory.
 
     Examples
@@ -100,7 +100,7 @@ class KernelFeatures(Transformer):
             new._take(X[order[block]], self.size, greedy=False)
         self.learnt_ = new.learnt_
 
-    def partial_fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002
+    def partial_fit(self, X: object, y: ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Continue with the rows of one query: the most novel ones become landmarks."""
         rows = as_matrix(X)
         self._check_width(rows)
@@ -215,7 +215,7 @@ class KernelFeatures(Transformer):
         self.learnt_ = {"landmarks": landmarks, "root": root}
 
 
-def _parsed(text: Any) -> tuple[str, Kernel, int]:
+def _parsed(text: object) -> tuple[str, Kernel, int]:
     """Return method, kernel and size."""
     return _read(text if isinstance(text, str) else repr(text))  # a file may hold anything
 

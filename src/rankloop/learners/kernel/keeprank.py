@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.base import Grades, Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.learners.kernel.kernels import Kernel
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
     Floats = NDArray[np.float64]
+    from rankloop.learners.explaining import Parts
+    from rankloop.learners.kept import State
 
 TARGETS = ("binary", "graded")
 BLOCK = 64  # samples at a time: enough for matrix products, few enough for a small Gram matrix
@@ -63,7 +65,7 @@ class KeepRank(BatchRanker):
     average : rank by the mean of coefficients rather than by the last ones
     normalise : scale features to 0..1 inside each query, in training and whenever it ranks
     memory_limit : hold the kernel matrix only where it fits; else it is made anew each pass
-    random_state : seed of the order of documents; None: as given
+    random_state : random seed of the order of documents; None: as given
     valid_measure, patience, warm_start : see :class:`BatchRanker`; a round is a pass. What it goes
         on from keeps its documents: with other data, the model grows by these.
 
@@ -74,7 +76,7 @@ class KeepRank(BatchRanker):
 
     Notes
     -----
-    Cost: O(n^2 d) a pass, or O(n^2) where the kernel matrix is held, for n documents; O(n d) a
+    Cost: O(n^2 d) per pass, or O(n^2) where the kernel matrix is held, for n documents; O(n d) a
     document to rank. Memory: the limit, or blocks of 64 n numbers. It does not scale beyond some
     100,000 documents: there, take `nystrom` features. As features are scaled inside queries, it
     wants to know which rows belong together when it ranks.
@@ -168,7 +170,7 @@ class KeepRank(BatchRanker):
             "steps_": Number(),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         parts = [state[name] for name in ("support_", "counts_", "last_", "total_")]
         if len({len(part) for part in parts}) > 1:
@@ -224,7 +226,7 @@ class KeepRank(BatchRanker):
         self.counts_ = np.r_[self.counts_, counts]
         self.last_, self.total_ = np.r_[self.last_, room], np.r_[self.total_, room]
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         X = self._scaled(X, offsets)
         kernel, coefficients = parse_kernel(self.kernel), self.coefficients_.astype(np.float32)
@@ -233,7 +235,7 @@ class KeepRank(BatchRanker):
             scores[rows] = kernel(X[rows], self.support_) @ coefficients
         return scores
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the documents that count for most, with their coefficients and features."""
         return support_parts(self, self.support_, self.coefficients_)
 

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 class OnlineKeepRank(KernelRanker):
     """KeepRank on a stream: each document is relaxed once, and some are held on to.
 
-    f(x) = sum_k alpha_k K(x_k, x) over the documents held. Where a score is not where its grade
+    f(x) = sum_k alpha_k K(x_k, x) over the stored documents. Where a score is not where its grade
     wants it, y f(x) < margin, the documents of the query join those held, with alpha = 0, and each
     of them in turn that falls short takes the step of :class:`KeepRank`,
 
         alpha += rate (margin - y f(x)) y k(x) / |k(x)|^2,
 
-    k(x) the kernels of x with all documents held. Where they exceed the budget some are removed.
+    k(x) the kernels of x with all stored documents. Where they exceed the budget some are removed.
 
     Where we depart: the paper sums over all training documents, which a stream never has. Without
     a budget, after one query, it is one pass of :class:`KeepRank` over it.
@@ -59,7 +59,7 @@ class OnlineKeepRank(KernelRanker):
 
     Notes
     -----
-    Cost: O(m (B + m) d) a query of m documents with B held. Memory O((B + m) d + m (B + m)).
+    Cost: O(m (B + m) d) per query of m documents with B held. Memory O((B + m) d + m (B + m)).
 
     Examples
     --------

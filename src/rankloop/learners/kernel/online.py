@@ -40,7 +40,7 @@ class KernelSlam(KernelRanker):
 
     Notes
     -----
-    Cost: O(m B d) a query of m documents with B held, and O(B d) memory, taken at the start. In
+    Cost: O(m B d) per query of m documents with B held, and O(B d) memory, taken at the start. In
     several passes a document may be held more than once.
 
     Examples
@@ -107,7 +107,7 @@ class KernelMinimax(KernelRanker):
 
     Notes
     -----
-    Cost: O(m B d) a query of m documents with B held, and O(B d) memory, taken at the start.
+    Cost: O(m B d) per query of m documents with B held, and O(B d) memory, taken at the start.
 
     References
     ----------
@@ -159,7 +159,7 @@ class KernelSolarI(KernelRanker):
 
     Notes
     -----
-    Cost: O(m B d + m^2 d) a query of m documents with B held, and O(m) a violated pair. Memory
+    Cost: O(m B d + m^2 d) per query of m documents with B held, and O(m) per violated pair. Memory
     O(B d + m^2). Nearly every document of a query is added, so a budget fills soon.
 
     References

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -24,19 +24,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.learners.kernel.kernels import Kernel
     from rankloop.learners.online.base import Queries
     from rankloop.learners.search import Search
 
     Floats = NDArray[np.float64]
+    from rankloop.learners.explaining import Parts
+    from rankloop.learners.kept import State
 
 
 class KernelRanker(OnlineRanker):
     """An online ranker whose score is sum_k alpha_k K(x_k, x) over documents it held on to.
 
-    A subclass says what a query adds (:meth:`_steps`): one coefficient a document, 0 for most. It
+    A subclass says what a query adds (:meth:`_steps`): one coefficient per document, 0 for most. It
     has, besides those of :class:`OnlineRanker`, the parameters
 
     kernel : `rbf(sigma2)`, `poly(degree)`, `linear`, `chi2(gamma)`, sums and products of them
@@ -49,7 +51,7 @@ class KernelRanker(OnlineRanker):
 
     Attributes
     ----------
-    support_ : (k, d) the documents held
+    support_ : (k, d) the stored documents
     coefficients_ : (k,) what the kernel with each counts for
     updates_ : on how many of the queries learnt from it took a step
     """
@@ -96,7 +98,7 @@ class KernelRanker(OnlineRanker):
 
     @property
     def support_(self) -> Rows:
-        """The documents held."""
+        """The stored documents."""
         self._check_fitted()
         return self.rows_[: self.held_].copy()
 
@@ -108,7 +110,7 @@ class KernelRanker(OnlineRanker):
         mean = self.average and self.n_queries_seen_ > 0
         return np.asarray(alphas[:, 1] / self.n_queries_seen_ if mean else alphas[:, 0].copy())
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the documents that count for most, with their coefficients and features."""
         return support_parts(self, self.support_, self.coefficients_)
 
@@ -123,7 +125,7 @@ class KernelRanker(OnlineRanker):
             "ledger_": Array((3,), low=0),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         held, rows, born = state["held_"], state["rows_"], state["born_"]
         most = len(rows) if self.budget is None else self.budget
@@ -177,7 +179,7 @@ class KernelRanker(OnlineRanker):
     def _discount_past(self, keep: float) -> None:
         self.alphas_ = self.alphas_ * [keep, 1.0]
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         X = self._scaled(X, offsets)
         kernel = parse_kernel(self.kernel)

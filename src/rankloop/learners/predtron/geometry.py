@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class Geometry(ABC):
-    """A norm of weight matrices, one row an output, one column a feature."""
+    """A norm of weight matrices, one row an output, one column per feature."""
 
     linear = False
     """Whether weights are their own dual, so that they are a sum of inputs."""
 
     def check(self, shape: tuple[int, int]) -> None:  # noqa: B027
-        """Raise where the norm of such a matrix is another, simpler one."""
+        """Raise if the norm of such a matrix is another, simpler one."""
 
     @abstractmethod
     def weights(self, dual: Floats) -> Floats:

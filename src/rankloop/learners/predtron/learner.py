@@ -47,7 +47,7 @@ class Predtron:
 
     Notes
     -----
-    Cost: O(d p) a round, plus the decodings of the problem.
+    Cost: O(d p) per round, plus the decodings of the problem.
 
     Examples
     --------

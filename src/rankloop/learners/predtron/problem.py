@@ -75,7 +75,7 @@ class Problem(ABC):
         """Return the least <rep(correct) - rep(wrong), scores> over all correct and all wrong."""
         raise DataError(f"{type(self).__name__} does not know its margins")
 
-    def surrogate(self, scores: Floats, label: Any) -> float:
+    def surrogate(self, scores: Floats, label: object) -> float:
         """Return the convex upper bound of the loss that Predtron descends on (eq. 2)."""
         worst = self.decode_augmented(scores, label)
         away = self.represent(self.correct(label, scores)) - self.represent(worst)
@@ -162,7 +162,7 @@ class Listed(Problem):
         """Return the first prediction without loss."""
         return int(self._correct[label])
 
-    def check(self, label: Any) -> int:
+    def check(self, label: object) -> int:
         """Labels are whole numbers from 0."""
         if not isinstance(label, int | np.integer) or not 0 <= label < self.n_labels:
             raise DataError(f"labels must be from 0 to {self.n_labels - 1}; found {label!r}")

@@ -57,7 +57,7 @@ class PredtronRanker(ClippedRanker):
 
     Notes
     -----
-    Cost: O(m d) a query and O(d) memory, and on a mistake the assignment: O(m^2) with two grades,
+    Cost: O(m d) per query and O(d) memory, and on a mistake the assignment: O(m^2) with two grades,
     with more some O(m^2) programs, O(m^3) where there are more than m / 8 of them.
 
     Examples

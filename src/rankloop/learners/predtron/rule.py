@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Rule(ABC):
     """A rule. It steps only where the prediction loses something."""
 
-    def step(self, problem: Problem, scores: Floats, label: Any) -> tuple[float, Floats | None]:
+    def step(self, problem: Problem, scores: Floats, label: object) -> tuple[float, Floats | None]:
         """Return the loss of the prediction, and the gradient by the scores; None without loss."""
         prediction = problem.decode_against(scores, label)
         loss = problem.loss(prediction, label)
@@ -24,7 +24,7 @@ class Rule(ABC):
 
     @abstractmethod
     def gradient(
-        self, problem: Problem, scores: Floats, label: Any, prediction: Any, loss: float
+        self, problem: Problem, scores: Floats, label: object, prediction: object, loss: float
     ) -> Floats:
         """Return the gradient of the surrogate by the scores."""
 
@@ -43,8 +43,8 @@ class MistakeDriven(Rule):
         self,
         problem: Problem,
         scores: Floats,
-        label: Any,
-        prediction: Any,  # noqa: ARG002
+        label: object,
+        prediction: object,  # noqa: ARG002
         loss: float,  # noqa: ARG002
     ) -> Floats:
         """Return rep(s) - rep(y)."""
@@ -69,7 +69,7 @@ class LossDriven(Rule):
     """
 
     def gradient(
-        self, problem: Problem, scores: Floats, label: Any, prediction: Any, loss: float
+        self, problem: Problem, scores: Floats, label: object, prediction: object, loss: float
     ) -> Floats:
         """Return L (rep(prediction) - rep(y))."""
         right = problem.represent(problem.correct(label, scores))

@@ -6,7 +6,7 @@ figures need not be allowed to read them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
@@ -17,10 +17,12 @@ from rankloop.serving.policy import best_order, score
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankloop.serving.journal.base import Journal, Record
+    from rankloop.serving.joins import Joins
+    from rankloop.serving.journal.base import Record
     from rankloop.serving.service import Loop
 
-_MOST_ROWS = 5_000
+State = Literal["open", "closed", "old"]
+
 _MOST_PARTS = 6
 
 
@@ -56,8 +58,7 @@ class Inspected(msgspec.Struct):
     """A ranking, closely.
 
     same_model : whether the parts are of the model as it ranked; else of that model as it is now
-    state : open, or closed
-    searched : entries after the ranking that were searched for feedback; None: all of it was found
+    state : open, closed, or old: then its feedback is no longer at hand, only in the journal
     others : by model, as it is now: the items it would show, from the top
     """
 
@@ -68,9 +69,8 @@ class Inspected(msgspec.Struct):
     version: int
     policy: str
     experiment: str | None
-    state: str
+    state: State
     same_model: bool
-    searched: int | None
     items: list[Shown]
     others: dict[str, list[str]]
 
@@ -79,21 +79,15 @@ def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
     """Return all that is known of a ranking. Not for the event loop."""
     now = loop.published
     X = entry.matrix()
-    waiting = loop.inspect(lambda engine: _positions(engine.joins.open.get(entry.id)))
-    with loop.reader() as journal:
-        if waiting is not None:
-            records: list[Record] = [
-                loop.recent(place) or journal.read(place - 1, place, 1)[0] for place in waiting
-            ]
-            state, searched = "open", None
-        else:
-            records, searched = _after(journal, found.position, entry.id)
-            state = "closed"
+    state, places = loop.inspect(lambda engine: _feedback(engine.joins, entry.id))
     events: dict[str, list[Happened]] = {}
-    for record in records:
-        one = record.entry
-        if isinstance(one, Observed):
-            events.setdefault(one.item, []).append(Happened(one.type, one.value, record.at / 1000))
+    with loop.reader() as journal:
+        for place in places:
+            record = loop.recent(place) or journal.read(place - 1, place, 1)[0]
+            one = record.entry
+            if isinstance(one, Observed):
+                happened = Happened(one.type, one.value, record.at / 1000)
+                events.setdefault(one.item, []).append(happened)
     model = now.models.get(entry.model)
     added = None if model is None else model.contributions(X)[:, :-1]
     scores = np.frombuffer(entry.scores, np.float64)
@@ -121,7 +115,6 @@ def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
         entry.experiment,
         state,
         now.versions.get(entry.model) == entry.version,
-        searched,
         items,
         {
             name: [entry.items[row] for row in best_order(score(other, X))[:k].tolist()]
@@ -130,23 +123,13 @@ def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
     )
 
 
-def _positions(waiting: object) -> list[int] | None:
-    return None if waiting is None else list(waiting.events)  # type: ignore[attr-defined]
-
-
-def _after(journal: Journal, position: int, ranking_id: str) -> tuple[list[Record], int | None]:
-    """Return the events of a closed ranking, and how many entries were searched if not all."""
-    closed = journal.find(f"closed:{ranking_id}")
-    end = journal.head() if closed is None else closed.position
-    until = min(end, position + _MOST_ROWS)
-    records = [
-        record for record in journal.scan(position, until, 500) if _is_of(record, ranking_id)
-    ]
-    return records, None if until == end else until - position
-
-
-def _is_of(record: Record, ranking_id: str) -> bool:
-    return isinstance(record.entry, Observed) and record.entry.ranking_id == ranking_id
+def _feedback(joins: Joins, ranking_id: str) -> tuple[State, list[int]]:
+    """Return whether a ranking waits for feedback, and the positions of what came."""
+    known = joins.open.get(ranking_id)
+    if known is not None:
+        return "open", list(known.events)
+    known = joins.closed.get(ranking_id)
+    return ("old", []) if known is None else ("closed", list(known.events))
 
 
 def _parts(names: tuple[str, ...], values: np.ndarray, added: np.ndarray) -> list[Part]:

@@ -9,6 +9,7 @@ import msgspec
 from rankloop.serving.dashboard.board import Health
 from rankloop.serving.dashboard.marks import Mark
 from rankloop.serving.dashboard.traffic import quantile, times_between
+from rankloop.serving.routes.state import running
 from rankloop.serving.state import Counters
 
 if TYPE_CHECKING:
@@ -34,18 +35,26 @@ class ModelNow(msgspec.Struct):
     recent: float
 
 
-class ExperimentNow(msgspec.Struct):
-    """A running experiment; `needs` more outcomes would decide it, if they come as so far."""
+class ChallengerNow(msgspec.Struct):
+    """A challenger; `needs` more outcomes would decide, if they come as so far."""
 
-    id: str
-    champion: str
-    challenger: str
+    name: str
     outcomes: int
     wins: int
     losses: int
     low: float
     high: float
     needs: int | None
+
+
+class ExperimentNow(msgspec.Struct):
+    """A running experiment; `watch` where it checks a promoted champion against the one before."""
+
+    id: str
+    champion: str
+    challengers: list[ChallengerNow]
+    watch: bool
+    share: float
 
 
 class PlaceNow(msgspec.Struct):
@@ -182,20 +191,23 @@ def still_needed(tally: Tally, alpha: float) -> int | None:
 
 
 def _experiment(now: Published) -> ExperimentNow | None:
-    if now.duel is None or now.tally is None:
+    found = running(now)
+    if found is None:
         return None
-    tally = now.tally
-    bounds = tally.interval(now.alpha)
-    return ExperimentNow(
-        now.duel.id,
-        *now.duel.names,
-        tally.n,
-        tally.wins,
-        tally.losses,
-        bounds.low,
-        bounds.high,
-        still_needed(tally, now.alpha),
-    )
+    alpha = now.alpha / len(now.tallies)
+    challengers = [
+        ChallengerNow(
+            one.name,
+            one.outcomes,
+            one.wins,
+            one.losses,
+            one.low,
+            one.high,
+            still_needed(tally, alpha),
+        )
+        for one, tally in zip(found.challengers, now.tallies, strict=True)
+    ]
+    return ExperimentNow(found.id, found.champion, challengers, found.watch, found.share)
 
 
 def _traffic(boards: Boards) -> TrafficNow:

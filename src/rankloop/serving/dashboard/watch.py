@@ -14,7 +14,7 @@ import numpy as np
 
 from rankloop.serving.dashboard.drift import Drift
 from rankloop.serving.dashboard.marks import Mark, as_mark
-from rankloop.serving.entries import Closed, Observed, Ranked
+from rankloop.serving.entries import Closed, ExperimentStarted, Observed, Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,6 +70,7 @@ class Watch:
         self.drift = Drift(width)
         self._watched: dict[str, _Watched] = {}
         self._rankings = 0
+        self._promotes = ""
 
     def follow(
         self, journal: Journal, recent: Callable[[int], Record | None], head: int, most: int
@@ -102,7 +103,9 @@ class Watch:
         elif isinstance(entry, Closed):
             self._closed(entry)
         else:
-            mark = as_mark(record)
+            if isinstance(entry, ExperimentStarted):
+                self._promotes = entry.id if entry.promote != "no" else ""
+            mark = as_mark(record, self._promotes)
             if mark is not None:
                 self.marks.append(mark)
 

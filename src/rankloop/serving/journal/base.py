@@ -130,15 +130,21 @@ class Journal(ABC):
 
     @abstractmethod
     def save(self, state: Saved, keep: int = 3) -> None:
-        """Keep a state beside the entries, and only the newest few of them."""
+        """Keep a state beside the entries, and only the newest few of them.
+
+        The oldest stays as well where entries were dropped: it is what a replay starts from.
+        """
 
     @abstractmethod
     def saved(self, until: int | None = None) -> list[Saved]:
         """Return the states that are kept, newest first, none beyond a position."""
 
     @abstractmethod
-    def empty(self, until: int) -> None:
-        """Drop the bytes of all entries up to a position; their keys stay."""
+    def empty(self, until: int, state: int) -> None:
+        """Drop the bytes of all entries up to a position; their keys stay.
+
+        States before the one at the position `state`, which takes their place, are dropped too.
+        """
 
     @abstractmethod
     def base(self) -> int:

@@ -193,10 +193,10 @@ class PostgresJournal(Journal):
                 self._leader.execute("SELECT 1")
                 return True
             session = self._connect()
+            row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
         except psycopg.Error:
             self._leader = None
             return False
-        row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
         if row is not None and row[0]:
             self._leader = session
             return True
@@ -224,11 +224,13 @@ class PostgresJournal(Journal):
         )
         old = (
             "DELETE FROM {schema}.states WHERE position NOT IN "
-            "(SELECT position FROM {schema}.states ORDER BY position DESC LIMIT %s)"
+            "(SELECT position FROM {schema}.states ORDER BY position DESC LIMIT %s) "
+            "AND (%s = 0 OR position > (SELECT min(position) FROM {schema}.states))"
         )
+        base = self.base()
         with self._running() as db, db.transaction():
             db.execute(self._sql(insert), state)
-            db.execute(self._sql(old), (keep,))
+            db.execute(self._sql(old), (keep, base))
 
     def saved(self, until: int | None = None) -> list[Saved]:
         """Return the states that are kept, newest first, none beyond a position."""
@@ -240,7 +242,7 @@ class PostgresJournal(Journal):
             found = db.execute(self._sql(query), (until or 2**62,), binary=True)
             return [Saved(*row) for row in found]
 
-    def empty(self, until: int) -> None:
+    def empty(self, until: int, state: int) -> None:
         """Drop the bytes of all entries up to a position; their keys stay."""
         change = (
             "UPDATE {schema}.entries SET body = '', checksum = %s "
@@ -248,6 +250,8 @@ class PostgresJournal(Journal):
         )
         with self._running() as db, db.transaction():
             db.execute(self._sql(change), (EMPTIED, until, EMPTIED))
+            older = "DELETE FROM {schema}.states WHERE position < %s"
+            db.execute(self._sql(older), (state,))
 
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 where all are there."""

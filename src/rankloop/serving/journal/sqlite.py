@@ -168,11 +168,13 @@ class SqliteJournal(Journal):
         """Keep a state beside the entries, and only the newest few of them."""
         old = (
             "DELETE FROM states WHERE position NOT IN "
-            "(SELECT position FROM states ORDER BY position DESC LIMIT ?)"
+            "(SELECT position FROM states ORDER BY position DESC LIMIT ?) "
+            "AND (? = 0 OR position > (SELECT min(position) FROM states))"
         )
+        base = self.base()
         with self._faults(), self._writing():
             self._db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", state)
-            self._db.execute(old, (keep,))
+            self._db.execute(old, (keep, base))
 
     def saved(self, until: int | None = None) -> list[Saved]:
         """Return the states that are kept, newest first, none beyond a position."""
@@ -180,12 +182,13 @@ class SqliteJournal(Journal):
         with self._faults():
             return [Saved(*row) for row in self._db.execute(query, (until or 2**62,))]
 
-    def empty(self, until: int) -> None:
+    def empty(self, until: int, state: int) -> None:
         """Drop the bytes of all entries up to a position; the file's space is used again."""
         change = "UPDATE entries SET body = x'', checksum = ? WHERE position > ? AND position <= ?"
         base = self.base()
         with self._faults(), self._writing():
             self._db.execute(change, (EMPTIED, base, until))
+            self._db.execute("DELETE FROM states WHERE position < ?", (state,))
 
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 where all are there."""

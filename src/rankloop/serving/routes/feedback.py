@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
 from rankloop.serving.entries import Entry, Observed, Ranked, packed
-from rankloop.serving.privacy import Attributes, Text
+from rankloop.serving.privacy import About, Text
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_items
@@ -54,7 +54,7 @@ class LoggedRanking(msgspec.Struct, forbid_unknown_fields=True):
     query: Text | None = None
     user: Id | None = None
     session: Id | None = None
-    attributes: Attributes | None = None
+    about: About | None = None
 
 
 class FeedbackRequest(msgspec.Struct, forbid_unknown_fields=True):

@@ -160,7 +160,7 @@ async def start_experiment(call: Call) -> Response:
         )
     act_id = body.id or new_id()
     entry = ExperimentStarted(
-        act_id, body.challengers, body.promote, body.share, body.watch, by=call.who
+        act_id, body.challengers, body.promote, body.share, body.watch, call.who
     )
     return await _act(call, act_id, entry)
 

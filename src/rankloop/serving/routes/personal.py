@@ -31,7 +31,7 @@ async def sealed(loop: Loop, entry: Ranked, request: Any) -> tuple[Ranked, Key |
     The key goes into the journal with the ranking, unless it is `stored` there. Without a master
     key only a session leaves a trace, and only in an experiment: a name that is good for that one.
     """
-    personal = Personal(request.query, request.user, request.session, request.attributes)
+    personal = Personal(request.query, request.user, request.session, request.about)
     if not personal:
         return entry, None
     check_printable([request.user or "", request.session or ""])

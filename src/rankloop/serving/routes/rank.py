@@ -12,7 +12,7 @@ from msgspec import Meta
 from rankloop.feedback.ids import new_id
 from rankloop.serving.entries import Ranked, packed
 from rankloop.serving.policy import choose
-from rankloop.serving.privacy import Attributes, Text
+from rankloop.serving.privacy import About, Text
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_blob, from_items
@@ -37,7 +37,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     id : names the ranking; a new one where none is given. The same id and question again get the
         same answer
-    query, user, session, attributes : personal; sealed, or not stored where there is no master key.
+    query, user, session, about : personal; sealed, or not stored where there is no master key.
         One session counts once in an experiment
     items : the candidates; a further page may leave them out
     context : values of features that all candidates share, by name; items then give the others
@@ -53,8 +53,8 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     query: Text | None = None
     user: Id | None = None
     session: Id | None = None
+    about: About | None = None
     context: dict[str, float] = {}
-    attributes: Attributes | None = None
     k: Annotated[int, Meta(ge=1)] | None = None
     page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     own_order: bool = False
@@ -71,8 +71,8 @@ class PackedRankRequest(msgspec.Struct, forbid_unknown_fields=True):
     query: Text | None = None
     user: Id | None = None
     session: Id | None = None
+    about: About | None = None
     context: dict[str, float] = {}
-    attributes: Attributes | None = None
     k: Annotated[int, Meta(ge=1)] | None = None
     page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     own_order: bool = False

@@ -88,9 +88,9 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     models: list[ModelInfo]
     shown: Quality
     counters: Counters
-    budget: Budget
     personal: str
     acts: list[ActInfo]
+    budget: Budget
     experiment: ExperimentInfo | None = None
 
 
@@ -119,6 +119,8 @@ def loop_state(loop: Loop) -> LoopState:
         models,
         Quality(now.shown.n, now.shown.mean, now.shown.recent),
         now.counters,
+        "not stored" if loop.vault is None else "sealed",
+        loop.acts.last(),
         Budget(
             now.settings.alpha,
             contest.spent,
@@ -126,8 +128,6 @@ def loop_state(loop: Loop) -> LoopState:
             contest.promotions,
             contest.rollbacks,
         ),
-        "not stored" if loop.vault is None else "sealed",
-        loop.acts.last(),
         running(now),
     )
 

@@ -7,6 +7,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from rankloop.serving.entries import Checked, Entry, ExperimentEnded
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.recent import patient
 from rankloop.serving.snapshots import saved_state
 from rankloop.serving.threads.queue import BusyError
 
@@ -56,6 +58,9 @@ class Learner:
     def run(self) -> None:
         """Work until nothing more becomes durable."""
         engine, progress = self._engine, self._progress
+        read = patient(
+            lambda place: self._recent.record(place, self._journal), lambda: progress.stopping
+        )
         while True:
             with progress.changed:
                 progress.changed.wait_for(
@@ -67,7 +72,7 @@ class Learner:
                     continue
                 until = min(progress.head, engine.position + _AT_ONCE)
             for position in range(engine.position + 1, until + 1):
-                record = self._recent.record(position, self._journal)
+                record = read(position)
                 with self.lock:
                     engine.apply(record)
             self._publish()
@@ -81,8 +86,15 @@ class Learner:
         if before.position // settings.check_every < now.position // settings.check_every:
             self._check()
         if before.position // settings.snapshot_every < now.position // settings.snapshot_every:
-            self._journal.save(saved_state(self._engine))
+            self._save()
         self._judge_experiment()
+
+    def _save(self) -> None:
+        """Keep the state; it is a shortcut, so that a store that cannot now does no harm."""
+        try:
+            self._journal.save(saved_state(self._engine))
+        except JournalError as error:
+            _log.warning("loop %s: its state was not saved: %s", self._name, error)
 
     def _check(self) -> None:
         """Journal the digest, for all replicas to compare theirs with."""

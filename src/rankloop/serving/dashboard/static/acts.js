@@ -1,7 +1,7 @@
 // What an operator can do. Each act is asked about first, sent to the service, and journaled there.
 
 import { actPath, ask as send } from "./api.js";
-import { ask, facts, field, reason } from "./dialogs.js";
+import { ask, check, facts, field, reason } from "./dialogs.js";
 import { el, say } from "./dom.js";
 import { count, ndcg } from "./words.js";
 
@@ -17,8 +17,9 @@ export function promote(now, model, done) {
       JOURNALED,
     ),
     reason(),
+    check("watch", ` Watch it: on a tenth of rankings, compare it with ${before.name}, which comes back if it proves better`),
   ], "Promote", async (form) => {
-    const act = await send(actPath(now.loop, "promote"), { model: model.name, reason: form.reason.value });
+    const act = await send(actPath(now.loop, "promote"), { model: model.name, watch: form.watch.checked ? 0.1 : 0, reason: form.reason.value });
     done(`${model.name} is promoted, at position ${count(act.position)} of the journal.`);
   });
 }
@@ -46,28 +47,32 @@ export function rollBack(now, done) {
 export function startExperiment(now, done) {
   const champion = now.models.find((one) => one.champion);
   const others = now.models.filter((one) => !one.champion);
-  const options = others.map((one) => el("option", { value: one.name }, `${one.name} (recent nDCG@10 ${ndcg(one.recent)})`));
   ask("Start an experiment?", [
     facts(
-      `From the next ranking on, people see lists to which ${champion.name} and the challenger contribute by turns, both as they are now.`,
+      `From the next ranking on, people see lists to which ${champion.name} and the challengers contribute by turns, all as they are now.`,
       "It ends by itself once clicks have decided. It spends a share of the loop's error budget.",
       JOURNALED,
     ),
-    field("Challenger", el("select", { name: "challenger" }, options)),
-    el("label", {}, el("input", { type: "checkbox", name: "promote" }), " Promote the challenger if it wins"),
+    el("fieldset", {}, el("legend", {}, "Challengers"), others.map((one, i) =>
+      check("challenger", ` ${one.name} (recent nDCG@10 ${ndcg(one.recent)})`, one.name, i === 0))),
+    field("If one wins", el("select", { name: "promote" },
+      el("option", { value: "no" }, "only say so"),
+      el("option", { value: "auto" }, "promote it as it has gone on learning, and watch it"),
+      el("option", { value: "snapshot" }, "promote it in the state that won, and watch it"))),
   ], "Start", async (form) => {
-    const body = { challenger: form.challenger.value, promote: form.promote.checked };
-    const act = await send(actPath(now.loop, "experiments"), body);
-    done(`The experiment with ${body.challenger} has started, at position ${count(act.position)}.`);
+    const challengers = [...form].filter((one) => one.name === "challenger" && one.checked).map((one) => one.value);
+    if (!challengers.length) throw new Error("Choose at least one challenger.");
+    const act = await send(actPath(now.loop, "experiments"), { challengers, promote: form.promote.value });
+    done(`The experiment with ${challengers.join(", ")} has started, at position ${count(act.position)}.`);
   });
 }
 
 export function endExperiment(now, done) {
-  const { id, champion, challenger, outcomes } = now.experiment;
+  const { id, champion, challengers } = now.experiment;
   ask("End the experiment?", [
     facts(
-      `${champion} ranks alone again; ${challenger} stays a challenger. Nobody is promoted.`,
-      `What ${count(outcomes)} outcomes have shown stays in the journal; the error budget it took is spent.`,
+      `${champion} ranks alone again. Nobody is promoted; ${challengers.map((one) => one.name).join(", ")} can be tried again.`,
+      "What it has shown stays in the journal; the error budget it took is spent.",
       JOURNALED,
     ),
     reason(),

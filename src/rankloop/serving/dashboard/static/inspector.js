@@ -45,7 +45,7 @@ export class Inspector {
     const heads = [{ name: "Place", number: true }, { name: "Item" }, { name: "Score", number: true }, { name: "Why: what features add" }, { name: "What people did" }];
     const rows = ranking.items.map((item) => [
       String(item.place),
-      el("span", {}, item.item, item.team === null ? "" : ` (${item.team ? "challenger" : "champion"})`, item.propensity === null ? "" : ` p=${fixed(2)(item.propensity)}`),
+      el("span", {}, item.item, team(item.team), item.propensity === null ? "" : ` p=${fixed(2)(item.propensity)}`),
       figure(item.score),
       el("span", { class: "parts" }, item.parts.map((part) => el("span", { class: part.adds < 0 ? "down" : "up", title: `value ${figure(part.value)}` }, `${part.feature} ${signed(part.adds)}`))),
       item.events.map((event) => `${event.type}${event.value === 1 ? "" : ` ${figure(event.value)}`}`).join(", "),
@@ -54,7 +54,7 @@ export class Inspector {
       el("h3", {}, ranking.id),
       el("p", {}, `Shown ${when(ranking.at)} by ${ranking.model || "another system"}, version ${count(ranking.version)}, policy ${ranking.policy}; ${ranking.state}; position ${count(ranking.position)}.`),
       el("div", { class: "across", tabindex: 0, role: "region", "aria-label": "Items as shown" }, table(heads, rows)),
-      note(`${ranking.same_model ? "Features are those of the very model that ranked." : "The model has learnt since; features add what they add now."}${ranking.searched === null ? "" : ` Feedback was searched in ${count(ranking.searched)} entries only.`}`),
+      note(`${ranking.same_model ? "Features are those of the very model that ranked." : "The model has learnt since; features add what they add now."}${ranking.state === "old" ? " It closed long ago: its feedback is in the journal alone." : ""}`),
       el("h3", {}, "What every model would show now"),
       this.#others(ranking));
   }
@@ -67,6 +67,11 @@ export class Inspector {
     const heads = [{ name: "Place", number: true }, { name: "Shown" }, ...names.map((name) => ({ name }))];
     return el("div", { class: "across", tabindex: 0, role: "region", "aria-label": "Orders of all models" }, table(heads, rows), note("★ got feedback."));
   }
+}
+
+function team(number) {
+  if (number === null) return "";
+  return number < 0 ? " (all)" : number === 0 ? " (champion)" : ` (challenger${number > 1 ? ` ${number}` : ""})`;
 }
 
 export const startInspector = () => new Inspector(byId("inspector"));

@@ -4,7 +4,7 @@ import { endExperiment, promote, rollBack, startExperiment, told } from "./acts.
 import { note } from "./bars.js";
 import { el, fill, svg, table } from "./dom.js";
 import { scale } from "./scales.js";
-import { count, duration, fixed, ndcg } from "./words.js";
+import { count, duration, fixed, ndcg, percent } from "./words.js";
 
 export function showModels(host, now, refresh) {
   const heads = [{ name: "Model" }, { name: "Recent", number: true }, { name: "All", number: true }, { name: "" }];
@@ -24,25 +24,32 @@ export function showModels(host, now, refresh) {
 
 export function showExperiment(host, now, perSecond, refresh) {
   const running = now.experiment;
+  const start = el("button", { type: "button", "data-key": "start", disabled: now.models.length < 2, onclick: () => startExperiment(now, told(refresh)) }, "Start an experiment …");
   if (!running) {
-    const alone = now.models.length < 2;
-    fill(host, note(alone ? "No experiment is running, and there is no challenger to try." : "No experiment is running."),
-      el("button", { type: "button", "data-key": "start", disabled: alone, onclick: () => startExperiment(now, told(refresh)) }, "Start an experiment …"));
+    fill(host, note(now.models.length < 2 ? "No experiment is running, and there is no challenger to try." : "No experiment is running."), start);
     return;
   }
-  const { champion, challenger, outcomes, wins, losses, low, high } = running;
-  const mean = outcomes ? (wins - losses) / outcomes : 0;
   fill(host,
-    el("p", {}, el("strong", {}, challenger), " against ", el("strong", {}, champion)),
-    el("p", { class: "big" }, `${count(wins)} won, ${count(losses)} lost`, el("span", { class: "quiet" }, ` of ${count(outcomes)} outcomes`)),
-    interval(low, high, mean),
-    el("p", {}, `Mean outcome ${fixed(3)(mean)}, between ${fixed(3)(low)} and ${fixed(3)(high)}. `, verdict(running, perSecond)),
-    note("An outcome is 1 where the challenger's items got more clicks, −1 where the champion's did. The interval holds at all times at once, so looking often does no harm."),
-    el("button", { type: "button", "data-key": "end", onclick: () => endExperiment(now, told(refresh)) }, "End the experiment …"));
+    running.watch ? note(`${running.champion} was promoted, and is watched: the champion before it comes back if it proves better.`) : null,
+    ...running.challengers.flatMap((one) => challenger(one, running, perSecond)),
+    note(`On ${percent(running.share)} of rankings. An outcome is 1 where the challenger's items got more clicks, −1 where the champion's did. The interval holds at all times at once, so looking often does no harm.`),
+    el("div", { class: "row" },
+      el("button", { type: "button", "data-key": "end", onclick: () => endExperiment(now, told(refresh)) }, "End the experiment …"),
+      running.watch ? start : null));
 }
 
-function verdict({ needs, low, high, challenger, champion }, perSecond) {
-  if (low > 0) return `${challenger} is better.`;
+function challenger(one, { champion, share }, perSecond) {
+  const mean = one.outcomes ? (one.wins - one.losses) / one.outcomes : 0;
+  return [
+    el("p", {}, el("strong", {}, one.name), " against ", el("strong", {}, champion)),
+    el("p", { class: "big" }, `${count(one.wins)} won, ${count(one.losses)} lost`, el("span", { class: "quiet" }, ` of ${count(one.outcomes)} outcomes`)),
+    interval(one.low, one.high, mean),
+    el("p", {}, `Mean outcome ${fixed(3)(mean)}, between ${fixed(3)(one.low)} and ${fixed(3)(one.high)}. `, verdict(one, champion, share * perSecond)),
+  ];
+}
+
+function verdict({ needs, low, high, name }, champion, perSecond) {
+  if (low > 0) return `${name} is better.`;
   if (high < 0) return `${champion} is better.`;
   if (needs === null) return "Still open: so far they are too close to say how many more outcomes it needs.";
   const time = perSecond > 0 ? `, about ${duration(needs / perSecond)} at this pace` : "";
