@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankloop.exceptions import DataError
+from rankloop.learners.online.solar_i import SolarI
 from rankloop.serving.engine import Engine
 from rankloop.serving.entries import Closed, Configured, Judged, Observed, Ranked, packed
 from rankloop.serving.journal.base import Record
@@ -51,7 +53,7 @@ def state_of(settings, at_once, huge=()):
 
 
 @pytest.mark.parametrize("lesson", ["grades", "pairs", "ips"])
-@pytest.mark.parametrize("learner", ["auto", "solar-i", "solar-ii", "slam:measure=AP", "pdgd"])
+@pytest.mark.parametrize("learner", ["auto", "solar-ii", "pdgd"])
 def test_what_is_put_off_is_learnt_to_the_same_bits(learner, lesson):
     chances = {"examination": [1.0, 0.5]} if lesson == "ips" else {}
     settings = small(learners=(learner,), lesson=lesson, check_every=10_000, **chances)
@@ -61,9 +63,17 @@ def test_what_is_put_off_is_learnt_to_the_same_bits(learner, lesson):
     assert late.shown.n == late.models[learner].curve.n == late.counters.lessons
 
 
-def test_a_lesson_that_breaks_a_learner_is_refused_alone():
-    settings = small(learners=("perceptron:rate=1e280", "auto"), check_every=10_000)
-    late, at_once = (state_of(settings, now, huge=(7, 80)) for now in (False, True))
+def test_a_lesson_that_breaks_a_learner_is_refused_alone(monkeypatch):
+    learn = SolarI.predict_then_learn
+
+    def breaks(self, data):
+        if abs(data.X).max() > 1e30:
+            raise DataError("too much")
+        return learn(self, data)
+
+    monkeypatch.setattr(SolarI, "predict_then_learn", breaks)
+    settings = small(learners=("solar-i", "auto"), check_every=10_000)
+    late, at_once = (state_of(settings, now, huge=(7, 81)) for now in (False, True))
     assert late.digest() == at_once.digest()
-    refused = {name: model.refused for name, model in late.models.items()}
-    assert any(0 < n < 10 for n in refused.values()), refused
+    assert late.models["solar-i"].refused == 2
+    assert late.models["solar-i"].ranker.n_queries_seen_ == late.counters.lessons - 2
