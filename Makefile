@@ -67,8 +67,8 @@ bench: $(VENV)/.bench  ## measure speed and memory beside the tools people use
 table: install  ## make the README's table of rankers again (DATA=folder with the data sets)
 	$(BIN)/python -m benchmarks.quality $(DATA)
 
-papers: install ## run all experiments of the papers, and write their pages (DATA=folder with the data sets)
-	RANKLOOP_DATA=$(DATA) $(BIN)/rankloop reproduce all --out docs/papers
+papers: install ## run all experiments of the papers, and write their pages (DATA=folder with the data sets; QUICK=--quick)
+	RANKLOOP_DATA=$(DATA) $(BIN)/rankloop reproduce all --output docs/papers $(QUICK)
 
 fuzz:           ## fuzz the LETOR parser under AddressSanitizer (FUZZ_SECONDS=300)
 	$(MAKE) -C cpp/fuzz

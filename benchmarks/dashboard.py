@@ -6,12 +6,16 @@ takes the pictures with a headless Chromium, and prints figures.
 
 from __future__ import annotations
 
+import base64
 import sys
 import tempfile
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
+from selenium.webdriver.support.ui import WebDriverWait
 
 from benchmarks.chromium import chromium, prefer, requests_of, resize
 from rankloop import Feedback
@@ -70,32 +74,27 @@ def simulate(client: Client, service: Service, clock: Clock) -> None:
             service.boards.look()
 
 
-def wait_for_chart(browser: Chrome) -> None:
-    """Wait until a line is drawn."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    drawn = "return document.querySelectorAll('#quality path.line').length > 0"
-    WebDriverWait(browser, 20).until(lambda one: one.execute_script(drawn))
+def wait_for(browser: Chrome, selector: str) -> None:
+    """Wait until the page has such an element."""
+    there = "return document.querySelector(arguments[0]) !== null"
+    WebDriverWait(browser, 20).until(lambda one: one.execute_script(there, selector))
 
 
-def picture(browser: Chrome, path: Path, ranking: str) -> None:
-    """Take a picture of the whole page, with a ranking opened."""
+def picture(browser: Chrome, path: Path, ranking: str, most: float = 4000) -> None:
+    """Take a picture of the page, at most so high, with a ranking opened."""
     browser.execute_script(
-        "document.querySelector('#inspector input').value = arguments[0]", ranking
+        "document.querySelector('#inspector input').value = arguments[0];"
+        "document.querySelector('#inspector form').requestSubmit(); scrollTo(0, 0)",
+        ranking,
     )
-    browser.execute_script("document.querySelector('#inspector form').requestSubmit()")
-    browser.execute_script("scrollTo(0, 0)")
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    opened = "return document.querySelectorAll('#inspector h3').length > 0"
-    WebDriverWait(browser, 20).until(lambda one: one.execute_script(opened))
+    wait_for(browser, "#inspector h3")
     size = browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
-    options: dict[str, Any] = {"captureBeyondViewport": True}
-    options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-    found = browser.execute_cdp_cmd("Page.captureScreenshot", options)
-    import base64
-
-    path.write_bytes(base64.b64decode(found["data"]))
+    height = min(size["height"], most)
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
+    options = {"captureBeyondViewport": True, "clip": clip}
+    found = browser.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
+    with Image.open(BytesIO(base64.b64decode(found))) as image:
+        image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
 
 
 FIRST_CHART = """
@@ -126,7 +125,8 @@ def main(folder: Path) -> None:
                 browser.get(address)
                 first = browser.execute_async_script(FIRST_CHART)
                 asked = requests_of(browser)
-                files = [one for one in asked if "/dashboard/loops" not in one["url"]]
+                own = (f"{address}/dashboard/static/", f"{address}/?")
+                files = [one for one in asked if f"{one['url']}?".startswith(own)]
                 print(f"files of the page: {len(files)}, {sum(f['bytes'] for f in files):,} bytes")
                 print(
                     f"all requests until the first chart: {len(asked)}, "
@@ -137,8 +137,8 @@ def main(folder: Path) -> None:
                 prefer(browser, "dark")
                 picture(browser, folder / "dashboard-dark.png", ranking)
                 prefer(browser, "light")
-                resize(browser, 390, 844, 2.0)
-                picture(browser, folder / "dashboard-phone.png", ranking)
+                resize(browser, 390, 844, 1.5)
+                picture(browser, folder / "dashboard-phone.png", ranking, most=1700)
                 errors = [one["message"] for one in browser.get_log("browser")]
                 outside = [one["url"] for one in asked if not one["url"].startswith(address)]
                 print(f"console messages: {errors or 'none'}; other addresses: {outside or 'none'}")

@@ -137,6 +137,13 @@ class Client(_Requests):
         """Tell what somebody judged, and return what became of it."""
         return str(self.send("POST", "judgements", _renamed(judgement))["status"])
 
+    def forget(self, **whom: str) -> int:
+        """Forget a `user`, a `session` or whoever saw a `ranking_id`; return how many keys go.
+
+        It needs a token of scope admin. What was said of them is unreadable from then on.
+        """
+        return int(self.send("POST", "forget", {"id": new_id(), **whom})["keys"])
+
     def state(self) -> dict[str, Any]:
         """Return how the loop does."""
         found: dict[str, object] = self.send("GET", "")
@@ -187,6 +194,10 @@ class AsyncClient(_Requests):
     async def judge(self, judgement: Judgement) -> str:
         """Tell what somebody judged, and return what became of it."""
         return str((await self.send("POST", "judgements", _renamed(judgement)))["status"])
+
+    async def forget(self, **whom: str) -> int:
+        """Forget a `user`, a `session` or whoever saw a `ranking_id`; return how many keys go."""
+        return int((await self.send("POST", "forget", {"id": new_id(), **whom}))["keys"])
 
     async def state(self) -> dict[str, Any]:
         """Return how the loop does."""

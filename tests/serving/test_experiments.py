@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rankloop import Slam
+from rankloop.exceptions import DataError
 from rankloop.serving.engine import Engine
 from rankloop.serving.entries import (
     Closed,
@@ -265,3 +266,26 @@ def test_errors_stay_within_the_budget():
                 wrong += 1
                 break
     assert wrong <= 3
+
+
+def test_drawn_rankings_alone_are_learnt_where_the_lesson_is_pdgd():
+    drawn = {"policy": "plackett-luce", "explore_top": 3}
+    bench = Bench(learners=("newton", "pdgd"), lesson="pdgd", **drawn)
+    assert bench.search(k=3).policy == "plackett-luce"
+    for _ in range(30):
+        bench.search(k=3)
+    lessons = bench.engine.counters.lessons
+    assert lessons > 20
+    for model in bench.engine.models.values():
+        assert model.refused == 0
+        assert model.ranker.predict(np.eye(3), group=[3])[0] > 0
+    assert bench.search(k=5).policy == "plackett-luce in part"  # the last two by score alone
+    bench.search(k=3, own_order=True)
+    assert bench.engine.counters.lessons == lessons
+    assert bench.engine.counters.refused == 2
+
+
+@pytest.mark.parametrize("wrong", [{"policy": "best-first"}, {"temperature": 0.5}])
+def test_lesson_pdgd_needs_rankings_that_are_drawn(wrong):
+    with pytest.raises(DataError, match="expected policy = 'plackett-luce' and temperature = 1"):
+        small(**{"lesson": "pdgd", "policy": "plackett-luce"} | wrong)

@@ -1,4 +1,4 @@
-"""The application: its commands, in the order in which people meet them."""
+"""The application and its commands, in the order in which users need them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rankloop.cli import (
     explain,
     export,
     guarded,
+    import_model,
     init,
     inspect,
     journal,
@@ -71,6 +72,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "compare-runs": compare_runs.compare_runs,
     "convert": convert.convert,
     "export": export.export,
+    "import": import_model.import_model,
     "simulate": simulate.simulate,
     "reproduce": reproduce.reproduce,
     "serve": serve.serve,

@@ -1,4 +1,4 @@
-"""Frames that callers give: columns that are no numbers, and rows that must mean the same."""
+"""Frames of callers: columns that are not numbers, and rows that must belong together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def has_other_kinds(X: object) -> bool:
-    """Whether a pandas or polars frame or an Arrow table has columns that are no numbers."""
+    """Whether a pandas or polars frame or an Arrow table has columns that are not numbers."""
     types = getattr(X, "dtypes", None)
     if types is None or getattr(types, "shape", None) == ():
         types = getattr(getattr(X, "schema", None), "types", None)
@@ -41,9 +41,9 @@ def _is_number(kind: object) -> bool:
 def frame_rows(
     X: object, features: Features | None = None, memory_limit: int | str | None = None
 ) -> tuple[NDArray[np.float32], Features | None]:
-    """Return a frame as a matrix, NaN where a value is missing, and what its columns are.
+    """Return a frame as a matrix, with NaN for missing values, and what its columns are.
 
-    features : the description of a model, whose columns are taken by name, with its codes
+    features : the description of a model; its columns are found by name, and have its codes
     """
     from rankloop.data.io.table_columns import TableOptions, feature_columns
     from rankloop.data.io.table_source import in_memory
@@ -61,7 +61,7 @@ def frame_rows(
 
 
 def check_same_rows(X: object, **others: object) -> None:
-    """Raise where a pandas series has another index than X: its values belong to other rows."""
+    """Raise if a pandas series has another index than X: its values belong to other rows."""
     index: Any = getattr(X, "index", None)
     if not hasattr(index, "equals"):
         return
@@ -84,7 +84,7 @@ def check_same_rows(X: object, **others: object) -> None:
 
 
 def as_frame(records: Sequence[Mapping[str, Any]], kind: str | None = None) -> Any:
-    """Return records as a frame of pandas or polars; None: of whichever is installed.
+    """Return records as a frame of pandas or polars; if `kind` is None, of the installed one.
 
     >>> as_frame([{"learner": "slam", "mean": 0.5}], "polars").shape
     (1, 2)

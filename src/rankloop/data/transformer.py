@@ -73,7 +73,7 @@ class Transformer(Estimator, ABC):
         return self._width()
 
     def fit(self, X: object, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> Self:
-        """Learn from a QueryDataset or from rows; grades and query ids play no part.
+        """Learn from a QueryDataset or from rows; grades and query ids have no effect.
 
         They are accepted because a pipeline passes them to each of its steps.
         """

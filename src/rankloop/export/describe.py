@@ -28,7 +28,6 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.export.trees import Tree, trees_of_text
 from rankloop.learners.batch.adarank import AdaRank
 from rankloop.learners.batch.baselines import Constant, SingleFeature
 from rankloop.learners.batch.coordinate_ascent import CoordinateAscent
@@ -36,6 +35,7 @@ from rankloop.learners.batch.linear import ConvexRanker
 from rankloop.learners.batch.ranknet import RankNet
 from rankloop.learners.batch.stumps import StumpRanker
 from rankloop.learners.boosting.model import TreeModel
+from rankloop.learners.boosting.trees import Tree, trees_of_text
 from rankloop.learners.ensembles.blend import Blend
 from rankloop.learners.ensembles.mix import Mix
 from rankloop.learners.kernel.features import KernelFeatures
@@ -46,6 +46,7 @@ from rankloop.learners.wrappers.described import Described, OnlineDescribed
 from rankloop.learners.wrappers.lifted import Lifted
 from rankloop.learners.wrappers.mapped import Mapped
 from rankloop.learners.wrappers.scaled import Scaled
+from rankloop.learners.wrappers.stacked import Stacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -205,6 +206,17 @@ def _(ranker: Described | OnlineDescribed, x: Node) -> Node:
     native = isinstance(ranker, Described) and ranker._is_native
     columns = _native(features) if native else _encoded(features)
     return describe(ranker.ranker_, _float32(Encode(x, tuple(columns))))
+
+
+@describe.register(Stacked)
+def _(ranker: Stacked, x: Node) -> Node:
+    mapped = _mapped(x, ["minmax", "rank"], {})
+    half = np.full(mapped.width, 0.5)
+    scores = _float32(WithinQuery(describe(ranker.frozen_, x), "standardise"))
+    size = np.array([[np.float32(0.3)]])
+    frozen = _float32(_weighted(scores, size))
+    centred = _float32(Affine(mapped, half, np.ones(mapped.width)))
+    return describe(ranker.ranker_, Join((centred, frozen)))
 
 
 @describe.register(FromClicks)

@@ -134,11 +134,10 @@ def _linear(node: Linear, x: Floats) -> Floats:
 
 
 def _trees(node: Trees, x: Floats) -> Floats:
-    kind: Any = np.float32 if node.single else np.float64
-    total: NDArray[Any] = np.zeros(len(x), kind)
+    total = np.zeros(len(x))
     for tree in node.trees:
-        total += tree.value.astype(kind)[tree.leaves(x)]
-    return total.astype(np.float64)[:, None]
+        total += tree.value[tree.leaves(x)]
+    return total[:, None]
 
 
 def _kernel(node: Kernel, x: Floats) -> Floats:

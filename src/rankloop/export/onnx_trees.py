@@ -15,18 +15,13 @@ _SUM = 1
 
 
 def add_trees(graph: Graph, node: Trees, x: str) -> str:
-    """Add a sum of trees to a graph, in double or, for trees in float32, in float32."""
-    kind = np.float32 if node.single else np.float64
-    if node.single:
-        x = graph.cast(x, "FLOAT")
+    """Add a sum of trees to a graph, in double."""
     if not node.trees:
-        width = graph.constant(np.zeros((node.x.width, 1)), kind)
-        return graph.add("MatMul", x, width)
-    scores = graph.add("TreeEnsemble", x, domain="ai.onnx.ml", **_attributes(graph, node, kind))
-    return graph.cast(scores, "DOUBLE") if node.single else scores
+        return graph.add("MatMul", x, graph.constant(np.zeros((node.x.width, 1))))
+    return graph.add("TreeEnsemble", x, domain="ai.onnx.ml", **_attributes(graph, node))
 
 
-def _attributes(graph: Graph, node: Trees, kind: Any) -> dict[str, Any]:
+def _attributes(graph: Graph, node: Trees) -> dict[str, Any]:
     features: list[int] = []
     splits: list[float] = []
     modes: list[int] = []
@@ -55,13 +50,13 @@ def _attributes(graph: Graph, node: Trees, kind: Any) -> dict[str, Any]:
     def tensor(content: Any, of: Any) -> Any:
         return graph.onnx.numpy_helper.from_array(np.asarray(content, of))
 
-    optional = {"membership_values": tensor(members, kind)} if members else {}
+    optional = {"membership_values": tensor(members, np.float64)} if members else {}
     return {
         "n_targets": 1,
         "aggregate_function": _SUM,
         "tree_roots": roots,
         "nodes_featureids": features,
-        "nodes_splits": tensor(splits, kind),
+        "nodes_splits": tensor(splits, np.float64),
         "nodes_modes": tensor(modes, np.uint8),
         "nodes_missing_value_tracks_true": nan_left,
         "nodes_truenodeids": children["true"],
@@ -69,6 +64,6 @@ def _attributes(graph: Graph, node: Trees, kind: Any) -> dict[str, Any]:
         "nodes_falsenodeids": children["false"],
         "nodes_falseleafs": are_leaves["false"],
         "leaf_targetids": [0] * len(values),
-        "leaf_weights": tensor(values, kind),
+        "leaf_weights": tensor(values, np.float64),
         **optional,
     }

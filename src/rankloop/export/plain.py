@@ -19,7 +19,7 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.export.trees import float32_at_most
+from rankloop.learners.boosting.trees import float32_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.export.program import Node, Program
-    from rankloop.export.trees import Tree
+    from rankloop.learners.boosting.trees import Tree
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.export.trees import Tree
+    from rankloop.learners.boosting.trees import Tree
 
 Function: TypeAlias = Literal["float32", "signed_log", "tanh", "sin", "cos"]
 Within: TypeAlias = Literal["minmax", "centre", "rank", "standardise"]
@@ -183,10 +183,9 @@ class Linear(One):
 
 @dataclass(frozen=True, eq=False)
 class Trees(One):
-    """A sum of trees, from the first to the last, in double or, if `single`, in float32."""
+    """A sum of trees, from the first to the last."""
 
     trees: tuple[Tree, ...]
-    single: bool = False
 
     @property
     def width(self) -> int:

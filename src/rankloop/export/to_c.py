@@ -99,6 +99,11 @@ class _Source:
     def of(self, node: Node) -> str:
         return self._places[id(node)]
 
+    def column(self) -> str:
+        """Give room for one number per row."""
+        self._room += 1
+        return f"room + n * {self._room - 1}"
+
     def helper(self, *names: str) -> None:
         self._helpers.update(dict.fromkeys(names))
 
@@ -152,7 +157,8 @@ def _affine(c: _Source, node: Affine) -> None:
 
 def _within(c: _Source, node: WithinQuery) -> None:
     c.helper(f"query_{node.how}")
-    c.add(f"query_{node.how}({c.of(node.x)}, n, {node.width}, {c.of(node)});")
+    scratch = f", {c.column()}" if node.how == "rank" else ""
+    c.add(f"query_{node.how}({c.of(node.x)}, n, {node.width}, {c.of(node)}{scratch});")
 
 
 def _products(c: _Source, node: Products) -> None:
@@ -232,12 +238,11 @@ def _trees(c: _Source, node: Trees) -> None:
     content = ",\n    ".join(rows or ["{0, 0, 0, 0, 0, 0}"])
     c._data.append(f"static const struct split {nodes}[] = {{\n    {content}}};")
     sets, leaves, starts = c.array(words, "unsigned"), c.array(values), c.array(roots, "int")
-    kind = "float" if node.single else "double"
     c.add(
         "for (size_t i = 0; i < n; ++i) {",
-        f"    {kind} sum = 0;",
+        "    double sum = 0;",
         f"    for (size_t t = 0; t < {len(node.trees)}; ++t)",
-        f"        sum += ({kind}){leaves}[tree_leaf({nodes}, {sets}, {starts}[t], {x} + i * {d})];",
+        f"        sum += {leaves}[tree_leaf({nodes}, {sets}, {starts}[t], {x} + i * {d})];",
         f"    {v}[i] = sum;",
         "}",
     )

@@ -11,7 +11,7 @@ import numpy as np
 from rankloop.exceptions import ModelError
 from rankloop.export import program as nodes
 from rankloop.export.program import Column, Inputs, Linear, Node, Program
-from rankloop.export.trees import Tree
+from rankloop.learners.boosting.trees import Tree
 
 FORMAT = "rankloop scoring program"
 _KINDS: dict[str, type[Node]] = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.export.plain import WeightedSum, plain_form, reached
-from rankloop.export.trees import float32_at_most
+from rankloop.learners.boosting.trees import float32_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.export.program import Program, Trees
-    from rankloop.export.trees import Tree
+    from rankloop.learners.boosting.trees import Tree
 
     Singles = NDArray[np.float32]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.export.program import Program, Trees
-    from rankloop.export.trees import Tree
+    from rankloop.learners.boosting.trees import Tree
 
     Floats = NDArray[np.float64]
 

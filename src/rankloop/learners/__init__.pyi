@@ -13,6 +13,7 @@ from rankloop.learners.batch.rankboost import RankBoost as RankBoost
 from rankloop.learners.batch.ranknet import RankNet as RankNet
 from rankloop.learners.batch.ranksvm import RankSVM as RankSVM
 from rankloop.learners.batch.xendcg import XENDCG as XENDCG
+from rankloop.learners.boosting.imported import Imported as Imported
 from rankloop.learners.boosting.lambdamart import LambdaMART as LambdaMART
 from rankloop.learners.boosting.listnet import ListNetBoost as ListNetBoost
 from rankloop.learners.boosting.loss import LossBoost as LossBoost

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
+    Scores = NDArray[np.float32 | np.float64]
+    from rankloop.learners.explaining import Parts
 
 
 class Ranker(Kept, ABC):
@@ -104,10 +106,10 @@ class Ranker(Kept, ABC):
         """
 
     @abstractmethod
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the model, most important first, with the features they use."""
         self._check_fitted()
         raise DataError(
@@ -117,6 +119,10 @@ class Ranker(Kept, ABC):
 
     def _check(self, data: QueryDataset) -> None:
         """Raise, before anything changes, if a parameter, a grade or a weight cannot be used."""
+
+    def check_data(self, data: QueryDataset) -> None:
+        """Raise if this ranker cannot learn from the data; for rankers that consist of others."""
+        self._check(data)
 
     def fit(
         self,
@@ -186,7 +192,7 @@ class Ranker(Kept, ABC):
                         self._become(whole)
             except BaseException as error:
                 if whole is not None and not isinstance(error, RankloopError):
-                    whole._end_early()
+                    whole.end_early()
                     self._become(whole)
                 raise
             new._taught_by = data.query_ids, data.n_documents
@@ -220,7 +226,7 @@ class Ranker(Kept, ABC):
             self._refuse_missing(valid)
         yield from self._fit(data, valid, on_round)
 
-    def _end_early(self) -> None:
+    def end_early(self) -> None:
         """Clean up after an interrupt that follows a complete round; subclasses may override it."""
 
     def fit_path(
@@ -236,7 +242,7 @@ class Ranker(Kept, ABC):
 
     def predict(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
-    ) -> NDArray[Any]:
+    ) -> Scores:
         """Score documents; higher is better.
 
         A large sparse matrix is made dense a block of queries at a time.
@@ -264,9 +270,7 @@ class Ranker(Kept, ABC):
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
         return data.in_row_order(now.score_rows(data.X, data.offsets))
 
-    def _predict_sparse(
-        self, X: Any, qid: ArrayLike | None, group: ArrayLike | None
-    ) -> NDArray[Any]:
+    def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
         """Score a CSR matrix in blocks of whole queries, so that memory stays bounded."""
         refuse_bad_values(X, self.takes_nan)
         n = X.shape[0]

@@ -49,6 +49,7 @@ _ONLINE = {
 }
 _FOR_CLICKS = {
     "pdgd": "pdgd.PDGD",
+    "neural-pdgd": "neural_pdgd.NeuralPDGD",
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
@@ -71,6 +72,7 @@ _IN_ROUNDS = {
     "lambdamart": "boosting.lambdamart.LambdaMART",
     "listnet-boost": "boosting.listnet.ListNetBoost",
     "loss-boost": "boosting.loss.LossBoost",
+    "imported": "boosting.imported.Imported",
     "blend": "ensembles.blend.Blend",
     "keeprank": "kernel.keeprank.KeepRank",
     "lifted": "wrappers.lifted.Lifted",

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.feedback.ranking import Ranking
-    from rankloop.learners.base import Ranker
+    from rankloop.learners.base import Ranker, Scores
+    from rankloop.learners.explaining import Parts
 
 
 class Snapshot:
@@ -61,7 +62,7 @@ class Snapshot:
 
     def predict(
         self, X: object, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
-    ) -> NDArray[Any]:
+    ) -> Scores:
         """Score documents, as :meth:`Ranker.predict` did."""
         return self._model.predict(X, qid=qid, group=group)
 
@@ -69,7 +70,7 @@ class Snapshot:
         """Rank the documents of one query, as :meth:`Ranker.rank` did."""
         return self._model.rank(query, id=id)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the model, as :meth:`Ranker.explain` did."""
         return self._model.explain()
 

@@ -97,6 +97,7 @@ class Model:
         if not isinstance(ranker, OnlineRanker):
             return np.asarray(ranker.predict(seen), np.float64)
         alone = isinstance(ranker, ClickLearner) or lessons[0].pairs is not None
+        scores: NDArray[Any] | None
         if len(lessons) > 1:
             scores = (
                 None if alone else self._taught(lambda: _finite(ranker.predict_then_learn(seen)))

@@ -46,11 +46,14 @@ class Protocol(HttpToolsProtocol):
             self._size += len(data)
         super().data_received(data)
         if self._waits is not None and self._size > MOST_HEADERS:
-            self._refuse(431, f"the headers are longer than {MOST_HEADERS:,} bytes")
+            self._too_large()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer."""
+        """Begin to answer, unless so much came at once that nobody counted."""
         self._headers_came()
+        if len(self.url) + sum(len(a) + len(b) + 4 for a, b in self.headers) > MOST_HEADERS:
+            self._too_large()
+            raise OverflowError  # the parser goes no further
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -72,6 +75,9 @@ class Protocol(HttpToolsProtocol):
             self._refuse(408, f"the headers did not end within {HEADERS_WITHIN:g} seconds")
         else:
             self.transport.close()
+
+    def _too_large(self) -> None:
+        self._refuse(431, f"the headers are longer than {MOST_HEADERS:,} bytes")
 
     def _refuse(self, status: int, detail: str) -> None:
         """Answer what never becomes a request, and close."""

@@ -13,7 +13,7 @@ from rankloop.serving.entries import Promoted
 from rankloop.serving.server import background
 from tests.serving.tools import Clock
 
-from .shop import look, start
+from .shop import live, look, start
 
 pytest.importorskip("selenium")
 pytestmark = [
@@ -52,7 +52,7 @@ def shop(tmp_path, browser):
 def until(browser, script, *arguments):
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(browser, 15, 0.05).until(
+    return WebDriverWait(browser, 30, 0.05).until(
         lambda one: one.execute_script(f"return {script}", *arguments)
     )
 
@@ -72,15 +72,17 @@ def complaints(browser):
 
 
 def test_it_shows_the_loop_and_asks_nobody_else(shop, browser):
-    _, address = shop
+    service, address = shop
     until(browser, "document.querySelectorAll('#quality path.line').length === 3")
     assert text(browser, "#word") == "Ready"
     assert "perceptron" in text(browser, "#models")
     assert "180" in text(browser, "#tiles")
     assert "price" in text(browser, "#changes")
     until(browser, "document.querySelectorAll('#inspector .link').length === 50")
+    live(service, 5, first=9000)
+    until(browser, "document.querySelector('#tiles').innerText.includes('185')")
     asked = [one["url"] for one in requests_of(browser)]
-    assert len(asked) > 10
+    assert f"{address}/v1/shop/events" in asked
     assert all(url.startswith(address) for url in asked)
     assert complaints(browser) == []
 
@@ -116,7 +118,7 @@ def test_keys_alone_lead_to_a_promotion_in_the_journal(shop, browser):
     loop.settle()
     with loop.reader() as journal:
         last = [one.entry for one in journal.scan() if isinstance(one.entry, Promoted)][-1]
-    assert (last.model, last.reason) == ("solar-i", "anyone: it is better")
+    assert (last.model, last.reason, last.by) == ("solar-i", "it is better", "anyone")
     until(browser, "document.querySelector('#marks').innerText.includes('solar-i promoted')")
     until(browser, "document.querySelector('[aria-label=\"Promote perceptron\"]') !== null")
     assert complaints(browser) == []
@@ -188,6 +190,23 @@ def test_it_comes_back_when_the_service_does(tmp_path, browser):
         browser.get("about:blank")
     service.stop()
     browser.get_log("browser")  # refused connections are no fault of the page
+
+
+def test_loops_are_chosen_from_the_list(tmp_path, browser):
+    service = start(tmp_path, more=["news"])
+    live(service, 7, name="news")
+    with opened(browser, service) as address:
+        until(browser, "document.title === 'Ready · shop · Rankloop'")
+        browser.execute_script(
+            "const list = document.getElementById('loop'); list.value = 'news';"
+            "list.dispatchEvent(new Event('change'))"
+        )
+        until(browser, "document.title === 'Ready · news · Rankloop'")
+        until(browser, "document.querySelectorAll('#inspector .link').length === 7")
+        assert browser.current_url == f"{address}/#news"
+        assert complaints(browser) == []
+        browser.get("about:blank")
+    service.stop()
 
 
 def test_a_token_is_asked_for_and_stays_in_the_tab(tmp_path, browser):

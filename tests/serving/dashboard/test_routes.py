@@ -36,7 +36,12 @@ def test_the_page_and_its_files_are_ours_alone(shop):
     assert "unsafe" not in policy
     assert page.headers["cache-control"] == "no-cache"
     names = re.findall(r'(?:src|href)="(/dashboard/[^"]+)"', page.text)
-    assert {name.rpartition("/")[2] for name in names} == {"icon.svg", "style.css", "app.js"}
+    assert {name.rpartition("/")[2] for name in names} == {
+        "app.js",
+        "icon.svg",
+        "look.css",
+        "style.css",
+    }
     assert not re.findall(r"https?://", page.text)
     for name in names:
         found = client.get(name)

@@ -58,13 +58,13 @@ def test_acts_are_marked_in_words(loop):
     loop.append(ExperimentEnded("e1", "ended by hand"))
     loop.append(ExperimentStarted("e2", ["solar-i"], promote="auto"))
     loop.append(ExperimentEnded("e2", "solar-i is better", "solar-i"))
-    loop.append(Promoted("p1", "solar-i", "anyone: because"))
+    loop.append(Promoted("p1", "solar-i", "because", by="anyone"))
     assert [(mark.kind, mark.words) for mark in watched(loop, True).marks] == [
         ("settings", "settings journaled"),
         ("experiment", "experiment with solar-i started"),
-        ("experiment", "experiment ended: ended by hand"),
+        ("experiment", "experiment ended (ended by hand)"),
         ("experiment", "experiment with solar-i started"),
-        ("promotion", "solar-i promoted: it won an experiment"),
+        ("promotion", "solar-i promoted: it won an experiment (solar-i is better)"),
         ("promotion", "solar-i promoted (anyone: because)"),
     ]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
 
@@ -74,7 +74,7 @@ class BatchRanker(Ranker):
         """Return the data for :meth:`_rounds`; override it to leave out rows in another way."""
         return teaching(data)
 
-    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
+    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         """Return a function that scores rows after each round; override it to score faster."""
         return lambda: self.score_rows(X, offsets)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop.losses.whole import WholeLoss
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Rows
     from rankloop.losses.base import Floats, Loss
@@ -69,3 +71,15 @@ def _transposed_times(X: Rows, pull: Floats) -> Floats:
         rows = slice(first, first + _ROWS)
         total += X[rows].astype(np.float64).T @ pull[rows]
     return total
+
+
+def explain_units(
+    weights: Floats, bias: Floats, inner: Floats, names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the hidden units with the weights of their features, largest first."""
+    parts = []
+    for k in np.argsort(-np.abs(weights), kind="stable"):
+        order = np.argsort(-np.abs(inner[:, k]), kind="stable")
+        features = {names[j]: float(inner[j, k]) for j in order}
+        parts.append({"weight": float(weights[k]), "bias": float(bias[k]), "features": features})
+    return parts

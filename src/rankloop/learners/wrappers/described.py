@@ -21,14 +21,16 @@ from rankloop.learners.parameters import check_learners
 from rankloop.learners.wrappers.base import Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Self
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from rankloop.data.features import Missing
-    from rankloop.learners.base import Offsets, Ranker, Rows
+    from rankloop.learners.base import Offsets, Ranker, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.online.base import Queries
     from rankloop.metrics.measures import Measure
 
@@ -160,7 +162,7 @@ class Described(_Describes, Wrapped):
         else:
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
             data = replace(data, feature_names=None)
-        ranker._check(replace(data, X=nothing, features=None))
+        ranker.check_data(replace(data, X=nothing, features=None))
 
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return Features.learn(data, self.missing).to_dict()
@@ -186,7 +188,7 @@ class Described(_Describes, Wrapped):
     def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""
         self._check_fitted()
         return self.ranker_.explain()
@@ -248,7 +250,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
             "description_": Values(),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         features = Features.from_dict(state["description_"])
         if len(features) != state["n_features_in_"]:
@@ -310,20 +312,19 @@ class OnlineDescribed(_Describes, OnlineRanker):
         learner.learn_queries(queries._replace(X=self._encoded(queries.X)), scores)
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork()
-        self.ranker_._discount_past(keep)
+        self.ranker_ = self.ranker_.fork().discount_past(keep)
 
     def _encoded(self, X: Rows) -> Rows:
         return Features.from_dict(self.description_).encode(X)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         return self.ranker_.score_rows(self._encoded(X), offsets)
 
     def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the learner, with the names of the features that it receives."""
         self._check_fitted()
         return named(self.ranker_, Features.from_dict(self.description_).encoded_names).explain()

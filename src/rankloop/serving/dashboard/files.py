@@ -59,6 +59,7 @@ class Files:
     def __init__(self) -> None:
         folder = files("rankloop.serving.dashboard") / "static"
         found = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+        found["look.css"] = (files("rankloop") / "look.css").read_bytes()
         digest = blake2b(digest_size=8)
         for name in sorted(found):
             digest.update(name.encode() + b"\0" + found[name])

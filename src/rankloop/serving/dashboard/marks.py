@@ -36,19 +36,21 @@ def as_mark(record: Record, promotes: str = "") -> Mark | None:
     entry = record.entry
     kind = words = ""
     if isinstance(entry, Promoted):
-        kind, words = "promotion", f"{entry.model} promoted ({entry.reason})"
+        kind, words = "promotion", f"{entry.model} promoted"
     elif isinstance(entry, RolledBack):
-        kind, words = "rollback", f"rolled back; {entry.champion} is champion ({entry.reason})"
+        kind, words = "rollback", f"rolled back; {entry.champion} is champion"
     elif isinstance(entry, ExperimentStarted):
         kind, words = "experiment", f"experiment with {', '.join(entry.challengers)} started"
     elif isinstance(entry, ExperimentEnded) and entry.winner and entry.id == promotes:
         kind, words = "promotion", f"{entry.winner} promoted: it won an experiment"
     elif isinstance(entry, ExperimentEnded):
-        kind, words = "experiment", f"experiment ended: {entry.reason}"
+        kind, words = "experiment", "experiment ended"
     elif isinstance(entry, ModelAdded):
         kind, words = "model", f"model {entry.name} added"
     elif isinstance(entry, Configured):
         kind, words = "settings", "settings journaled"
     if not kind:
         return None
-    return Mark(record.at / 1000, record.position, kind, words.replace(" ()", ""))
+    details = [getattr(entry, "by", ""), getattr(entry, "reason", "")]
+    told = ": ".join(detail for detail in details if detail)
+    return Mark(record.at / 1000, record.position, kind, f"{words} ({told})" if told else words)

@@ -1,4 +1,4 @@
-"""What the ranking problems share: permutations as vectors, and their exact decoding."""
+"""The base class of ranking problems: permutations as vectors, and their exact decoding."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RankingProblem(Problem):
         return discounts
 
     def loss(self, prediction: Ranks, label: Floats) -> float:
-        """Return 1 - measure; 0 where no item is relevant."""
+        """Return 1 - measure; 0 if no item is relevant."""
         gains = self.gains(label)
         if not gains.any():
             return 0.0

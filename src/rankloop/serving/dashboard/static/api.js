@@ -9,6 +9,8 @@ export function keepToken(text) {
   else sessionStorage.removeItem(KEY);
 }
 
+export const headers = () => (token() ? { authorization: `Bearer ${token()}` } : {});
+
 export class Refused extends Error {
   constructor(status, words) {
     super(words);
@@ -17,12 +19,11 @@ export class Refused extends Error {
 }
 
 export async function ask(path, body, signal = AbortSignal.timeout(10000)) {
-  const headers = token() ? { authorization: `Bearer ${token()}` } : {};
-  const options = { headers, signal, cache: "no-store" };
+  const options = { headers: headers(), signal, cache: "no-store" };
   if (body !== undefined) {
     options.method = "POST";
     options.body = JSON.stringify(body);
-    headers["content-type"] = "application/json";
+    options.headers["content-type"] = "application/json";
   }
   const response = await fetch(path, options);
   const found = await response.json();

@@ -1,6 +1,7 @@
-// The page: asks for a loop every few seconds, and hands what it gets to the panels.
+// The page: asks for a loop when the bell rings, and hands what it gets to the panels.
 
 import { Refused, ask, keepToken, loopPath, token } from "./api.js";
+import { Bell } from "./bell.js";
 import { TimeChart } from "./chart.js";
 import { ask as question, field } from "./dialogs.js";
 import { byId, el, fill, say } from "./dom.js";
@@ -10,8 +11,11 @@ import { showExperiment, showModels } from "./models.js";
 import { startTheme } from "./theme.js";
 import { clockTime, figure, fixed, rate } from "./words.js";
 
-const EVERY = 2000; // milliseconds
-const PAST_EVERY = 4; // rounds
+// Milliseconds between two questions: after the bell, without one, and while all is quiet.
+const RUNG = 1000;
+const EVERY = 2000;
+const QUIET = 5000;
+const DRAWN = 10000; // between two drawings of the charts
 
 const charts = {
   quality: new TimeChart(byId("quality"), { label: "Quality over time, nDCG at 10", format: fixed(3), height: 380, empty: "Curves begin once rankings with feedback have closed." }),
@@ -20,21 +24,24 @@ const charts = {
   weights: new TimeChart(byId("weights"), { label: "Weights of the champion over time", format: (x) => (x === null ? "–" : figure(x)), height: 240, empty: "The champion has no weights of its own to show, or has just started." }),
 };
 const inspector = startInspector();
-const state = { loop: null, round: 0, health: "", lost: null, running: false };
+const bell = new Bell();
+const state = { loop: null, asked: 0, drawn: 0, health: "", lost: null, running: false };
 
 async function round() {
   if (state.running || document.hidden) return;
-  state.running = true;
+  Object.assign(state, { running: true, asked: Date.now() });
+  bell.rung = false;
   try {
     await loops();
+    bell.listen(state.loop);
     const now = await ask(loopPath(state.loop));
     showNow(now);
     found();
-    if (state.round % PAST_EVERY === 0) {
+    if (state.asked - state.drawn >= DRAWN) {
+      state.drawn = state.asked;
       showPast(await ask(loopPath(state.loop, "/past")), now);
       await inspector.refresh(state.loop);
     }
-    state.round += 1;
   } catch (error) {
     failed(error);
   } finally {
@@ -47,7 +54,7 @@ async function loops() {
   const names = all.map((one) => one.name);
   const wanted = decodeURIComponent(location.hash.slice(1));
   const chosen = names.includes(wanted) ? wanted : names.includes(state.loop) ? state.loop : names[0];
-  if (chosen !== state.loop) Object.assign(state, { loop: chosen, round: 0 });
+  if (chosen !== state.loop) Object.assign(state, { loop: chosen, drawn: 0 });
   const words = (one) => (one.health.level === "good" ? one.name : `${one.name} (${one.health.word})`);
   const key = JSON.stringify([all, chosen]);
   if (key === state.listed) return; // an open list must stay open
@@ -103,20 +110,30 @@ function found() {
 
 function failed(error) {
   document.body.classList.add("stale");
+  if (error instanceof Refused && error.status !== 401 && error.status !== 403) {
+    health({ level: "bad", word: "No figures", sentence: error.message });
+    return;
+  }
   if (error instanceof Refused) {
-    health({ level: "bad", word: error.status === 401 || error.status === 403 ? "Token needed" : "Refused", sentence: "" });
+    health({ level: "bad", word: "Token needed", sentence: "" });
     byId("trouble").hidden = false;
     fill(byId("trouble"), `${error.message} `, el("button", { type: "button", "data-key": "token", onclick: askToken }, "Type a token"));
     return;
   }
   state.lost ??= Date.now() / 1000;
-  state.round = 0;
+  state.drawn = 0;
   health({ level: "bad", word: "No connection", sentence: `No answer since ${clockTime(state.lost)}; figures are as of then. Trying again every two seconds.` });
 }
 
 function again() {
-  state.round = 0;
+  state.drawn = 0;
+  bell.rung = true; // should a round be under way
   round();
+}
+
+function tick() {
+  const wait = bell.rung ? RUNG : bell.open ? QUIET : EVERY;
+  if (Date.now() - state.asked >= wait) round();
 }
 
 function askToken() {
@@ -125,6 +142,7 @@ function askToken() {
     field("Token", el("input", { name: "text", type: "password", value: token(), autocomplete: "off" })),
   ], "Use it", async (form) => {
     keepToken(form.text.value.trim());
+    bell.hang();
     again();
   });
 }
@@ -135,6 +153,6 @@ byId("loop").addEventListener("change", (event) => {
   location.hash = event.target.value;
 });
 addEventListener("hashchange", again);
-document.addEventListener("visibilitychange", round);
-setInterval(round, EVERY);
+document.addEventListener("visibilitychange", () => (document.hidden ? bell.hang() : round()));
+setInterval(tick, 250);
 round();

@@ -58,7 +58,7 @@ export class TimeChart {
         svg("line", { class: "axis", x1: left, x2: right, y1: y(value), y2: y(value) }),
         svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, this.format(value)),
       ]),
-      ...timeSteps(this.at[0], this.at.at(-1), Math.max(2, width / 110)).map((at) =>
+      ...timeSteps(this.at[0], this.at.at(-1), Math.max(4, width / 110)).map((at) =>
         svg("text", { x: x(at), y: this.height - 5, "text-anchor": "middle" }, time(at))),
       ...this.lines.filter((line) => line.low).map((line) => svg("path", { class: `band s${line.slot}`, d: this.#band(line, x, y) })),
       ...this.#flags(x, top, bottom),
@@ -99,11 +99,13 @@ export class TimeChart {
 
   #flags(x, top, bottom) {
     const seen = this.marks.filter((mark) => mark.at >= this.at[0] && mark.at <= this.at.at(-1)).slice(-16);
-    let last = -Infinity;
-    return seen.map((mark) => {
+    const weighty = (mark) => "PR".includes(mark.letter);
+    const lettered = [];
+    const hasRoom = (place) => lettered.every((other) => Math.abs(other - place) > 17); // no letter on another
+    return seen.toSorted((a, b) => weighty(b) - weighty(a)).map((mark) => {
       const place = x(mark.at);
-      const room = place - last > 17; // else the letters would lie on each other
-      if (room) last = place;
+      const room = hasRoom(place);
+      if (room) lettered.push(place);
       return svg("g", {},
         svg("title", {}, `${when(mark.at)}: ${mark.words}`),
         svg("line", { class: "mark", x1: place, x2: place, y1: top, y2: bottom }),
