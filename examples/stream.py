@@ -18,7 +18,7 @@ OUT = Path("out")
 PERMUTATIONS = 3
 
 # each around another learner
-WRAPPERS = ("mapped", "mix", "clicks", "thompson", "online-described")
+WRAPPERS = ("mapped", "mix", "clicks", "thompson", "online-described", "stacked")
 
 
 def main() -> None:

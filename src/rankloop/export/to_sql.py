@@ -293,8 +293,8 @@ def _tree(s: _Query, tree: Tree, given: Columns) -> str:
             test = f"{x} IN ({', '.join(map(str, tree.members[child]))})"
         else:
             low = float32_at_most(float(tree.threshold[child]))
-            middle = (float(low) + float(np.nextafter(low, np.float32(np.inf)))) / 2
-            test = f"{x} <= {s.number(middle)}"
+            above = min(float(np.nextafter(low, np.float32(np.inf))), 2 * LARGEST)
+            test = f"{x} <= {s.number((float(low) + above) / 2)}"
             if tree.nan_left[child]:
                 test += f" OR {x} IS NULL"
         left, right = below(int(tree.left[child])), below(int(tree.right[child]))
