@@ -25,7 +25,7 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 
-from rankloop.cli.output import print_table
+from rankloop.cli.tables import print_table
 from rankloop.clicks.users import simulated_user
 from rankloop.serving.config import Settings, as_settings
 from rankloop.serving.journal.opening import open_journal
