@@ -5,7 +5,7 @@ DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name "*.[hc]pp")
 
-.PHONY: help install run test check clang wheel smoke format bench table papers fuzz clean
+.PHONY: help install run test check clang wheel smoke stubs format bench table papers fuzz clean
 
 help:           ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -52,6 +52,11 @@ smoke:          # install ARCHIVE into an empty environment INTO, and use it as 
 	$(INTO)/bin/python -m pip install --quiet '$(ARCHIVE)[arrow]'
 	cd $(INTO) && bin/python $(CURDIR)/tests/smoke.py
 
+stubs: install  ## write src/rankloop/_core.pyi again, after a change of cpp/bind
+	$(BIN)/python cpp/stubs.py
+	$(BIN)/ruff check --quiet --select I --fix src/rankloop/_core.pyi
+	$(BIN)/ruff format src/rankloop/_core.pyi
+
 format: install ## rewrite the code in our format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -62,8 +67,8 @@ bench: $(VENV)/.bench  ## measure speed and memory beside the tools people use
 table: install  ## make the README's table of rankers again (DATA=folder with the data sets)
 	$(BIN)/python -m benchmarks.quality $(DATA)
 
-papers: install ## run all experiments of the papers, and write their pages (DATA=folder with the data sets)
-	RANKLOOP_DATA=$(DATA) $(BIN)/rankloop reproduce all --out docs/papers
+papers: install ## run all experiments of the papers, and write their pages (DATA=folder with the data sets; QUICK=--quick)
+	RANKLOOP_DATA=$(DATA) $(BIN)/rankloop reproduce all --output docs/papers $(QUICK)
 
 fuzz:           ## fuzz the LETOR parser under AddressSanitizer (FUZZ_SECONDS=300)
 	$(MAKE) -C cpp/fuzz

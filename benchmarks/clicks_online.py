@@ -1,8 +1,8 @@
 """Learning from clicks as they come: `python -m benchmarks.clicks_online DATA [--runs 25]`.
 
-PDGD beside second-order XE_NDCG taught by clicks, under the four simulated users, who may stop
-after any document. *Final* is nDCG@10 on held-out queries after the last impression, *online* the
-discounted sum of nDCG@10 of what was shown on the way.
+PDGD beside Thompson sampling with second-order XE_NDCG, under the four simulated users, who may
+stop after any document. *Final* is nDCG@10 on held-out queries after the last impression, *online*
+the discounted sum of nDCG@10 of what was shown on the way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Parts = list[tuple[QueryDataset, QueryDataset]]
 
-LEARNERS = ("pdgd", "clicks:temperature=0.125")
+LEARNERS = ("pdgd", "thompson")
 SETS = ("MQ2008", "OHSUMED", "MSLR-like")
 
 

@@ -17,7 +17,8 @@ from rankloop.plotting.streams import plot_streams
 OUT = Path("out")
 PERMUTATIONS = 3
 
-WRAPPERS = ("mapped", "mix", "clicks", "online-described")  # each around another learner
+# each around another learner
+WRAPPERS = ("mapped", "mix", "clicks", "thompson", "online-described", "stacked")
 
 
 def main() -> None:

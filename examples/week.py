@@ -1,10 +1,10 @@
 """What `make run` shows: a simulated week of the live loop.
 
 A service starts with three learners that know nothing: a champion, and two challengers in its
-shadow. Users search and click. Each day one of the challengers is tried against the champion, and
-promoted once clicks prove it better. After the fourth day people change their taste. In the end the
-journal is replayed, and must lead to the same state, bit for bit. `--keep` leaves the service
-running, `--rankings` sets how many a day.
+shadow. Users search and click. Each day the challengers that have done better of late are tried
+against the champion, and one is promoted when clicks prove it better. After the fourth day people
+change their taste. In the end the journal is replayed, and must lead to the same state, bit for
+bit. `--keep` leaves the service running, `--rankings` sets how many a day.
 """
 
 from __future__ import annotations
@@ -67,15 +67,17 @@ class Users:
         return X, grades
 
 
-def try_next(client: Client, loop: Loop, day: int) -> None:
-    """End yesterday's experiment, if clicks did not, and begin one with the next challenger."""
+def try_better(client: Client, loop: Loop) -> None:
+    """End yesterday's experiment, if clicks did not, and try who has done better of late."""
     now = loop.published
     if now.duel is not None:
         client.send("POST", f"experiments/{now.duel.id}/end", {})
         loop.settle()
-    challengers = [name for name in LEARNERS if name != now.champion]
-    challenger = challengers[day % len(challengers)]
-    client.send("POST", "experiments", {"challenger": challenger, "promote": True})
+    known = now.curves[now.champion].recent
+    better = [name for name in LEARNERS if now.curves[name].recent > known]
+    if better:
+        body = {"challengers": better, "promote": "auto", "watch": 0.1}
+        client.send("POST", "experiments", body)
 
 
 def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[str, list]:
@@ -90,7 +92,7 @@ def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[
         day = n / rankings
         clock.now += 86_400 / rankings
         if n and n % rankings == 0:
-            try_next(client, loop, n // rankings)
+            try_better(client, loop)
         X, grades = users.ask(day)
         names = [f"d{row}" for row in range(DOCUMENTS)]
         shown = client.rank(dict(zip(names, X.tolist(), strict=True)), k=10)
@@ -99,6 +101,7 @@ def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[
         if len(clicked):
             client.feedback([Feedback(shown.ranking_id, shown.ids[place]) for place in clicked])
         now = loop.published
+        service.boards.look()
         places = np.full(DOCUMENTS, -float(DOCUMENTS))
         places[rows] = -np.arange(float(len(rows)))
         found = {"shown": quality(places, grades)}
@@ -138,7 +141,7 @@ def main() -> None:
             background(service, port=chosen.port) as address,
             Client(address, "shop", timeout=60) as client,
         ):
-            console.print(f"A week of {DAYS * chosen.rankings:,} searches at {address}")
+            console.print(f"A week of {DAYS * chosen.rankings:,} searches; watch it at {address}/")
             seen = live(client, service, clock, chosen.rankings)
             service.loops["shop"].settle()
             champion = service.loops["shop"].published.champion

@@ -19,7 +19,7 @@ template <double (*function)(double)>
 void bind_function(nb::module_& m, const char* name) {
     m.def(name, [](In<double, 1> x) {
         double* out;
-        nb::object result = new_array<double>({x.size()}, &out);
+        auto result = new_array<double>({x.size()}, &out);
         nb::gil_scoped_release release;
         for (std::size_t i = 0; i < x.size(); ++i) out[i] = function(x.data()[i]);
         return result;
@@ -33,11 +33,11 @@ constexpr std::size_t rows_a_thread = 1 << 12;
 
 // Products of every row of x with every row of z.
 template <typename T>
-nb::object row_pairs(const In<T, 2>& x, const In<T, 2>& z, unsigned threads) {
+Array<T> row_pairs(const In<T, 2>& x, const In<T, 2>& z, unsigned threads) {
     check(x.shape(1) == z.shape(1), "rows of one length are needed");
     const std::size_t n = x.shape(0), m = z.shape(0), d = x.shape(1);
     T* out;
-    nb::object result = new_array<T>({n, m}, &out);
+    auto result = new_array<T>({n, m}, &out);
     nb::gil_scoped_release release;
     parallel_parts(n, 1 + rows_a_thread / (1 + m), threads, [&](std::size_t from, std::size_t to) {
         Products<T> products;
@@ -49,11 +49,11 @@ nb::object row_pairs(const In<T, 2>& x, const In<T, 2>& z, unsigned threads) {
 
 // A kernel of every row of x with every row of z, a part of the rows of x at a time.
 template <typename Fill>
-nb::object kernel_of(const In<float, 2>& x, const In<float, 2>& z, unsigned threads, const Fill& fill) {
+Array<float> kernel_of(const In<float, 2>& x, const In<float, 2>& z, unsigned threads, const Fill& fill) {
     check(x.shape(1) == z.shape(1), "rows of one length are needed");
     const std::size_t n = x.shape(0), m = z.shape(0), d = x.shape(1);
     float* out;
-    nb::object result = new_array<float>({n, m}, &out);
+    auto result = new_array<float>({n, m}, &out);
     nb::gil_scoped_release release;
     parallel_parts(n, 1 + rows_a_thread / (1 + m), threads, [&](std::size_t from, std::size_t to) {
         fill(x.data() + from * d, to - from, z.data(), m, d, out + from * m);
@@ -74,7 +74,7 @@ void bind_arithmetic(nb::module_& m) {
     bind_function<cosine>(m, "cos");
     m.def("power", [](In<double, 1> x, double exponent) {
         double* out;
-        nb::object result = new_array<double>({x.size()}, &out);
+        auto result = new_array<double>({x.size()}, &out);
         nb::gil_scoped_release release;
         for (std::size_t i = 0; i < x.size(); ++i) out[i] = math::pow(x.data()[i], exponent);
         return result;
@@ -85,7 +85,7 @@ void bind_arithmetic(nb::module_& m) {
         check_size(w, x.shape(1), "one weight a feature is needed");
         const std::size_t n = x.shape(0), d = x.shape(1);
         float* out;
-        nb::object result = new_array<float>({n}, &out);
+        auto result = new_array<float>({n}, &out);
         nb::gil_scoped_release release;
         std::vector<float> narrow(d);
         to_float(w.data(), d, narrow.data());
@@ -102,7 +102,7 @@ void bind_arithmetic(nb::module_& m) {
     }, "x"_a, "z"_a, "gamma"_a, "threads"_a);
     m.def("squared_lengths", [](In<float, 2> x) {
         float* out;
-        nb::object result = new_array<float>({x.shape(0)}, &out);
+        auto result = new_array<float>({x.shape(0)}, &out);
         nb::gil_scoped_release release;
         squared_lengths(x.data(), x.shape(0), x.shape(1), out);
         return result;
@@ -133,7 +133,7 @@ void bind_arithmetic(nb::module_& m) {
         check(few >= 1 && few <= static_cast<std::int64_t>(m), "there are fewer values than asked for");
         const auto k = static_cast<std::size_t>(few);
         std::int64_t* out;
-        nb::object result = new_array<std::int64_t>({n, k}, &out);
+        auto result = new_array<std::int64_t>({n, k}, &out);
         nb::gil_scoped_release release;
         for (std::size_t i = 0; i < n; ++i) {
             const float* const row = values.data() + i * m;
@@ -157,7 +157,7 @@ void bind_arithmetic(nb::module_& m) {
     m.def("standardise", [](In<double, 1> scores, In<std::int64_t, 1> offsets) {
         check_offsets(offsets, scores.size());
         double* out;
-        nb::object result = new_array<double>({scores.size()}, &out);
+        auto result = new_array<double>({scores.size()}, &out);
         nb::gil_scoped_release release;
         for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {
             const auto first = static_cast<std::size_t>(offsets.data()[q]), end = static_cast<std::size_t>(offsets.data()[q + 1]);
@@ -168,7 +168,7 @@ void bind_arithmetic(nb::module_& m) {
     m.def("mixing_weights", [](In<double, 1> losses, std::int64_t queries, bool uniform) {
         check(losses.size() > 0, "at least one member is needed");
         double* out;
-        nb::object result = new_array<double>({losses.size()}, &out);
+        auto result = new_array<double>({losses.size()}, &out);
         mixing_weights(losses.data(), losses.size(), queries, uniform, out);
         return result;
     }, "losses"_a, "queries"_a, "uniform"_a);
@@ -180,7 +180,7 @@ void bind_arithmetic(nb::module_& m) {
         check(members > 0 && so_far.size() == members, "one loss a member is needed");
         check(losses.size() == 0 || (losses.shape(0) + 1 == offsets.size() && losses.shape(1) == members), "one loss a query and member is needed");
         double* out;
-        nb::object result = new_array<double>({documents}, &out);
+        auto result = new_array<double>({documents}, &out);
         nb::gil_scoped_release release;
         std::vector<double> weights(members), scratch;
         for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {

@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace rankloop {
 
@@ -52,30 +53,60 @@ void check_no_nan(const Array& values, const char* message) {
     check(!any, message);
 }
 
+// What NumPy calls a type: its code, and how the generated stubs write an array of it.
 template <typename T>
-constexpr const char* type_name = nullptr;
-template <> inline constexpr const char* type_name<float> = "f4";
-template <> inline constexpr const char* type_name<double> = "f8";
-template <> inline constexpr const char* type_name<std::uint8_t> = "u1";
-template <> inline constexpr const char* type_name<std::int64_t> = "i8";
+struct Dtype;
+template <>
+struct Dtype<float> {
+    static constexpr const char* code = "f4";
+    static constexpr auto array = nb::detail::const_name("numpy.typing.NDArray[numpy.float32]");
+};
+template <>
+struct Dtype<double> {
+    static constexpr const char* code = "f8";
+    static constexpr auto array = nb::detail::const_name("numpy.typing.NDArray[numpy.float64]");
+};
+template <>
+struct Dtype<std::uint8_t> {
+    static constexpr const char* code = "u1";
+    static constexpr auto array = nb::detail::const_name("numpy.typing.NDArray[numpy.uint8]");
+};
+template <>
+struct Dtype<std::int32_t> {
+    static constexpr const char* code = "i4";
+    static constexpr auto array = nb::detail::const_name("numpy.typing.NDArray[numpy.int32]");
+};
+template <>
+struct Dtype<std::int64_t> {
+    static constexpr const char* code = "i8";
+    static constexpr auto array = nb::detail::const_name("numpy.typing.NDArray[numpy.int64]");
+};
+
+// An array that belongs to Python; unlike nb::object, it tells the stubs its type.
+template <typename T>
+class Array : public nb::object {
+public:
+    static constexpr auto Name = Dtype<T>::array;
+    explicit Array(nb::object&& array) : nb::object(std::move(array)) {}
+};
 
 // An array of our own that Python will free. NumPy makes it: for a short one, that is the fastest.
 template <typename T>
-nb::object new_array(std::initializer_list<std::size_t> shape, T** data) {
+Array<T> new_array(std::initializer_list<std::size_t> shape, T** data) {
     std::size_t n = 1;
     for (const std::size_t k : shape) {
         if (k != 0 && n > SIZE_MAX / sizeof(T) / k) throw std::bad_alloc();
         n *= k;
     }
     static const nb::handle empty = nb::object(nb::module_::import_("numpy").attr("empty")).release();
-    static const nb::handle type = nb::object(nb::module_::import_("numpy").attr("dtype")(type_name<T>)).release();
+    static const nb::handle type = nb::object(nb::module_::import_("numpy").attr("dtype")(Dtype<T>::code)).release();
     const nb::object sizes = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
     if (!sizes.is_valid()) nb::raise_python_error();
     Py_ssize_t at = 0;
     for (const std::size_t k : shape) PyTuple_SET_ITEM(sizes.ptr(), at++, nb::int_(k).release().ptr());
     nb::object array = empty(sizes, type);
     *data = nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(array).data();
-    return array;
+    return Array<T>(std::move(array));
 }
 
 }  // namespace rankloop

@@ -24,13 +24,16 @@ constexpr std::size_t pages_a_thread = 4096;
 // As rankloop.clicks.log.grouped.GroupedPages has them.
 using PageArrays = std::tuple<In<std::int64_t, 1>, In<std::int64_t, 1>, In<std::int64_t, 1>, In<double, 1>, In<std::int32_t, 1>,
                               In<std::int32_t, 1>, In<std::uint8_t, 1>>;
+// And the document of each pair.
+using GroupedArrays = nb::typed<nb::tuple, Array<std::int64_t>, Array<std::int64_t>, Array<std::int64_t>, Array<double>, Array<std::int32_t>,
+                                Array<std::int32_t>, Array<std::uint8_t>, Array<std::int32_t>>;
 using PriorTuple = std::pair<double, double>;
 
 template <typename T>
-nb::object to_array(std::vector<T>&& values) {
+Array<T> to_array(std::vector<T>&& values) {
     auto* const held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
+    return Array<T>(nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner)));
 }
 
 GroupedPages checked(const PageArrays& arrays) {
@@ -64,7 +67,7 @@ void check_contexts(const Contexts& contexts, std::size_t n) {
     check(contexts.ranks <= n && contexts.size() == n, "examination does not fit the ranks");
 }
 
-nb::tuple group_click_log(In<std::int64_t, 1> offsets, In<std::int32_t, 1> queries, In<std::int32_t, 1> documents,
+GroupedArrays group_click_log(In<std::int64_t, 1> offsets, In<std::int32_t, 1> queries, In<std::int32_t, 1> documents,
                           In<std::int32_t, 1> positions, In<std::uint8_t, 1> clicks, std::optional<In<double, 1>> counts,
                           std::size_t n_queries) {
     const std::size_t rows = documents.size(), pages = queries.size();
@@ -157,12 +160,12 @@ struct ChainArrays {
     }
 };
 
-nb::object chain_click_probabilities(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
+Array<double> chain_click_probabilities(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
                                      std::optional<In<std::uint8_t, 1>> clicks, unsigned threads) {
     const ChainArrays rows{attraction, after_skip, after_click};
     rows.check_rows(offsets), check(!clicks || clicks->size() == attraction.size(), "clicks do not fit the rows");
     double* out;
-    nb::object result = new_array<double>({attraction.size()}, &out);
+    auto result = new_array<double>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, threads, [&] {
         return [&](std::size_t first, std::size_t n) {
@@ -176,13 +179,13 @@ nb::object chain_click_probabilities(In<double, 1> attraction, In<double, 1> aft
     return result;
 }
 
-nb::object chain_clicks(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
+Array<std::uint8_t> chain_clicks(In<double, 1> attraction, In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> offsets,
                         In<double, 1> click_draws, std::optional<In<double, 1>> stop_draws) {
     const ChainArrays rows{attraction, after_skip, after_click};
     rows.check_rows(offsets), check_size(click_draws, attraction.size(), "one draw a row is needed");
     check(!stop_draws || stop_draws->size() == attraction.size(), "one draw a row is needed");
     std::uint8_t* out;
-    nb::object result = new_array<std::uint8_t>({attraction.size()}, &out);
+    auto result = new_array<std::uint8_t>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, 1, [&] {
         return [&](std::size_t first, std::size_t n) {
@@ -208,12 +211,12 @@ struct BrowsingArrays {
     }
 };
 
-nb::object browsing_click_probabilities(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
+Array<double> browsing_click_probabilities(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
                                         In<std::int64_t, 1> offsets, std::optional<In<std::uint8_t, 1>> clicks, unsigned threads) {
     const BrowsingArrays rows{attraction, positions, examination, {ranks, true}};
     rows.check_rows(offsets), check(!clicks || clicks->size() == attraction.size(), "clicks do not fit the rows");
     double* out;
-    nb::object result = new_array<double>({attraction.size()}, &out);
+    auto result = new_array<double>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, threads, [&] {
         return [&, weights = std::vector<double>()](std::size_t first, std::size_t n) mutable {
@@ -227,12 +230,12 @@ nb::object browsing_click_probabilities(In<double, 1> attraction, In<std::int32_
     return result;
 }
 
-nb::object browsing_clicks(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
+Array<std::uint8_t> browsing_clicks(In<double, 1> attraction, In<std::int32_t, 1> positions, In<double, 1> examination, std::size_t ranks,
                            In<std::int64_t, 1> offsets, In<double, 1> draws) {
     const BrowsingArrays rows{attraction, positions, examination, {ranks, true}};
     rows.check_rows(offsets), check_size(draws, attraction.size(), "one draw a row is needed");
     std::uint8_t* out;
-    nb::object result = new_array<std::uint8_t>({attraction.size()}, &out);
+    auto result = new_array<std::uint8_t>({attraction.size()}, &out);
     nb::gil_scoped_release release;
     over_pages(offsets, 1, [&] {
         return [&](std::size_t first, std::size_t n) { browsing_sample(rows.at(first, n), draws.data() + first, out + first); };

@@ -1,31 +1,32 @@
-// Binding of learners for clicks: rankings drawn by Plackett and Luce, and PDGD.
+// Binding of learners for clicks: rankings drawn by Plackett and Luce, PDGD, and draws from a posterior.
 #include "bind/online_call.hpp"
 
 #include "clicks/directions.hpp"
 #include "clicks/play.hpp"
 #include "clicks/plackett_luce.hpp"
+#include "clicks/posterior.hpp"
 #include "clicks/reading.hpp"
 
 namespace rankloop {
 
 namespace {
 
-nb::object sample_plackett_luce(In<double, 1> scores, In<double, 1> draws, std::size_t k) {
+Array<std::int64_t> sample_plackett_luce(In<double, 1> scores, In<double, 1> draws, std::size_t k) {
     check_size(draws, scores.size(), "one draw a score is needed"), check_no_nan(scores, "scores must be numbers");
     const std::size_t n = std::min(k, scores.size());
     std::int64_t* order;
-    nb::object result = new_array<std::int64_t>({n}, &order);
+    auto result = new_array<std::int64_t>({n}, &order);
     PlackettLuceSample()(scores.data(), scores.size(), draws.data(), n, order);
     return result;
 }
 
-nb::object reversal_shares(In<double, 1> scores, In<std::int64_t, 1> order, In<std::int64_t, 2> pairs) {
+Array<double> reversal_shares(In<double, 1> scores, In<std::int64_t, 1> order, In<std::int64_t, 2> pairs) {
     const auto n = static_cast<std::int64_t>(order.size()), m = static_cast<std::int64_t>(scores.size());
     check(m > 0 && pairs.shape(1) == 2, "scores, and pairs of two positions, are needed"), check_no_nan(scores, "scores must be numbers");
     for (std::int64_t p = 0; p < n; ++p) check(order.data()[p] >= 0 && order.data()[p] < m, "a row is out of range");
     for (std::size_t i = 0; i < pairs.size(); ++i) check(pairs.data()[i] >= 0 && pairs.data()[i] < n, "a position is out of range");
     double* out;
-    nb::object result = new_array<double>({pairs.shape(0)}, &out);
+    auto result = new_array<double>({pairs.shape(0)}, &out);
     Reversal reversal;
     reversal.prepare(scores.data(), scores.size(), order.data(), order.size());
     for (std::size_t i = 0; i < pairs.shape(0); ++i) {
@@ -97,22 +98,43 @@ std::int64_t play_pdgd_impressions(In<float, 2> x, In<std::int64_t, 1> offsets, 
     return state.updates;
 }
 
-nb::object unit_directions(In<double, 1> draws, std::size_t n, std::size_t d) {
+Array<double> unit_directions(In<double, 1> draws, std::size_t n, std::size_t d) {
     check(d > 0 && draws.size() == n * (d + d % 2), "an even number of draws a direction is needed");
     double* out;
-    nb::object result = new_array<double>({n, d}, &out);
+    auto result = new_array<double>({n, d}, &out);
     for (std::size_t i = 0; i < n; ++i) unit_direction(draws.data() + i * (d + d % 2), d, out + i * d);
     return result;
 }
 
+void check_gaussian(const auto& w, const auto& root) {
+    const std::size_t d = w.size();
+    check(root.shape(0) == d && root.shape(1) == d, "the root does not fit the weights");
+    for (std::size_t j = 0; j < d; ++j) check(root.data()[j * d + j] > 0, "the root must have a diagonal above 0");
+}
+
+Array<double> draw_posterior(In<double, 1> w, In<double, 2> root, In<double, 1> draws, double spread) {
+    const std::size_t d = w.size();
+    check_gaussian(w, root), check_size(draws, d + d % 2, "an even number of draws is needed");
+    double* out;
+    auto result = new_array<double>({d}, &out);
+    draw_weights(w.data(), root.data(), d, draws.data(), spread, out);
+    return result;
+}
+
+void pull_weights(Out<double, 1> w, Out<double, 2> root, double more) {
+    check_gaussian(w, root), check(more >= 0 && std::isfinite(more), "a precision must be at least 0");
+    nb::gil_scoped_release release;
+    pull_to_zero(w.data(), root.data(), w.size(), more);
+}
+
 // counts: clicks by position, examinations by position, then (went on, stopped) after passing over and after a click
-nb::object read_page(In<std::uint8_t, 1> clicks, Out<double, 1> counts) {
+Array<double> read_page(In<std::uint8_t, 1> clicks, Out<double, 1> counts) {
     check(counts.size() >= 6 && counts.size() % 2 == 0, "counts of at least one position are needed");
     for (std::size_t i = 0; i < counts.size(); ++i) check(counts.data()[i] > 0 && std::isfinite(counts.data()[i]), "counts must be above 0");
     const std::size_t ranks = (counts.size() - 4) / 2;
     ReadingCounts known{counts.data(), counts.data() + ranks, ranks, counts.data() + 2 * ranks, counts.data() + 2 * ranks + 2};
     double* out;
-    nb::object result = new_array<double>({clicks.size()}, &out);
+    auto result = new_array<double>({clicks.size()}, &out);
     Reading().posterior(known, clicks.data(), clicks.size(), out);
     Reading::count(known, clicks.data(), clicks.size(), out);
     return result;
@@ -125,6 +147,8 @@ void bind_clicks_online(nb::module_& m) {
     m.def("reversal_shares", &reversal_shares, "scores"_a, "order"_a, "pairs"_a);
     m.def("read_page", &read_page, "clicks"_a, "counts"_a);
     m.def("unit_directions", &unit_directions, "draws"_a, "n"_a, "d"_a);
+    m.def("draw_posterior", &draw_posterior, "weights"_a, "root"_a, "draws"_a, "spread"_a);
+    m.def("pull_to_zero", &pull_weights, "weights"_a, "root"_a, "more"_a);
     m.def("learn_pdgd", &learn_pdgd, "x"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "w"_a, "total"_a.none(),
           "queries"_a, "scores"_a.none(), "sizes"_a, "clip"_a, "rate"_a, "decay"_a, "ranks"_a.none() = nb::none(), "logged"_a.none() = nb::none());
     m.def("play_pdgd", &play_pdgd_impressions, "x"_a, "offsets"_a, "attraction"_a, "after_skip"_a, "after_click"_a, "chosen"_a, "draws"_a,

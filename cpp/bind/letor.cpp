@@ -67,11 +67,17 @@ inline nb::object take_run_ids(letor::Texts&& ids) {
 
 inline nb::tuple as_tuple(const letor::BadRow& bad) { return nb::make_tuple(bad.line, bad.message); }
 
-inline nb::dict take_table(letor::Table&& table) {
+// A dict, which the stubs call by the name of its Python type.
+class Rows : public nb::dict {
+public:
+    static constexpr auto Name = nb::detail::const_name("rankloop.data.io.letor_rows.LetorRows");
+};
+
+inline Rows take_table(letor::Table&& table) {
     const std::size_t rows = table.x.rows, width = table.x.width, runs = table.runs.size(), cost = table.amount().bytes();
     nb::list bad;
     for (const auto& row : table.bad.first) bad.append(as_tuple(row));
-    nb::dict result;
+    Rows result;
     result["X"] = take_array<float>(std::move(table.x.values), rows, width);
     result["y"] = take_array<double>(std::move(table.labels), rows);
     result["run_ids"] = take_run_ids(std::move(table.runs.ids));
@@ -115,7 +121,7 @@ inline letor::Options checked(const letor::Options& options) {
 }
 
 // Texts `first` to `end` of those that stand one after the other in UTF-8, text i ending at ends[i].
-inline nb::list split_text(const In<std::uint8_t, 1>& text, const In<std::int64_t, 1>& ends, std::size_t first, std::size_t end) {
+inline nb::typed<nb::list, nb::str> split_text(const In<std::uint8_t, 1>& text, const In<std::int64_t, 1>& ends, std::size_t first, std::size_t end) {
     check(first <= end && end <= ends.size(), "there are not so many texts");
     nb::list result;
     for (std::int64_t begin = first ? ends.data()[first - 1] : 0; first < end; ++first) {

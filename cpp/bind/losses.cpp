@@ -14,22 +14,22 @@ public:
               std::optional<In<double, 1>> doc_weights, std::optional<In<double, 1>> query_weights)
         : n_(grades.size()), loss_(known_kind(kind), gamma, arranged(grades, offsets, doc_weights, query_weights)) {}
 
-    nb::tuple at(In<double, 1> scores, unsigned threads) {
+    nb::typed<nb::tuple, double, Array<double>> at(In<double, 1> scores, unsigned threads) {
         check_size(scores, n_, "one score a document is needed");
         check_no_nan(scores, "scores must not be NaN");
         double value = 0;
-        nb::object gradient = filled([&](double* out) { value = loss_.at(scores.data(), out, threads); });
+        auto gradient = filled([&](double* out) { value = loss_.at(scores.data(), out, threads); });
         known_ = true;
         return nb::make_tuple(value, gradient);
     }
 
-    nb::object product(In<double, 1> v, unsigned threads) {
+    Array<double> product(In<double, 1> v, unsigned threads) {
         check_size(v, n_, "one value a document is needed");
         check_known();
         return filled([&](double* out) { loss_.product(v.data(), out, threads); });
     }
 
-    nb::object diagonal(unsigned threads) {
+    Array<double> diagonal(unsigned threads) {
         check_known();
         return filled([&](double* out) { loss_.diagonal(out, threads); });
     }
@@ -52,9 +52,9 @@ private:
     void check_known() const { check(known_, "there is no curvature before the first scores"); }
 
     template <typename Fill>
-    nb::object filled(const Fill& fill) {
+    Array<double> filled(const Fill& fill) {
         double* out;
-        nb::object result = new_array<double>({n_}, &out);
+        auto result = new_array<double>({n_}, &out);
         nb::gil_scoped_release release;
         std::fill_n(out, n_, 0.0);
         fill(out);
@@ -76,7 +76,7 @@ void bind_losses(nb::module_& m) {
     m.def("row_products", [](In<float, 2> x, In<double, 1> w, unsigned threads) {
         check_size(w, x.shape(1), "one weight a feature is needed");
         double* out;
-        nb::object result = new_array<double>({x.shape(0)}, &out);
+        auto result = new_array<double>({x.shape(0)}, &out);
         nb::gil_scoped_release release;
         row_products(x.data(), x.shape(0), x.shape(1), w.data(), out, threads);
         return result;
@@ -84,7 +84,7 @@ void bind_losses(nb::module_& m) {
     m.def("column_products", [](In<float, 2> x, In<double, 1> r, unsigned threads) {
         check_size(r, x.shape(0), "one value a row is needed");
         double* out;
-        nb::object result = new_array<double>({x.shape(1)}, &out);
+        auto result = new_array<double>({x.shape(1)}, &out);
         nb::gil_scoped_release release;
         column_products(x.data(), x.shape(0), x.shape(1), r.data(), out, threads);
         return result;
@@ -93,7 +93,7 @@ void bind_losses(nb::module_& m) {
         check_size(h, x.shape(0), "one value a row is needed");
         check_offsets(offsets, x.shape(0));
         double* out;
-        nb::object result = new_array<double>({x.shape(1)}, &out);
+        auto result = new_array<double>({x.shape(1)}, &out);
         nb::gil_scoped_release release;
         column_spreads(x.data(), offsets.data(), offsets.size() - 1, x.shape(1), h.data(), out, threads);
         return result;
@@ -102,7 +102,7 @@ void bind_losses(nb::module_& m) {
         const std::size_t d = matrix.shape(0);
         check(matrix.shape(1) == d, "the matrix must be square");
         double* out;
-        nb::object result = new_array<double>({d, d}, &out);
+        auto result = new_array<double>({d, d}, &out);
         bool definite;
         {
             nb::gil_scoped_release release;
@@ -118,7 +118,7 @@ void bind_losses(nb::module_& m) {
         check_size(b, d, "one value a row is needed");
         check(upper.shape(1) == d, "the matrix must be square");
         double* out;
-        nb::object result = new_array<double>({d}, &out);
+        auto result = new_array<double>({d}, &out);
         nb::gil_scoped_release release;
         std::copy_n(b.data(), d, out);
         solve_lower(upper.data(), d, out);
@@ -129,7 +129,7 @@ void bind_losses(nb::module_& m) {
         check_size(h, x.shape(0), "one value a row is needed");
         check_offsets(offsets, x.shape(0));
         double* out;
-        nb::object result = new_array<double>({x.shape(1), x.shape(1)}, &out);
+        auto result = new_array<double>({x.shape(1), x.shape(1)}, &out);
         nb::gil_scoped_release release;
         query_scatter(x.data(), offsets.data(), offsets.size() - 1, x.shape(1), h.data(), out, threads);
         return result;

@@ -22,11 +22,11 @@ void check_rankable(const In<Score, 1>& scores, const In<std::int64_t, 1>& offse
 
 // Row numbers in rank order, query after query.
 template <typename Score>
-nb::object rank_rows(In<Score, 1> scores, In<std::int64_t, 1> offsets, std::optional<In<std::int64_t, 1>> keys,
-                     unsigned threads) {
+Array<std::int64_t> rank_rows(In<Score, 1> scores, In<std::int64_t, 1> offsets, std::optional<In<std::int64_t, 1>> keys,
+                              unsigned threads) {
     check_rankable(scores, offsets, keys);
     std::int64_t* rows;
-    nb::object result = new_array<std::int64_t>({scores.size()}, &rows);
+    auto result = new_array<std::int64_t>({scores.size()}, &rows);
     nb::gil_scoped_release release;
     parallel_parts(offsets.size() - 1, queries_a_thread, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<std::int32_t> order, scratch;
@@ -45,7 +45,7 @@ using MeasureTuple = std::tuple<int, std::int64_t, double, double>;  // kind, cu
 
 // One row of values a measure, one column a query.
 template <typename Score>
-nb::object measure_queries(In<Score, 1> scores, In<double, 1> grades, In<double, 1> gains,
+Array<double> measure_queries(In<Score, 1> scores, In<double, 1> grades, In<double, 1> gains,
                            In<std::int64_t, 1> offsets, std::optional<In<std::int64_t, 1>> keys,
                            In<double, 1> discounts, std::vector<MeasureTuple> specs, bool average_ties,
                            bool ap_by_cutoff, unsigned threads) {
@@ -67,7 +67,7 @@ nb::object measure_queries(In<Score, 1> scores, In<double, 1> grades, In<double,
     }
     const Rules rules{discounts.data(), average_ties, ap_by_cutoff};
     double* values;
-    nb::object result = new_array<double>({measures.size(), queries}, &values);
+    auto result = new_array<double>({measures.size(), queries}, &values);
     nb::gil_scoped_release release;
     parallel_parts(queries, queries_a_thread, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<std::int32_t> order, scratch;

@@ -5,6 +5,7 @@ from rankloop import clicks as clicks
 from rankloop import data as data
 from rankloop import exceptions as exceptions
 from rankloop import experiments as experiments
+from rankloop import export as export
 from rankloop import feedback as feedback
 from rankloop import learners as learners
 from rankloop import losses as losses

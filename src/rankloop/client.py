@@ -28,7 +28,7 @@ _AGAIN = (429, 502, 503, 504)
 class ServiceError(RankloopError):
     """The service refused a request; `status` is HTTP's, `document` the problem it told of."""
 
-    def __init__(self, status: int, document: Mapping[str, Any]) -> None:
+    def __init__(self, status: int, document: Mapping[str, object]) -> None:
         super().__init__(str(document.get("detail") or f"the service answered {status}"))
         self.status, self.document = status, document
 
@@ -51,7 +51,7 @@ class Shown:
     version: int
     policy: str
     position: int
-    answer: Mapping[str, Any]
+    answer: Mapping[str, object]
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> Self:
@@ -81,7 +81,7 @@ class _Requests:
     ) -> None:
         self.loop, self.retries = loop, retries
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        self._options: dict[str, Any] = {"base_url": url, "headers": headers, "timeout": timeout}
+        self._options: dict[str, object] = {"base_url": url, "headers": headers, "timeout": timeout}
 
     def _rank(self, items: Mapping[str, Features], more: Mapping[str, Any]) -> dict[str, Any]:
         def plain(features: Features) -> Any:
@@ -124,7 +124,7 @@ class Client(_Requests):
         super().__init__(url, loop, **options)
         self._http = _httpx().Client(**self._options)
 
-    def rank(self, items: Mapping[str, Features], **more: Any) -> Shown:
+    def rank(self, items: Mapping[str, Features], **more: object) -> Shown:
         """Rank items, given as features by id; `more` are further fields of the request."""
         return Shown.read(self.send("POST", "rank", self._rank(items, more)))
 
@@ -137,9 +137,16 @@ class Client(_Requests):
         """Tell what somebody judged, and return what became of it."""
         return str(self.send("POST", "judgements", _renamed(judgement))["status"])
 
+    def forget(self, **whom: str) -> int:
+        """Forget a `user`, a `session` or whoever saw a `ranking_id`; return how many keys go.
+
+        It needs a token of scope admin. What was said of them is unreadable from then on.
+        """
+        return int(self.send("POST", "forget", {"id": new_id(), **whom})["keys"])
+
     def state(self) -> dict[str, Any]:
         """Return how the loop does."""
-        found: dict[str, Any] = self.send("GET", "")
+        found: dict[str, object] = self.send("GET", "")
         return found
 
     def send(self, method: str, what: str, body: Any = None, content: bytes | None = None) -> Any:
@@ -175,7 +182,7 @@ class AsyncClient(_Requests):
         super().__init__(url, loop, **options)
         self._http = _httpx().AsyncClient(**self._options)
 
-    async def rank(self, items: Mapping[str, Features], **more: Any) -> Shown:
+    async def rank(self, items: Mapping[str, Features], **more: object) -> Shown:
         """Rank items, given as features by id; `more` are further fields of the request."""
         return Shown.read(await self.send("POST", "rank", self._rank(items, more)))
 
@@ -188,13 +195,17 @@ class AsyncClient(_Requests):
         """Tell what somebody judged, and return what became of it."""
         return str((await self.send("POST", "judgements", _renamed(judgement)))["status"])
 
+    async def forget(self, **whom: str) -> int:
+        """Forget a `user`, a `session` or whoever saw a `ranking_id`; return how many keys go."""
+        return int((await self.send("POST", "forget", {"id": new_id(), **whom}))["keys"])
+
     async def state(self) -> dict[str, Any]:
         """Return how the loop does."""
-        found: dict[str, Any] = await self.send("GET", "")
+        found: dict[str, object] = await self.send("GET", "")
         return found
 
     async def send(
-        self, method: str, what: str, body: Any = None, content: bytes | None = None
+        self, method: str, what: str, body: object = None, content: bytes | None = None
     ) -> Any:
         """Send any request about the loop, again where the service was busy; return the answer."""
         for attempt in range(self.retries + 1):

@@ -33,7 +33,7 @@ class Estimator:
                     params.update({f"{name}__{k}": v for k, v in value.get_params().items()})
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by name, for example `rate=0.1` or `ranker__rate=0.1`."""
         for name, value in params.items():
             head, _, rest = name.partition("__")
@@ -46,7 +46,7 @@ class Estimator:
                 setattr(self, name, value)
         return self
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
         if name[0] != "_" and name[-1] != "_":  # a parameter must be checked again
             vars(self).pop("_is_checked", None)
@@ -75,23 +75,23 @@ class Estimator:
             request.score.add_request(param="sample_weight", alias=None)
         return copy.deepcopy(request)
 
-    def set_fit_request(self, **wanted: Any) -> Self:
+    def set_fit_request(self, **wanted: object) -> Self:
         """Choose what scikit-learn routes to `fit`, for example `qid=True`."""
         return self._set_request("fit", wanted)
 
-    def set_partial_fit_request(self, **wanted: Any) -> Self:
+    def set_partial_fit_request(self, **wanted: object) -> Self:
         """Choose what scikit-learn routes to `partial_fit`."""
         return self._set_request("partial_fit", wanted)
 
-    def set_predict_request(self, **wanted: Any) -> Self:
+    def set_predict_request(self, **wanted: object) -> Self:
         """Choose what scikit-learn routes to `predict`."""
         return self._set_request("predict", wanted)
 
-    def set_score_request(self, **wanted: Any) -> Self:
+    def set_score_request(self, **wanted: object) -> Self:
         """Choose what scikit-learn routes to `score`."""
         return self._set_request("score", wanted)
 
-    def _set_request(self, method: str, wanted: dict[str, Any]) -> Self:
+    def _set_request(self, method: str, wanted: dict[str, object]) -> Self:
         request = self.get_metadata_routing()
         for name, alias in wanted.items():
             getattr(request, method).add_request(param=name, alias=alias)
@@ -110,7 +110,7 @@ class Estimator:
         )
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     """Whether a parameter has its default value; saving turns tuples into lists, which is equal."""
     if isinstance(value, list | tuple) and isinstance(default, list | tuple):
         return list(value) == list(default)

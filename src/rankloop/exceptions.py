@@ -69,7 +69,7 @@ class NotFittedError(RankloopError, ValueError, AttributeError):
     either of them. This never imports scikit-learn.
     """
 
-    def __new__(cls, *args: Any) -> Self:
+    def __new__(cls, *args: object) -> Self:
         """Make an error that can also be caught as scikit-learn's, if that is imported."""
         known = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
         made: Any = cls  # for the type checker, both classes are Self

@@ -53,7 +53,7 @@ def test_resume(ok, tiny, folder, tmp_path, monkeypatch):
     command = ["compare", folder, *LEARNERS, "--resume", tmp_path / "cells", "--json"]
     first = ok(*command).json
     assert len(list((tmp_path / "cells").iterdir())) == 4
-    monkeypatch.setattr("rankloop.experiments.compare.run_cell", None)  # nothing is left to run
+    monkeypatch.setattr("rankloop.experiments.compare.run_fold", None)  # nothing is left to run
     assert ok(*command).json == first
 
 
@@ -127,7 +127,7 @@ def test_plot(ok, tiny, folder, tmp_path):
     ],
 )
 def test_errors_come_before_the_work(run, folder, options, complaint, monkeypatch):
-    monkeypatch.setattr("rankloop.experiments.compare.run_cell", None)
+    monkeypatch.setattr("rankloop.experiments.compare.run_fold", None)
     done = run("compare", folder, *options)
     assert done.code == 2
     assert complaint in done.complaint

@@ -63,7 +63,7 @@ def test_group_by_size(sizes):
     [
         ([1, 1], r"add up to 2 rows, but there are 3"),
         ([4, -1], "must not be negative; found -1"),
-        ([1.5, 1.5], "whole numbers, one size a query; found float64"),
+        ([1.5, 1.5], "whole numbers, one size per query; found float64"),
         ([[3]], r"shape \(1, 1\)"),
         (["3"], "whole numbers"),
         (3, r"shape \(\)"),

@@ -122,7 +122,7 @@ class TestContenders:
         assert make_contenders(["slam"], nDCG, search=False)[0].settings == ({},)
 
     def test_twice(self):
-        with pytest.raises(DataError, match="stands twice"):
+        with pytest.raises(DataError, match="is given twice"):
             make_contenders(["slam", "slam"], nDCG)
 
 
@@ -151,7 +151,9 @@ def test_it_is_the_protocol(data):
         by_hand("solar-i", settings, split.parts(), 7, i)
         for i, split in enumerate(find_splits(data, 4, seed=7)[0])
     ]
-    assert [cell.chosen["C"] for cell in row.cells] == pytest.approx([e[0]["C"] for e in expected])
+    assert [cell.chosen["C"] for cell in row.results] == pytest.approx(
+        [e[0]["C"] for e in expected]
+    )
     assert np.allclose(row.values, np.concatenate([e[1] for e in expected]), equal_nan=True)
     assert row.mean == pytest.approx(np.mean([np.nanmean(e[1]) for e in expected]))
     known = row.values[~np.isnan(row.values)]
@@ -159,7 +161,7 @@ def test_it_is_the_protocol(data):
 
 
 def test_batch_rankers_stop_early_and_report_rounds(tiny, data):
-    cell = compare_learners(data, ["tiny:shrink=1"], folds=3).rows[0].cells[0]
+    cell = compare_learners(data, ["tiny:shrink=1"], folds=3).rows[0].results[0]
     assert cell.rounds == 1  # the second round changes nothing, so the first is kept
     assert [setting for setting, _ in cell.tried] == [{}]
 
@@ -184,8 +186,8 @@ def test_test_data_is_not_seen_before_the_choice(tiny, tmp_path, data):
     poisoned = write_letor_folder(tmp_path / "poisoned", data, poison=upside_down)
     one, other = (compare_learners(f, LEARNERS) for f in (clean, poisoned))
     for a, b in zip(one.rows, other.rows, strict=True):
-        assert [c.chosen for c in a.cells] == [c.chosen for c in b.cells]
-        assert [c.tried for c in a.cells] == [c.tried for c in b.cells]
+        assert [c.chosen for c in a.results] == [c.chosen for c in b.results]
+        assert [c.tried for c in a.results] == [c.tried for c in b.results]
         assert a.mean != b.mean
 
 
@@ -196,11 +198,11 @@ def test_validation_data_decides(data, tmp_path):
         return rl.QueryDataset(part.X, part.y.max() - part.y, part.offsets, part.query_ids)
 
     folder = write_letor_folder(tmp_path / "a", data)
-    before = compare_learners(folder, ["solar-i"]).rows[0].cells[0].tried
+    before = compare_learners(folder, ["solar-i"]).rows[0].results[0].tried
     for i in (1, 2, 3):
         path = folder / f"Fold{i}" / "vali.txt"
         rl.write_letor(upside_down(rl.read_letor(path)), path)
-    assert compare_learners(folder, ["solar-i"]).rows[0].cells[0].tried != before
+    assert compare_learners(folder, ["solar-i"]).rows[0].results[0].tried != before
 
 
 def test_files_order_does_not_help():
@@ -214,15 +216,15 @@ def test_files_order_does_not_help():
 class TestResuming:
     def stopping(self, monkeypatch, after):
         """Let some cells be done, then fail; return the list of cells that ran."""
-        ran, whole = [], module.run_cell
+        ran, whole = [], module.run_fold
 
-        def run_cell(contender, fold, *rest):
+        def run_fold(contender, fold, *rest):
             if len(ran) == after:
                 raise KeyboardInterrupt
             ran.append((contender.name, fold))
             return whole(contender, fold, *rest)
 
-        monkeypatch.setattr(module, "run_cell", run_cell)
+        monkeypatch.setattr(module, "run_fold", run_fold)
         return ran
 
     @pytest.mark.parametrize("jobs", [1, 2])
@@ -274,7 +276,7 @@ class TestResuming:
         compare_learners(folder, **asked)
         assert ran == [("solar-i", "Fold2")]
 
-    def test_a_damaged_cell_is_done_again(self, folder, tmp_path, monkeypatch):
+    def test_a_damaged_result_is_done_again(self, folder, tmp_path, monkeypatch):
         asked = {"learners": ["solar-i"], "resume": tmp_path / "cells"}
         whole = compare_learners(folder, **asked)
         victim = sorted((tmp_path / "cells").iterdir())[1]
@@ -282,7 +284,7 @@ class TestResuming:
         ran = self.stopping(monkeypatch, 99)
         assert results(compare_learners(folder, **asked)) == results(whole)
         assert len(ran) == 1
-        assert json.loads(victim.read_text())["cell"]["learner"] == "solar-i"
+        assert json.loads(victim.read_text())["result"]["learner"] == "solar-i"
 
     def test_a_file_in_the_way(self, folder, tmp_path):
         (tmp_path / "cells").write_text("")

@@ -24,7 +24,7 @@ def test_in_the_same_table(data, name):
     found = rl.compare_learners(data, ["constant", name + SMALL], folds=3, search=False)
     ours, theirs = found.rows
     assert theirs.mean > ours.mean
-    assert all(cell.rounds <= 10 and cell.model_bytes > 0 for cell in found.cells(name + SMALL))
+    assert all(cell.rounds <= 10 and cell.model_bytes > 0 for cell in found.results(name + SMALL))
 
 
 @pytest.mark.parametrize("name", PEERS)

@@ -99,7 +99,7 @@ def _run_until_trouble(
 
 
 def _read(pipe, seconds: float) -> bytes | None:
-    """Wait for what a worker tells; nothing at its end, None where it takes too long."""
+    """Wait for what a worker tells; nothing at its end, None if it takes too long."""
     return pipe.read(1 << 16) if select.select([pipe], [], [], seconds)[0] else None
 
 

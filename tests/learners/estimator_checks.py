@@ -25,7 +25,7 @@ AS_COPIES = "check_sample_weight_equivalence_on_dense_data"
 EXPECTED = [
     (
         [SUBSETS],
-        ["mapped", "mix", "auto", "blend", "keeprank", "online-keeprank"],
+        ["mapped", "stacked", "mix", "auto", "blend", "keeprank", "online-keeprank"],
         "a score is relative to the other documents of the query",
     ),
     (
@@ -73,7 +73,7 @@ EXPECTED = [
     ),
     (
         [AS_COPIES],
-        ["loss-boost", "listnet-boost", "xendcg-boost", "blend"],
+        ["loss-boost", "listnet-boost", "xendcg-boost", "blend", "stacked"],
         "bins of features and leaves of trees count documents, copies among them",
     ),
     (

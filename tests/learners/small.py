@@ -8,6 +8,7 @@ TREES = {"trees": 30}
 FEWER = {
     "coordinate-ascent": {"rounds": 4, "restarts": 2, "steps": 10},
     **dict.fromkeys(("lambdamart", "loss-boost", "listnet-boost", "xendcg-boost"), TREES),
+    "stacked": {"ranker": XENDCGBoost(**TREES)},
     "blend": {"members": [Scaled(XENDCG()), XENDCGBoost(**TREES)], "seeds": 2},
 }
 

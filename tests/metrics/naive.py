@@ -1,7 +1,7 @@
 """Plain definitions of every measure, one query at a time: the twins of the compiled core.
 
 Written from the documentation alone, with no thought for speed. A query is a list of grades, one of
-scores and one of document ids (or None); a value is NaN where the query is left out of the mean.
+scores and one of document ids (or None); a value is NaN if the query is left out of the mean.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def judged(measure, rules, grades):
 
 
 def one_order(measure, rules, grades, order):
-    """The measure of one ranking; NaN where there is nothing relevant to find."""
+    """The measure of one ranking; NaN if there is nothing relevant to find."""
     k = measure.cutoff or max(len(grades), 1)
     ranked = [grades[i] for i in order]
     name = measure.name
@@ -132,7 +132,7 @@ def average_over_orders(measure, rules, grades, scores, ids):
 
 
 def query_value(measure, convention, grades, scores, ids=None):
-    """The measure of one query, NaN where the convention leaves it out."""
+    """The measure of one query, NaN if the convention leaves it out."""
     measure, rules = parse(measure), as_convention(convention)
     if rules.ties == "doc_id":
         scores = np.asarray(scores, np.float32).tolist()
@@ -148,7 +148,7 @@ def query_value(measure, convention, grades, scores, ids=None):
 
 
 def values(measure, convention, data, scores):
-    """One value a query of a QueryDataset."""
+    """One value per query of a QueryDataset."""
     found = []
     for q in range(len(data)):
         rows = slice(data.offsets[q], data.offsets[q + 1])

@@ -299,7 +299,7 @@ def test_xgboost_without_a_cutoff_means_the_first_32(made_up):
 def test_query_weights(made_up, tool, rng):
     data, scores = made_up([0, 0, 0, 1])
     weights = rng.integers(1, 4, len(data)).astype(float)
-    if tool == "lightgbm":  # one weight a document, averaged over the query
+    if tool == "lightgbm":  # one weight per document, averaged over the query
         found = lightgbm_means(data, scores, np.repeat(weights, data.sizes))
     else:
         found = xgboost_means(data, scores, ["ndcg@5", "map@5"], weights)

@@ -58,8 +58,8 @@ def test_what_finds_the_service_busy_is_sent_again(service, monkeypatch):
     journal = service.loops["shop"]._journal
     append, failures = journal.append, iter([True, True])
 
-    def sometimes(drafts):
-        outcome = append(drafts)
+    def sometimes(*drafts):
+        outcome = append(*drafts)
         if next(failures, False):
             raise JournalError("it was written, but nobody could say so")
         return outcome

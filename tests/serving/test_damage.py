@@ -103,7 +103,7 @@ def test_a_database_of_something_else(tmp_path):
 
 def test_a_newer_journal_is_refused(path):
     changed(path, "PRAGMA user_version = 99")
-    with pytest.raises(JournalError, match="version 99, and this Rankloop knows 1"):
+    with pytest.raises(JournalError, match="version 99, and this Rankloop knows 2"):
         SqliteJournal(path)
 
 

@@ -11,7 +11,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rankloop.serving.entries import Closed, ExperimentEnded, ExperimentStarted, Observed, Promoted
+from rankloop.serving.entries import (
+    Closed,
+    ExperimentEnded,
+    ExperimentStarted,
+    Judged,
+    ModelAdded,
+    Observed,
+    Paged,
+    Promoted,
+)
+from rankloop.serving.history import rolled_back
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import replayed
@@ -19,6 +29,7 @@ from rankloop.serving.snapshots import replayed
 from .tools import best_item, ranked, small
 
 CHAMPIONS = ("slam:measure=AP", "solar-i")
+MODELS = (*CHAMPIONS, "frozen")
 
 
 class Life(RuleBasedStateMachine):
@@ -26,13 +37,14 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.rng = np.random.default_rng(0)
-        self.rankings, self.made = [], 0
+        self.rankings, self.made, self.changed = [], 0, {}
         self.acknowledged = {}  # key: body, of all that the loop said is durable
         self.start()
 
     def start(self):
         journal = open_journal(str(self.folder / "j"), "loop")
-        self.loop = Loop("loop", small(check_every=7, snapshot_every=13, most_early=2), journal)
+        options = {"check_every": 7, "snapshot_every": 13, "most_early": 2} | self.changed
+        self.loop = Loop("loop", small(**options), journal)
 
     def send(self, entry):
         (answer,) = self.loop.append(entry)
@@ -56,7 +68,8 @@ class Life(RuleBasedStateMachine):
     def click(self, which, best):
         entry = self.rankings[which % len(self.rankings)]
         item = best_item(entry) if best else entry.items[which % len(entry.items)]
-        shown = item in [entry.items[row] for row in entry.order]
+        known = self.loop._desk.joins.find(entry.id)
+        shown = item in [entry.items[row] for row in entry.shown(known.pages)]
         status = self.send(Observed(self.name(), entry.id, item))
         assert status in (("applied", "late") if shown else ("rejected",))
 
@@ -88,16 +101,71 @@ class Life(RuleBasedStateMachine):
     def close(self, which):
         self.send(Closed(self.rankings[which % len(self.rankings)].id))
 
-    @rule(which=st.integers(0, 1))
-    def promote(self, which):
-        self.send(Promoted(self.name(), CHAMPIONS[which]))
+    @rule(which=st.integers(0, 2), watch=st.sampled_from([0.0, 0.5, 1.0]))
+    def promote(self, which, watch):
+        self.send(Promoted(self.name(), MODELS[which], watch=watch))
 
-    @rule(which=st.integers(0, 1))
-    def experiment(self, which):
-        name = self.name()
-        self.send(ExperimentStarted(name, CHAMPIONS[which]))
-        if which:
-            self.send(ExperimentEnded(name))
+    @rule()
+    def add_a_model(self):
+        taught = self.loop.inspect(lambda engine: engine.models[CHAMPIONS[0]].ranker.dumps())
+        self.send(ModelAdded("frozen", taught))
+
+    @rule(
+        challengers=st.lists(st.sampled_from(MODELS), max_size=3),
+        promote=st.sampled_from(["no", "auto", "snapshot"]),
+        share=st.sampled_from([0.5, 1.0]),
+        watch=st.sampled_from([0.0, 1.0]),
+    )
+    def experiment(self, challengers, promote, share, watch):
+        self.send(ExperimentStarted(self.name(), challengers, promote, share, watch))
+
+    @rule(winner=st.sampled_from(["", *MODELS]))
+    def end_the_experiment(self, winner):
+        self.loop.settle()
+        duel = self.loop.published.duel
+        self.send(ExperimentEnded("none" if duel is None else duel.id, "", winner))
+
+    @precondition(lambda self: self.rankings)
+    @rule(which=st.integers(0, 100), page=st.integers(2, 4))
+    def show_another_page(self, which, page):
+        entry = self.rankings[which % len(self.rankings)]
+        assert not set(entry.page(page)) & set(entry.order)
+        self.send(Paged(entry.id, page))
+        known = self.loop._desk.joins.find(entry.id)
+        if known is not None:
+            assert page in known.pages
+        for row in entry.page(page):
+            status = self.send(Observed(self.name(), entry.id, entry.items[row]))
+            assert status in ("applied", "late")
+
+    @rule(k=st.integers(1, 5))
+    def show_a_sorted_list(self, k):
+        entry = ranked(self.loop, self.name(), self.rng, k=k, own_order=True)
+        assert entry.order == list(range(k))
+        assert self.send(entry) == "accepted"
+        self.rankings.append(entry)
+
+    @precondition(lambda self: self.rankings)
+    @rule(which=st.integers(0, 100), good=st.integers(0, 4))
+    def judge(self, which, good):
+        entry = self.rankings[which % len(self.rankings)]
+        position, _ = self.acknowledged[entry.key]
+        self.send(Judged(self.name(), entry.id, position, {"d0": 1.0, f"d{good}": 2.0}))
+
+    @rule(back=st.integers(0, 10))
+    def roll_back(self, back):
+        self.loop.settle()
+        with self.loop.reader() as journal:
+            position = max(self.loop.head - back, 1)
+            entry = rolled_back(journal, self.name(), position, "")
+        self.send(entry)
+        self.loop.settle()
+        assert set(entry.models) <= set(self.loop.published.models)
+
+    @rule(late=st.booleans(), lesson=st.sampled_from(["grades", "pairs"]))
+    def edit_the_settings(self, late, lesson):
+        self.changed = {"late": late, "lesson": lesson}
+        self.restart(save=True)
 
     @rule(save=st.booleans())
     def restart(self, save):

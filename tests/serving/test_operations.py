@@ -59,8 +59,8 @@ def test_compaction_keeps_the_state_the_open_rankings_and_the_keys(lived, tmp_pa
         with pytest.raises(ValueError, match="nothing to compact"):
             do.compact(journal, tmp_path / "again.parquet")
         with pytest.raises(JournalError, match="entry 1 was compacted"):
-            replayed(journal)
-        assert brought_back(journal).digest() == digest
+            journal.read(0)
+        assert brought_back(journal).digest() == replayed(journal).digest() == digest
     assert parquet.read_table(archive).num_rows == first_open - 1
     with Loop("loop", small(), open_journal(*address)) as loop:
         assert loop.inspect(Engine.digest) == digest

@@ -213,16 +213,18 @@ def test_operators_promote_roll_back_and_experiment(start):
     assert shop.post("/v1/shop/promote", json={"model": "none"}).status_code == 404
     loop.settle()
     assert loop.published.champion == "mine"
-    assert loop.reader().find("act:p1").entry.reason == "anyone: it is better"
+    with loop.reader() as journal:
+        promoted = journal.find("act:p1").entry
+    assert (promoted.reason, promoted.by) == ("it is better", "anyone")
 
-    begun = shop.post("/v1/shop/experiments", json={"challenger": "solar-i", "id": "x1"})
+    begun = shop.post("/v1/shop/experiments", json={"challengers": ["solar-i"], "id": "x1"})
     assert begun.json()["status"] == "accepted"
     loop.settle()
     shown = shop.post(RANK, json={"items": ITEMS}).json()
     assert shown["policy"] == "team-draft"
     assert shown["experiment"] == "x1"
-    assert shop.get("/v1/shop").json()["experiment"]["challenger"] == "solar-i"
-    again = shop.post("/v1/shop/experiments", json={"challenger": "solar-i"})
+    assert shop.get("/v1/shop").json()["experiment"]["challengers"][0]["name"] == "solar-i"
+    again = shop.post("/v1/shop/experiments", json={"challengers": ["solar-i"]})
     assert again.status_code == 409
     assert shop.post("/v1/shop/experiments/x1/end", json={}).json()["status"] == "accepted"
     loop.settle()
@@ -260,7 +262,8 @@ def test_scopes(start):
         bare = shop.request(endpoint.method, path, json={})
         wrong = shop.request(endpoint.method, path, json={}, headers={"authorization": "Bearer x"})
         if endpoint.scope is None:
-            assert bare.status_code == wrong.status_code == 200
+            assert bare.status_code == wrong.status_code
+            assert bare.status_code in (200, 404)
             continue
         assert bare.status_code == wrong.status_code == 401
         other = "boss" if endpoint.scope in ("rank", "feedback") else "web"
@@ -268,8 +271,8 @@ def test_scopes(start):
         assert shop.request(endpoint.method, path, json={}, headers=headers).status_code == 403
         right = {"boss": "web", "web": "boss"}[other]
         headers = {"authorization": f"Bearer {right}"}
-        answer = shop.request(endpoint.method, path, json={}, headers=headers)
-        assert answer.status_code in (200, 404, 422)
+        with shop.stream(endpoint.method, path, json={}, headers=headers) as answer:
+            assert answer.status_code in (200, 404, 422)
     assert service.loops["shop"].head == 1  # of all these requests, none was journaled
 
 
@@ -299,7 +302,7 @@ def test_a_fault_is_told_and_asks_to_come_again(start):
     service, shop = start()
     loop = service.loops["shop"]
 
-    def full(_):
+    def full(*_):
         raise JournalError("shop.journal: database or disk is full")
 
     append, loop._journal.append = loop._journal.append, full

@@ -171,7 +171,7 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
         bad = Slam("nDCG@10").learn([[1.0, 0, 0], [0, 0, 0]], [0, 1])
         loop.append(ModelAdded("bad", bad.dumps()), Promoted("p1", "bad"))
         loop.append(ModelAdded("good", good.dumps()))
-        loop.append(ExperimentStarted("x", "good", alpha=0.05, promote=True))
+        loop.append(ExperimentStarted("x", ["good"], promote="auto"))
         loop.settle()
         n = 0
         while loop.published.duel is not None:
@@ -182,7 +182,7 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
             n += 1
             assert n < 500
         until(lambda: loop.published.champion == "good")
-        assert loop._engine.counters.promotions == 2
+        assert loop.published.contest.promotions == 2
         digest, head = loop.inspect(Engine.digest), loop.head
     with open_journal(str(tmp_path / "j"), "loop") as journal:
         assert replayed(journal, head).digest() == digest
@@ -191,7 +191,10 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
 def test_a_full_queue_says_so(tmp_path, rng):
     with Loop("loop", small(), open_journal(str(tmp_path / "j"), "l"), most_waiting=4) as loop:
         entries = [ranked(loop, f"r{n}", rng) for n in range(200)]
-        append, loop._journal.append = loop._journal.append, lambda d: time.sleep(0.2) or append(d)
+        append, loop._journal.append = (
+            loop._journal.append,
+            lambda *d: time.sleep(0.2) or append(*d),
+        )
         futures = [loop.submit([entry]) for entry in entries[:2]]
         time.sleep(0.1)  # the first of them is on its way to the disk
         futures += [loop.submit([entry]) for entry in entries[2:5]]

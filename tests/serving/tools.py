@@ -29,10 +29,10 @@ def question(rng, n=5, width=3):
     return [f"d{i}" for i in range(n)], rng.normal(size=(n, width)).astype(np.float32)
 
 
-def ranked(loop, ranking_id, rng, n=5, k=5, session=None):
+def ranked(loop, ranking_id, rng, n=5, k=5, session=None, own_order=False):
     """What a service journals when it is asked to rank."""
     items, X = question(rng, n, len(loop.published.settings.names))
-    choice = choose(loop.published, X, ranking_id, k)
+    choice = choose(loop.published, X, ranking_id, k, own_order)
     features, compressed = packed(X)
     return Ranked(
         ranking_id,

@@ -11,7 +11,8 @@ AssertionError that says what was expected. Measures, losses and learners of the
 automatically, so a new one is checked without being listed anywhere.
 """
 
-from rankloop.checks.contracts import Learner, Loss, OnlineLearner
+from rankloop.checks.contracts import Learner, OnlineLearner
 from rankloop.checks.discovery import all_checks, check, checks_for, discover
+from rankloop.losses.base import Loss
 
 __all__ = ["Learner", "Loss", "OnlineLearner", "all_checks", "check", "checks_for", "discover"]

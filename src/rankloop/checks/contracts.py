@@ -1,32 +1,11 @@
-"""The interfaces that a loss and a learner must have."""
+"""The interface that a learner must have."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
-
-
-@runtime_checkable
-class Loss(Protocol):
-    """A loss of one query; documents with grades below 0 are unjudged and are ignored.
-
-    smooth : whether the gradient is the derivative everywhere
-    convex : whether the loss is convex in the scores
-    """
-
-    smooth: bool
-    convex: bool
-
-    def value(self, scores: NDArray[np.float64], grades: NDArray[np.float64]) -> float:
-        """Return the loss, which is at least 0."""
-
-    def gradient(
-        self, scores: NDArray[np.float64], grades: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return its gradient, or a subgradient, with one number per document."""
 
 
 @runtime_checkable

@@ -9,14 +9,15 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rankloop.checks import learners, losses, measures
-from rankloop.checks.contracts import Learner, Loss, OnlineLearner
+from rankloop.checks.contracts import Learner, OnlineLearner
 from rankloop.learners.base import Ranker
+from rankloop.losses.base import Loss, QueryLoss
 from rankloop.metrics.measures import FAMILIES, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Check = Callable[[Any], None]
+    Check = Callable[[object], None]
 
 
 def discover() -> Iterator[Any]:
@@ -28,7 +29,7 @@ def discover() -> Iterator[Any]:
             yield kind()
 
 
-def checks_for(subject: Any) -> list[Check]:
+def checks_for(subject: object) -> list[Check]:
     """List the checks that apply to a measure, a loss or a learner."""
     modules = []
     if isinstance(subject, Measure):
@@ -53,7 +54,7 @@ def checks_for(subject: Any) -> list[Check]:
     return found
 
 
-def check(subject: Any) -> None:
+def check(subject: object) -> None:
     """Run every check that applies; the first one that fails raises AssertionError.
 
     >>> from rankloop.metrics.measures import nDCG
@@ -83,4 +84,4 @@ def _classes(package: str) -> Iterator[type]:
 
 def _is_subject(kind: type) -> bool:
     """Whether it is a ranker (a classifier is not) or a loss."""
-    return issubclass(kind, Ranker) or all(hasattr(kind, name) for name in ("value", "gradient"))
+    return issubclass(kind, Ranker | QueryLoss)

@@ -118,7 +118,7 @@ def check_refuses_bad_input(learner: Learner) -> None:
     model = fitted(learner, data)
     broken = data.X.copy()
     broken[3, 1] = np.inf
-    calls: dict[str, Callable[[], Any]] = {
+    calls: dict[str, Callable[[], object]] = {
         "infinite features in fit": lambda: fitted(learner, data).fit(broken, data.y, qid=data.qid),
         "too few grades": lambda: fitted(learner, data).fit(data.X, data.y[:-1], qid=data.qid),
         "another number of features": lambda: scored(model, data.X[:, :-1]),

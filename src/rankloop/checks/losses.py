@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.checks.contracts import Loss
+    from rankloop.losses.base import Loss
 
     Case = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -104,3 +104,19 @@ def check_unjudged_documents_take_no_part(loss: Loss) -> None:
         gradient = loss.gradient(*with_more)
         assert gradient[-1] == 0, "an unjudged document has a gradient"
         assert np.allclose(gradient[:-1], loss.gradient(scores, grades)), "unjudged counts"
+
+
+def check_curvature_matches_gradient(loss: Loss) -> None:
+    """The curvature, if the loss has one, agrees with finite differences of the gradient."""
+    curvature = getattr(loss, "curvature", None)
+    if curvature is None:
+        return
+    step = 1e-5
+    for scores, grades in cases():
+        bends = curvature(scores, grades)
+        for i in range(len(scores)):
+            aside = step * np.eye(len(scores))[i]
+            rise = loss.gradient(scores + aside, grades) - loss.gradient(scores - aside, grades)
+            assert np.isclose(bends[i], rise[i] / (2 * step), rtol=1e-3, atol=1e-4), (
+                f"curvature {bends[i]}, finite difference {rise[i] / (2 * step)}"
+            )

@@ -1,4 +1,4 @@
-"""The command line: one module a command, no logic of its own."""
+"""The command line: one module per command, without logic of its own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PLAIN = {"±": "+/-", "─": "-", "│": "|", "…": "...", "→": "->", "≤":
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0, all went well; 1, data or a model that cannot be used; 2, a command that cannot
-    be understood; 130, interrupted.
+    Exit codes: 0 for success, 1 for data or a model that cannot be used, 2 for a wrong command, 130
+    if interrupted.
     """
     from rankloop.cli.app import app
 
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command end cleanly, whatever happens: one line on standard error, and a code."""
+    """End a command cleanly after an error: with one line on standard error, and an exit code."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
@@ -67,7 +67,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
-    """Write what a locale's encoding lacks in letters that it has."""
+    """Replace characters that the encoding of the locale lacks by others."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     part = error.object[error.start : error.end]

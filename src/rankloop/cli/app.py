@@ -1,4 +1,4 @@
-"""The application: its commands, in the order in which people meet them."""
+"""The application and its commands, in the order in which users need them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from rankloop.cli import (
     convert,
     evaluate,
     explain,
+    export,
     guarded,
+    import_model,
     init,
     inspect,
     journal,
@@ -69,6 +71,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "evaluate": evaluate.evaluate,
     "compare-runs": compare_runs.compare_runs,
     "convert": convert.convert,
+    "export": export.export,
+    "import": import_model.import_model,
     "simulate": simulate.simulate,
     "reproduce": reproduce.reproduce,
     "serve": serve.serve,

@@ -1,7 +1,7 @@
-"""Options that come together: what is read, and how it is shown.
+"""Groups of options: for reading data, and for showing results.
 
-`@reads_data` gives a command DATA... and all options of reading, and hands them over as one
-`source`; `@shows` gives it `--json`, `--csv`, `--latex` and `--markdown` as one `shown`.
+`@reads_data` gives a command DATA... and all options of reading, as one argument `source`; `@shows`
+gives it `--json`, `--csv`, `--latex` and `--markdown`, as one argument `shown`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _columns(option: str, text: str) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """What a command reads; each field is an option of the command line."""
+    """The data that a command reads; each field is an option of the command line."""
 
     data: Annotated[
         list[str],
@@ -53,13 +53,13 @@ class Source:
     ] = field(default_factory=list)
     config: Annotated[
         str | None,
-        typer.Option("--config", help="How to read it, as `rankloop init` wrote it.", metavar="F"),
+        typer.Option("--config", help="Configuration from `rankloop init`.", metavar="F"),
     ] = None
     format: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="letor, parquet, arrow, csv, tsv, jsonl or qrels; found out if not given.",
+            help="letor, parquet, arrow, csv, tsv, jsonl or qrels; detected by default.",
             metavar="F",
             callback=checked(check_format),
         ),
@@ -86,12 +86,12 @@ class Source:
         Names, _columns("--category", "Numbers that are categories; text is by itself.")
     ] = field(default_factory=list)
     skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Text: leave bad rows out, and say how many.")
+        bool, typer.Option("--skip-bad-rows", help="Text: leave out bad rows, and count them.")
     ] = False
     n_features: Annotated[
         int | None,
         typer.Option(
-            "--n-features", help="Text: number of features; as many as found if not given.", min=1
+            "--n-features", help="Text: number of features; found in the data by default.", min=1
         ),
     ] = None
     null: Annotated[
@@ -110,28 +110,28 @@ class Source:
                 if getattr(self, own) in (None, [], False, 0.0):  # what is typed goes first
                     object.__setattr__(self, own, value)
 
-    def read(self, *places: str, **more: Any) -> QueryDataset:
-        """Read the data, or other places with the same options; the columns found are told."""
+    def read(self, *places: str, **more: object) -> QueryDataset:
+        """Read the data, or other locations with the same options; report the columns found."""
         from rankloop.data.io.formats import read
 
         return read(*(places or self.places), **{**self.options, **more})
 
     @property
     def places(self) -> list[str]:
-        """What to read; an error of usage where nothing is named."""
+        """The locations to read; it is a usage error if there are none."""
         if not self.data:
             raise typer.BadParameter("Missing argument 'DATA...': name files, or give --config")
         return self.data
 
-    def batches(self, place: str, **more: Any) -> Iterator[QueryDataset]:
-        """Read one place in batches of whole queries."""
+    def batches(self, place: str, **more: object) -> Iterator[QueryDataset]:
+        """Read one location in batches of whole queries."""
         from rankloop.data.io.formats import read_batches
 
         return read_batches(place, **{**self.options, **more})
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that were given, as readers take them."""
+        """The given options, in the form that readers take."""
         given = {
             "query": self.query,
             "label": self.click or self.label,

@@ -1,4 +1,4 @@
-"""`rankloop compare`: learners side by side on the same folds."""
+"""`rankloop compare`: compare learners on the same folds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data, shows
-from rankloop.cli.output import cells_progress, typed_command
+from rankloop.cli.output import fold_progress, typed_command
 from rankloop.cli.tables import Shown
 
 
@@ -23,7 +23,7 @@ def compare(
         str | None,
         typer.Option(
             "--folds",
-            help="letor, or a number of folds by query; LETOR's where there are any, else 5.",
+            help="letor, or a number of folds by query. Default: LETOR's if there are any, or 5.",
             metavar="F",
             callback=o.checked(o.check_folds),
         ),
@@ -32,36 +32,36 @@ def compare(
         str | None,
         typer.Option(
             "--splits",
-            help="Instead of folds: deal queries at random into training/validation/test.",
+            help="Instead of folds: split queries at random into training/validation/test.",
             metavar="0.6/0.2/0.2",
         ),
     ] = None,
     trials: Annotated[
-        int, typer.Option("--trials", help="With --splits: so many times.", min=1)
+        int, typer.Option("--trials", help="With --splits: number of random splits.", min=1)
     ] = 10,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", help="Test all against this learner; else against the first."),
+        typer.Option("--baseline", help="Compare all with this learner; by default, the first."),
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
     no_search: Annotated[
-        bool, typer.Option("--no-search", help="Keep parameters as they are, do not choose.")
+        bool, typer.Option("--no-search", help="Keep all parameters; search nothing.")
     ] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Learners and folds at the same time.", min=1)
+        int, typer.Option("--jobs", "-j", help="Number of parts to run at the same time.", min=1)
     ] = 1,
     resume: Annotated[
         Path | None,
-        typer.Option("--resume", help="Folder to keep finished parts in, and to go on from."),
+        typer.Option("--resume", help="Folder that keeps finished parts; continue from them."),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
             "--report",
-            help="Write a page, .md or .html, to hand around.",
+            help="Write a report, .md or .html.",
             callback=o.checked(o.check_report),
         ),
     ] = None,
@@ -80,7 +80,7 @@ def compare(
         raise typer.BadParameter(f"the baseline {baseline!r} is not among the learners: {named}")
     if splits is not None and folds is not None:
         raise typer.BadParameter("give either --folds or --splits, not both")
-    with cells_progress() as show:
+    with fold_progress() as show:
         standings = compare_learners(
             source.places,
             learner,

@@ -32,7 +32,8 @@ def compare_runs(
     measures: o.Measures = ["nDCG@10"],
     convention: o.Convention = "standard",
     baseline: Annotated[
-        str | None, typer.Option("--baseline", help="Compare all with this one; else every pair.")
+        str | None,
+        typer.Option("--baseline", help="Compare all with this one; by default, every pair."),
     ] = None,
     test: Annotated[
         str,

@@ -24,21 +24,21 @@ def convert(
         str | None,
         typer.Option(
             "--to",
-            help="letor, parquet, arrow, csv, tsv or qrels; else by suffix.",
+            help="letor, parquet, arrow, csv, tsv or qrels; by default, as the suffix says.",
             callback=o.checked(o.check_format),
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="File to write, where it is not the last of DATA."),
+        typer.Option("--output", "-o", help="File to write, if it is not the last of DATA."),
     ] = None,
     gather: Annotated[
         bool,
         typer.Option("--gather", help="Bring the rows of each query together (reads all at once)."),
     ] = False,
-    sparse: Annotated[bool, typer.Option("--sparse", help="Text: leave zeros out.")] = False,
+    sparse: Annotated[bool, typer.Option("--sparse", help="Text: leave out zeros.")] = False,
     layout: Annotated[
-        str | None, typer.Option("--layout", help="Tables: wide, the default, or list.")
+        str | None, typer.Option("--layout", help="Tables: wide (the default) or list.")
     ] = None,
     json: o.Json = False,
 ) -> None:

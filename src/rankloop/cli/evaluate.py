@@ -23,7 +23,7 @@ def evaluate(
     shown: Shown,
     scores: Annotated[
         Path | None,
-        typer.Option("--scores", help="Text file: one score a line, in the data's row order."),
+        typer.Option("--scores", help="Text file: one score per line, in the data's row order."),
     ] = None,
     run: Annotated[Path | None, typer.Option("--run", help="TREC run file.")] = None,
     model: Annotated[Path | None, typer.Option("--model", help="Model file.")] = None,

@@ -1,4 +1,4 @@
-"""`rankloop explain`: what a model looks at, and why a document stands where it stands."""
+"""`rankloop explain`: what a model uses, and why a document has its rank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def explain(
     source: Source,
     shown: Shown,
     top: Annotated[
-        int | None, typer.Option("--top", help="Only this many, most important first.", min=1)
+        int | None,
+        typer.Option("--top", help="Show only this many, the most important first.", min=1),
     ] = None,
     one_query: Annotated[
         str | None,
@@ -29,8 +30,8 @@ def explain(
 ) -> None:
     """Show the parts of a model; with DATA, what each feature adds to scores.
 
-    Without DATA, weights, trees or weak rankers. With DATA, any learner: how much each feature
-    moves scores inside a query, on average, or with --of document by document.
+    Without DATA, it shows weights, trees or weak rankers. With DATA, it shows for any learner how
+    much each feature moves scores within a query, on average or, with --of, for each document.
     """
     from rankloop.experiments.explaining import explain_ranking, importance, parts_of
     from rankloop.learners.saving import load

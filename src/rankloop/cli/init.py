@@ -1,4 +1,4 @@
-"""`rankloop init`: look at data, and write down how to read it."""
+"""`rankloop init`: look at data, and write a configuration that says how to read it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def init(
     output: Annotated[Path, typer.Option("--output", "-o", help="Configuration to write.")] = Path(
         "rankloop.toml"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace it where it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Look at data and write a commented configuration, for `--config` of the other commands."""
+    """Look at data and write a configuration with comments, for `--config` of other commands."""
     from rankloop.data.configuration import describe, write
 
     if output.exists() and not force:

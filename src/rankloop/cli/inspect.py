@@ -1,4 +1,4 @@
-"""`rankloop inspect`: a data set at a glance."""
+"""`rankloop inspect`: the summary of a data set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def inspect(
     list_features: Annotated[bool, typer.Option("--list", help="List every feature.")] = False,
     plot: o.Plot = None,
 ) -> None:
-    """Show a data set at a glance: sizes, grades, features, and what looks wrong."""
+    """Summarise a data set: sizes, grades, features, and what looks wrong."""
     from rankloop.data.summary import summarise
 
     summary = summarise(source.read(labelled=False))
@@ -46,7 +46,7 @@ def _print(s: Summary, list_features: bool, shown: Shown) -> None:
         ("documents", s.documents),
         ("features", s.features),
         ("memory", show_size(s.memory)),
-        ("documents a query", f"{lengths} (min, quartiles, max)"),
+        ("documents per query", f"{lengths} (min, quartiles, max)"),
         ("queries without a relevant document", s.no_relevant),
         ("queries with one grade only", s.one_grade),
         ("unjudged documents", s.unjudged),

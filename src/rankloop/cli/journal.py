@@ -142,3 +142,71 @@ def compact(
     with existing_journal(address, loop) as opened:
         last = do.compact(opened, archive, until)
     typer.echo(f"{archive}: entries up to {last:,}")
+
+
+MasterKey = Annotated[
+    str,
+    typer.Option(
+        "--master-key-file", help="A file of master keys; RANKLOOP_MASTER_KEY takes its place."
+    ),
+]
+
+
+@journal.command("acts")
+@guarded
+def acts(
+    address: Address,
+    loop: Name = "loop",
+    last: Annotated[int, typer.Option(help="How many.", min=1)] = 50,
+    json: o.Json = False,
+) -> None:
+    """Show who did what and when: promotions, experiments, rollbacks, forgetting."""
+    from rankloop.serving.audit import acts_of
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        found = acts_of(opened, last)
+    rows = [[one.position, one.at, one.by, one.act, one.what, one.reason] for one in found]
+    names = ["entry", "at", "by", "act", "what", "reason"]
+    if json:
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        print_table(names, rows)
+
+
+@journal.command("personal")
+@guarded
+def personal(address: Address, loop: Name = "loop", master_key_file: MasterKey = "") -> None:
+    """Show what is kept of people, one JSON object a ranking."""
+    from json import dumps
+
+    from rankloop.serving.operations.personal import personal as kept
+    from rankloop.serving.operations.personal import vault_for
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        for found in kept(opened, vault_for(opened, master_key_file)):
+            typer.echo(dumps(found, ensure_ascii=False))
+
+
+@journal.command("forget")
+@guarded
+def forget(
+    address: Address,
+    loop: Name = "loop",
+    user: Annotated[str | None, typer.Option("--user", help="Whom.")] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", help="Whom, where no user was sent.")
+    ] = None,
+    ranking: Annotated[str | None, typer.Option("--ranking", help="Whoever saw this.")] = None,
+    by: Annotated[str, typer.Option("--by", help="Your name, for the journal.")] = "command line",
+    master_key_file: MasterKey = "",
+) -> None:
+    """Destroy somebody's keys: what was said of them is unreadable for ever."""
+    from rankloop.serving.operations import personal as do
+    from rankloop.serving.starting import existing_journal
+
+    with existing_journal(address, loop) as opened:
+        vault = do.vault_for(opened, master_key_file)
+        keys = do.forget(opened, vault, by, user, session, ranking)
+    typer.echo(f"forgotten: {keys} key{'s' * (keys != 1)} destroyed")

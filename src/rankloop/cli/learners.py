@@ -1,4 +1,4 @@
-"""`rankloop learners`: what there is to choose from."""
+"""`rankloop learners`: list the learners."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def learners(
         str | None, typer.Argument(metavar="[NAME]", help="Show one learner with its parameters.")
     ] = None,
 ) -> None:
-    """List the learners, or show one: parameters, which of them are searched, cost, reference."""
+    """List the learners, or show one with its parameters, search space, cost and reference."""
     from rankloop.experiments.peers import PEERS
     from rankloop.learners.registry import learner_names
 
@@ -58,7 +58,7 @@ def _described(name: str) -> dict[str, Any]:
     }
 
 
-def _short(one: dict[str, Any]) -> str:
+def _short(one: dict[str, object]) -> str:
     if one["peer"]:
         return "in compare"
     return "online" if one["streams"] else "in batch"

@@ -14,7 +14,7 @@ from rankloop.exceptions import RankloopError
 
 
 def checked(check: Callable[[str], object]) -> Callable[[Any], Any]:
-    """Return a callback that turns what is wrong with a value into an error of usage."""
+    """Return a callback that turns an error about a value into a usage error."""
 
     def callback(value: Any) -> Any:
         for one in value if isinstance(value, list) else [value]:
@@ -29,7 +29,7 @@ def checked(check: Callable[[str], object]) -> Callable[[Any], Any]:
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """Return a question where a word looks like one that is known."""
+    """Return a suggestion if a word looks like a known one."""
     close = get_close_matches(word, known, 1, 0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -128,7 +128,7 @@ def check_test(name: str) -> None:
 
 
 def check_folder(path: str) -> None:
-    """Raise where a file is to be written into a folder that is not there."""
+    """Raise if the folder of a file to write does not exist."""
     if path != "-" and not Path(path).absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder {Path(path).parent}; make it first")
 
@@ -140,7 +140,7 @@ _ARGUMENTS = re.compile(
 
 
 def in_words_of_options(message: str) -> str:
-    """Name options where an error names arguments of Python.
+    """Replace the names of Python arguments in an error by those of options.
 
     >>> in_words_of_options("pass doc_id= to choose one, or features=[...]")
     'pass --doc-id to choose one, or --features'
@@ -235,8 +235,10 @@ Scale = Annotated[
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", help="Draw it into this .png, .svg or .pdf file.", callback=checked(check_plot)
+        "--plot",
+        help="Write a figure to this .png, .svg or .pdf file.",
+        callback=checked(check_plot),
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness.", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.", min=0)]

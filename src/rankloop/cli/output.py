@@ -1,4 +1,4 @@
-"""What commands show: results as tables or JSON, and how far they are, on a terminal."""
+"""The progress that commands show on a terminal."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rankloop.cli.tables import print_table as print_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rankloop.experiments.compare import Progress as CellProgress
+    from rankloop.experiments.compare import Progress as FoldProgress
     from rankloop.experiments.tune import Trial
     from rankloop.learners.rounds import Round
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
-    """Show the share of the work done, on a terminal; elsewhere nothing."""
+    """Show a progress bar, if this is a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -34,7 +34,7 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
 def leaderboard(
     names: list[str], passes: int, title: str
 ) -> Iterator[Callable[[str, float], None]]:
-    """Show learners by their mean so far, best first, while they run; on a terminal only."""
+    """Show learners by their mean so far, best first, while they run, if this is a terminal."""
     from rich import box
     from rich.console import Console
     from rich.live import Live
@@ -61,8 +61,8 @@ def leaderboard(
 
 
 @contextmanager
-def cells_progress() -> Iterator[Callable[[CellProgress], None]]:
-    """Show how many cells of a comparison are done, and which run, on a terminal."""
+def fold_progress() -> Iterator[Callable[[FoldProgress], None]]:
+    """Show how many parts of a comparison are done, and which are running, on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -72,7 +72,7 @@ def cells_progress() -> Iterator[Callable[[CellProgress], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
         task = p.add_task("", total=None)
 
-        def show(cell: CellProgress) -> None:
+        def show(cell: FoldProgress) -> None:
             name = f"{cell.learner} on {cell.fold}"
             if cell.state == "started":
                 running.append(name)

@@ -1,4 +1,4 @@
-"""`rankloop reproduce`: a table or figure of the papers, run and judged."""
+"""`rankloop reproduce`: run the experiments of the papers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def reproduce(
             metavar="DIR",
         ),
     ] = [],
-    quick: Annotated[bool, typer.Option("--quick", help="A look in seconds: few queries.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run with few queries, in seconds.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -38,11 +40,11 @@ def reproduce(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=2, help="At most so many trials; the page will say so."),
+        typer.Option("--trials", min=2, help="Run at most this many trials; the page says so."),
     ] = None,
     seed: o.Seed = 0,
 ) -> None:
-    """Run experiments of the papers, and compare with what they published."""
+    """Run experiments of the papers, and compare the results with the published ones."""
     from rankloop.experiments.papers import EXPERIMENTS
     from rankloop.experiments.papers.declaration import Setting
     from rankloop.experiments.papers.runner import run

@@ -28,7 +28,7 @@ def score(
     run: Annotated[bool, typer.Option("--run", help="Write a TREC run instead.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Write JSON instead.")] = False,
 ) -> None:
-    """Score data with a model: one score a line, in row order. No grades are needed."""
+    """Score data with a model: one score per line, in row order. No grades are needed."""
     from rankloop.data.io.files import open_output
     from rankloop.data.io.scores import write_scores
     from rankloop.data.io.trec import write_run

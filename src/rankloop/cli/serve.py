@@ -29,6 +29,10 @@ def serve(
     new_token: Annotated[
         bool, typer.Option("--new-token", help="Print a new token and its hash, and end.")
     ] = False,
+    new_key: Annotated[
+        bool,
+        typer.Option("--new-key", help="Print a new key, to seal fields or sign tickets, and end."),
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Check the settings and end; nothing is started.")
     ] = False,
@@ -45,11 +49,18 @@ def serve(
 
         typer.echo("token  {}\nsha256 {}".format(*make()))
         return
+    if new_key:
+        from rankloop.serving.keyring import new_key as make_key
+
+        typer.echo(make_key())
+        return
     if init:
         typer.echo(write_settings(config, loop, features, learner))
         return
     settings = chosen_settings(config, loop, features, learner, journal, port)
     if check:
+        settings.master_keys()
+        settings.signing_keys()
         typer.echo(f"the settings are right: {', '.join(settings.loops)}")
         return
     from rankloop.serving.server import serve as run

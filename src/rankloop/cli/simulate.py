@@ -22,7 +22,7 @@ def simulate(
         typer.Option(
             "--output",
             "-o",
-            help="File to write; its suffix names the format.",
+            help="File to write; its suffix determines the format.",
             callback=o.checked(o.check_folder),
         ),
     ],
@@ -36,7 +36,7 @@ def simulate(
     ] = [],
     json: o.Json = False,
 ) -> None:
-    """Simulate a data set, the same for the same seed."""
+    """Simulate a data set; the same random seed gives the same data."""
     import numpy as np
 
     from rankloop.data.io.formats import write_batches

@@ -1,4 +1,4 @@
-"""`rankloop stream`: learners side by side over one pass."""
+"""`rankloop stream`: run several learners over one pass."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ def stream(
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     permutations: Annotated[
-        int, typer.Option("--permutations", help="Random orders of the queries.", min=1)
+        int, typer.Option("--permutations", help="Number of random orders of the queries.", min=1)
     ] = 1,
     seed: o.Seed = 0,
     scale: o.Scale = None,
     window: Annotated[
-        int | None, typer.Option("--window", help="Plot the mean of this many last queries.", min=1)
+        int | None,
+        typer.Option("--window", help="Plot the mean of this many recent queries.", min=1),
     ] = None,
     plot: o.Plot = None,
     bounds: Annotated[
         Path | None,
         typer.Option(
             "--bounds",
-            help="Draw the loss of slam, minimax, solar-i and solar-ii beside its bound.",
+            help="Draw the loss of slam, minimax, solar-i and solar-ii, and its bound.",
         ),
     ] = None,
     clicks: Annotated[
@@ -55,10 +56,10 @@ def stream(
         int, typer.Option("--impressions", help="Lists shown to each user.", min=1)
     ] = 10_000,
 ) -> None:
-    """Run learners over a stream, measuring each query before learning from it.
+    """Run learners over a stream; each query is measured before the learners learn from it.
 
-    With --clicks, learners choose what is shown and learn from what is clicked. True grades measure
-    what was shown, and a fifth of the queries, held out, what was learnt.
+    With --clicks, learners choose what is shown and learn from clicks. The true grades measure what
+    was shown, and a held-out fifth of the queries measures what was learnt.
     """
     from rankloop.data.scaling import scaler_from_name
     from rankloop.experiments.fold_source import numbers_only
@@ -113,7 +114,7 @@ def _clicks(
     seed: int,
     shown: Shown,
 ) -> None:
-    """Let simulated users click, and show what they saw and what was learnt."""
+    """Let simulated users click; measure what they saw and what was learnt."""
     from rankloop.clicks.users import user_for
     from rankloop.experiments.click_streams import click_streams, held_out_parts
 
@@ -136,7 +137,7 @@ def _clicks(
 def _draw_bounds(
     learners: dict[str, OnlineRanker], queries: QueryDataset, path: Path, seed: int
 ) -> None:
-    """Follow those learners that have a bound over the first permutation."""
+    """Draw loss and bound of learners that have a bound, over the first permutation."""
     from rankloop.experiments.progressive import permuted
     from rankloop.plotting.bounds import plot_bounds
     from rankloop.plotting.save import save_figure
@@ -157,7 +158,7 @@ def _live(
     source: Source,
     shown: Shown,
 ) -> None:
-    """Learn from standard input as it comes; an interruption ends it, and the means are shown."""
+    """Learn from standard input as it arrives; an interrupt ends it and shows the means."""
     import numpy as np
 
     from rankloop.exceptions import DataError
@@ -189,5 +190,5 @@ def _print(streams: list[Stream], shown: Shown) -> None:
 
 
 def _spread(found: Stream) -> str:
-    """Return the mean, with its deviation where there is more than one permutation."""
+    """Return the mean, with its standard deviation if there are several permutations."""
     return f"{found.mean:.4f}" + (f" ± {found.std:.4f}" if len(found.values) > 1 else "")

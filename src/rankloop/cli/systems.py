@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A ranking of a data set, and what is worth saying about how they fit."""
+    """A ranking of a data set, with notes on how the two fit together."""
 
     data: QueryDataset
     scores: NDArray[Any]
     notes: tuple[str, ...] = ()
 
     def values_for(self, judged: QueryDataset, result: Result) -> NDArray[np.float64]:
-        """Bring one value a query to the judged data's query order; NaN for queries without one."""
+        """Bring one value per query to the query order of the judged data; NaN if it has none."""
         place = {query: i for i, query in enumerate(judged.query_ids.tolist())}
         values = np.full(len(judged), np.nan)
         values[[place[query] for query in self.data.query_ids.tolist()]] = result.values

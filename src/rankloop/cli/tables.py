@@ -1,4 +1,4 @@
-"""Results as commands show them: tables for people, JSON, CSV, LaTeX and Markdown for others."""
+"""How commands show results: as tables for people, or as JSON, CSV, LaTeX and Markdown."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _LATEX = {
 class Shown:
     """How a command shows its result; each field is an option of the command line."""
 
-    json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for machines.", rich_help_panel=_PANEL)
-    ] = False
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=_PANEL)] = (
+        False
+    )
     csv: Annotated[
         bool, typer.Option("--csv", help="Print tables as CSV.", rich_help_panel=_PANEL)
     ] = False
@@ -53,13 +53,13 @@ class Shown:
 
     @property
     def to_people(self) -> bool:
-        """Whether it is shown as text to read, with notes."""
+        """Whether the result is text for people, with notes."""
         return not (self.json or self.csv or self.latex or self.markdown)
 
     def table(
         self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
     ) -> None:
-        """Print one table in the way that was asked for; JSON is for the command to print."""
+        """Print one table in the chosen form; the command prints JSON itself."""
         if self.csv:
             write(csv_text(columns, rows))
         elif self.latex:
@@ -70,14 +70,14 @@ class Shown:
             print_table(columns, rows, title)
 
     def note(self, text: str) -> None:
-        """Print a sentence beside the tables, for people."""
+        """Print a note for people."""
         if self.to_people:
             write(f"{text}\n")
         elif self.markdown:
             write(f"{text}\n\n")
 
-    def records(self, found: Sequence[Mapping[str, Any]]) -> bool:
-        """Print records where JSON or CSV was asked for; tell whether it was."""
+    def records(self, found: Sequence[Mapping[str, object]]) -> bool:
+        """Print records if JSON or CSV was chosen; return whether it was."""
         if self.json:
             print_json(list(found))
         elif self.csv:
@@ -92,17 +92,17 @@ def _is_plain(value: object) -> bool:
 
 
 def write(text: str) -> None:
-    """Write text to standard output; whoever reads it may have left."""
+    """Write text to standard output, also if its reader has stopped reading."""
     sys.stdout.write(text)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print one JSON document."""
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     write(json_text(value, ascii_only))
 
 
-def json_text(value: Any, ascii_only: bool = False) -> str:
+def json_text(value: object, ascii_only: bool = False) -> str:
     """Return one JSON document."""
     return json_module.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 
@@ -153,7 +153,7 @@ def _escaped(text: str) -> str:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
 ) -> None:
-    """Print a table; one that is wider than the terminal is printed row under row."""
+    """Print a table; if it is wider than the terminal, print one value per line."""
     from rich.console import Console
 
     out = io.StringIO()
@@ -215,7 +215,7 @@ def _stacked(columns: Sequence[str], cells: list[list[str]], title: str | None) 
 
 
 def _numbers(cells: Sequence[Sequence[str]], width: int) -> list[bool]:
-    """Tell which columns hold numbers, and are set to the right."""
+    """Return which columns hold numbers, which are aligned to the right."""
     found = []
     for i in range(width):
         shown = [row[i].strip("*+-%~ ").replace(",", "") for row in cells if row[i]]
@@ -228,7 +228,7 @@ def _is_number(text: str) -> bool:
 
 
 def cell(value: object) -> str:
-    """Show one value as people read it."""
+    """Return one value as text for people."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""`rankloop train`: a model in one file."""
+"""`rankloop train`: train a model and write it to a file."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def train(
         typer.Option(
             "--learner",
             "-l",
-            help="As auto, the default, or solar-ii:gamma=1000.",
+            help="Learner, as auto (the default) or solar-ii:gamma=1000.",
             callback=o.checked(o.check_learner),
         ),
     ] = None,
     scale: o.Scale = None,
     resume: Annotated[
-        Path | None, typer.Option("--from", help="Go on learning from this model instead.")
+        Path | None, typer.Option("--from", help="Continue from this model instead.")
     ] = None,
     keep: Annotated[
         float | None,
         typer.Option(
-            "--keep", help="With --from: how much of what it learnt to keep, above 0 to 1."
+            "--keep", help="With --from: influence of what it learnt, above 0, at most 1."
         ),
     ] = None,
     valid: Annotated[
         str | None,
         typer.Option(
-            "--valid", help="Measure the model on this data; batch learners stop early by it."
+            "--valid", help="Validation data: measures the model; batch learners stop early on it."
         ),
     ] = None,
     measures: o.Measures = ["nDCG@10"],

@@ -1,4 +1,4 @@
-"""`rankloop tune`: a learner's parameters, searched."""
+"""`rankloop tune`: search a learner's parameters."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ def tune(
     measure: o.Measure = "nDCG@10",
     convention: o.Convention = "standard",
     trials: Annotated[
-        int, typer.Option("--trials", help="Settings in all, stored ones included.", min=1)
+        int, typer.Option("--trials", help="Number of settings, including stored ones.", min=1)
     ] = 50,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Seconds until no new one is tried.", min=0)
+        float | None,
+        typer.Option("--timeout", help="Seconds after which no new setting is tried.", min=0),
     ] = None,
     storage: Annotated[
-        Path | None, typer.Option("--storage", help="File to keep trials in, and to go on from.")
+        Path | None,
+        typer.Option("--storage", help="File that keeps the trials; continue from them."),
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
 ) -> None:
-    """Search a learner's parameters; print the best, and the command that trains it."""
+    """Search a learner's parameters; print the best ones, and the command that trains with them."""
     from rankloop.experiments.tune import tune as search
 
     queries = source.read()

@@ -1,4 +1,4 @@
-"""Data gathered by query: readers, writers, scaling, splits, simulators."""
+"""Data grouped by query: readers, writers, scaling, splits and simulators."""
 
 from rankloop.lazily import exports
 

@@ -1,4 +1,4 @@
-"""A matrix a few rows at a time, so that what is made of them stays in the cache."""
+"""Process a matrix in blocks of rows, so that intermediate results stay in the cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLOCK = 1 << 17  # values worked on at a time: 1 MB of float64
 
 
 def row_blocks(n: int, d: int) -> Iterator[slice]:
-    """Give slices that cover the rows of an n by d matrix, in order; none without columns.
+    """Yield slices that cover the rows of an n by d matrix, in order; none if it has no columns.
 
     >>> list(row_blocks(3, BLOCK // 2))
     [slice(0, 2, None), slice(2, 3, None)]

@@ -1,4 +1,4 @@
-"""How to read some data, found out by looking at it and written down as commented TOML."""
+"""Detect how to read some data, and write it as TOML with comments."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ _LEAKS = ("position", "rank", "click", "clicks", "clicked", "click_bool", "booki
 
 @dataclass(frozen=True)
 class Described:
-    """What was found: settings of [data], and what to say beside them."""
+    """What was found: settings of [data], and their comments."""
 
-    settings: dict[str, Any]
+    settings: dict[str, object]
     comments: tuple[str, ...]
     summary: str
 
 
 def describe(paths: Sequence[str], options: dict[str, Any]) -> Described:
-    """Read data with the options given, and tell how it was understood."""
+    """Read data with the given options, and return how it was understood."""
     found: list[Any] = []
     data = read(*paths, labelled=False, notice=found.append, **options)
     roles: dict[str, str] = found[0].roles if found else {}
-    settings: dict[str, Any] = {"paths": [os.fspath(path) for path in paths]}
+    settings: dict[str, object] = {"paths": [os.fspath(path) for path in paths]}
     for name in KEYS:
         value = roles.get(name, options.get(name))
         if value not in (None, [], False):
@@ -83,7 +83,7 @@ def _comments(data: QueryDataset) -> list[str]:
 
 
 def write(found: Described, path: str | os.PathLike[str]) -> None:
-    """Write a configuration, whole or not at all."""
+    """Write a configuration, completely or not at all."""
     lines = ["# How Rankloop reads this data. Any command takes it with --config.", "#"]
     lines += [f"# {comment}" for comment in found.comments]
     lines += ["", "[data]"]
@@ -97,16 +97,16 @@ def write(found: Described, path: str | os.PathLike[str]) -> None:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False)  # texts, numbers and truth are written alike
 
 
 def read_configuration(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a configuration says under [data].
+    """Return the settings of a configuration under [data].
 
-    Paths that are not absolute are looked for beside the file.
+    Relative paths are relative to the folder of the file.
     """
     name = os.fspath(path)
     try:

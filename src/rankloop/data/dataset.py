@@ -1,4 +1,4 @@
-"""QueryDataset: feature vectors and grades, gathered by query."""
+"""QueryDataset: feature vectors and grades, grouped by query."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.features import Features
+    from rankloop.data.grouping import Ids
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One query: its documents' features and grades, as views into a data set."""
+    """One query: the features and grades of its documents, as views of a data set."""
 
     id: int | str
     X: NDArray[np.float32]
     y: NDArray[np.float64]
-    doc_ids: NDArray[Any] | None = None
+    doc_ids: Ids | None = None
     doc_weights: NDArray[np.float64] | None = None
     weight: float = 1.0
     feature_names: tuple[str, ...] | None = None
@@ -52,30 +53,31 @@ class Query:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryDataset:
-    """Documents gathered by query: row-major float32 features, float64 grades.
+    """Documents grouped by query: row-major float32 features, float64 grades.
 
     Rows of query `q` are `offsets[q]:offsets[q + 1]`. A grade below 0 means *unjudged*. Make one
     with :meth:`from_arrays`, which takes rows in any order, or with a reader; the constructor
-    takes rows that are already gathered. It checks that the arrays fit together, and every value
-    but those of X, whose check is :attr:`has_missing`: a pass over all features, made once when it
-    is first asked for.
+    takes rows that are already grouped. It checks that the arrays fit together, and every value
+    except those of X. These are checked by :attr:`has_missing`, in one pass over all features when
+    it is first used.
 
     Parameters
     ----------
-    X : (n, d) float32 features, finite, or NaN where a value is missing
+    X : (n, d) float32 features, finite, or NaN if a value is missing
     y : (n,) finite grades, higher is better, real numbers; below 0: unjudged
-    offsets : (q + 1,) where each query starts: 0 first, never falling, n last
-    query_ids : (q,) whole numbers or text, one a query, no two alike (not checked)
+    offsets : (q + 1,) where each query starts: the first is 0, the last is n, and none is smaller
+        than the one before
+    query_ids : (q,) whole numbers or text, one per query, all different (not checked)
     doc_ids : (n,) text, or None
     feature_names : d names, or None
     doc_weights, query_weights : (n,) and (q,) finite weights >= 0, or None for all equal
-    rows : (n,) the caller's row of each row here, or None where the order is the caller's
-    features : what each column is, or None where all are numbers
+    rows : (n,) the caller's row of each row here, or None if the order is the caller's
+    features : the description of each column, or None if all are numbers
 
     Raises
     ------
     DataError
-        where the arrays do not fit together, or a value cannot be right.
+        if the arrays do not fit together, or a value is not valid.
 
     Examples
     --------
@@ -93,8 +95,8 @@ class QueryDataset:
     X: NDArray[np.float32]
     y: NDArray[np.float64]
     offsets: NDArray[np.int64]
-    query_ids: NDArray[Any]
-    doc_ids: NDArray[Any] | None = None
+    query_ids: Ids
+    doc_ids: Ids | None = None
     feature_names: tuple[str, ...] | None = None
     doc_weights: NDArray[np.float64] | None = None
     query_weights: NDArray[np.float64] | None = None
@@ -106,10 +108,10 @@ class QueryDataset:
             object.__setattr__(self, name, values)
 
     @classmethod
-    def _checked(cls, values: dict[str, Any], has_missing: bool | None = None) -> QueryDataset:
-        """Make a data set of arrays that need no check; what is not given is None.
+    def _checked(cls, values: dict[str, object], has_missing: bool | None = None) -> QueryDataset:
+        """Make a data set from arrays that need no check; fields that are not given are None.
 
-        `has_missing` is that of the features where it is known.
+        `has_missing` says whether features are missing, if that is known.
         """
         data = object.__new__(cls)
         vars(data).update(dict.fromkeys(_FIELDS), **values)
@@ -120,7 +122,7 @@ class QueryDataset:
     @classmethod
     def from_arrays(
         cls,
-        X: Any,
+        X: object,
         y: ArrayLike,
         *,
         qid: ArrayLike | None = None,
@@ -132,25 +134,25 @@ class QueryDataset:
         allow_nan: bool = False,
         memory_limit: int | str | None = None,
     ) -> QueryDataset:
-        """Gather rows by query and check every value.
+        """Group rows by query and check every value.
 
         Parameters
         ----------
         X : array, pandas or polars frame, Arrow table or scipy sparse matrix of numbers; frames and
             tables may also have dates and categories. float32 arrays whose queries are contiguous
             are used as they are, without a copy.
-        y : one grade a row; as a pandas series, with the index of X
-        qid : one query id a row, in any order; or
+        y : one grade per row; as a pandas series, with the index of X
+        qid : one query id per row, in any order; or
         group : the number of rows of each query, rows being in that order
-        query_weights : one a query, in order of first appearance
-        allow_nan : keep NaN features (missing values, for learners that know them)
-        memory_limit : refuse a dense matrix above this many bytes (or `"4GB"`); default: three
-            quarters of the memory that is free
+        query_weights : one per query, in order of first appearance
+        allow_nan : keep NaN features (missing values, for learners that can use them)
+        memory_limit : refuse a dense matrix above this many bytes (or `"4GB"`); by default, three
+            quarters of the free memory
 
         Raises
         ------
         DataError
-            where a value cannot be right: it names the row, the column and what to do.
+            if a value is not valid: it names the row, the column and what to do.
         """
         if (qid is None) == (group is None):
             raise DataError("say which rows form a query: give either qid= or group=")
@@ -192,7 +194,7 @@ class QueryDataset:
         y: NDArray[np.float64],
         grouping: Grouping,
         *,
-        doc_ids: NDArray[Any] | None = None,
+        doc_ids: Ids | None = None,
         feature_names: Sequence[str] | None = None,
         doc_weights: NDArray[np.float64] | None = None,
         query_weights: NDArray[np.float64] | None = None,
@@ -200,13 +202,13 @@ class QueryDataset:
         has_missing: bool | None = None,
         in_place: bool = False,
     ) -> QueryDataset:
-        """Put checked arrays, in the caller's order, in the grouping's order.
+        """Bring checked arrays from the caller's order to the order of the grouping.
 
         Parameters
         ----------
-        has_missing : whether features are missing, where that is known
-        in_place : bring the rows of X to their places where they are, without a second matrix; for
-            an X that nobody else uses
+        has_missing : whether features are missing, if that is known
+        in_place : reorder the rows of X in place, without a second matrix; for an X that no other
+            code uses
         """
         n, d = X.shape
         check_length("y", y, n)
@@ -236,12 +238,12 @@ class QueryDataset:
 
     @cached_property
     def has_missing(self) -> bool:
-        """Whether any feature is missing (NaN). Found once, in a pass over X; parts inherit it.
+        """Whether any feature is missing (NaN). Computed once, in a pass over X; parts inherit it.
 
         Raises
         ------
         DataError
-            where a feature is infinite, naming the first that is.
+            if a feature is infinite; it names the first one.
         """
         if _core.first_not_finite(self.X, False) < 0:
             return False
@@ -252,7 +254,7 @@ class QueryDataset:
 
     @property
     def n_queries(self) -> int:
-        """Number of queries, those without documents included."""
+        """Number of queries, including those without documents."""
         return len(self.offsets) - 1
 
     @property
@@ -267,7 +269,7 @@ class QueryDataset:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays; of texts longer than 15 bytes only their 16 bytes in the array."""
+        """Bytes of all arrays; a text longer than 15 bytes counts as the 16 bytes in its array."""
         return sum(v.nbytes for v in self._values().values() if isinstance(v, np.ndarray))
 
     @property
@@ -276,7 +278,7 @@ class QueryDataset:
         return np.diff(self.offsets)
 
     @property
-    def qid(self) -> NDArray[Any]:
+    def qid(self) -> Ids:
         """The query id of each row."""
         return np.repeat(self.query_ids, self.sizes)
 
@@ -309,7 +311,7 @@ class QueryDataset:
         )
 
     def select(self, queries: slice | ArrayLike) -> QueryDataset:
-        """Take some queries, in the order given: a slice, positions or a mask.
+        """Take some queries, in the given order: a slice, positions or a mask.
 
         Consecutive queries are views; others are copied. The result is in its own row order.
         """
@@ -318,7 +320,7 @@ class QueryDataset:
             raise DataError("select takes each query at most once")
         if len(chosen) and (np.diff(chosen) == 1).all():
             first, end = self.offsets[chosen[0]], self.offsets[chosen[-1] + 1]
-            rows: Any = slice(first, end)
+            rows: object = slice(first, end)
             offsets = self.offsets[chosen[0] : chosen[-1] + 2] - first
         else:
             sizes = self.sizes[chosen]
@@ -337,18 +339,18 @@ class QueryDataset:
         return self._take(documents, np.r_[0, np.cumsum(sizes[left])].astype(np.int64), left)
 
     def without_features(self) -> QueryDataset:
-        """Return the same queries, grades and weights, shared, with no feature.
+        """Return the same queries, grades and weights without features.
 
-        The features are not kept in memory by it.
+        The arrays are shared; the result does not keep the features in memory.
         """
         nothing = np.empty((self.n_documents, 0), np.float32)
         gone = {"X": nothing, "feature_names": None, "features": None}
         return self._checked({**self._values(), **gone}, False)
 
     def shuffled(self, rng: np.random.Generator) -> QueryDataset:
-        """Shuffle the documents inside each query, so that file order tells a ranker nothing.
+        """Shuffle the documents within each query, so that the order of a file reveals nothing.
 
-        Scores for the result go back to this data set's order with :meth:`in_row_order`.
+        :meth:`in_row_order` of the result brings scores back to the order of this data set.
         """
         rows = np.lexsort(
             (rng.random(self.n_documents), np.repeat(np.arange(len(self)), self.sizes))
@@ -375,7 +377,7 @@ class QueryDataset:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def in_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Bring one value a document from this data set's order to the caller's row order."""
+        """Bring one value per document from this data set's order to the caller's row order."""
         check_length("values", values, self.n_documents)
         if self.rows is None:
             return values
@@ -384,7 +386,7 @@ class QueryDataset:
         return result
 
     def from_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Bring one value a row from the caller's order to this data set's."""
+        """Bring one value per row from the caller's order to this data set's."""
         check_length("values", values, self.n_documents)
         return values if self.rows is None else values[self.rows]
 

@@ -1,12 +1,13 @@
 """What the columns of a data set are, and how they become numbers that a learner can use.
 
-A data set that was read from a table says of each column what it is (:class:`Feature`: a number, a
-boolean, a date or a category). :meth:`Features.learn` adds what only training data can tell: what
-to put where a value is missing, the range of numbers, how often each category occurs. From then on
-the description is fixed, so that a row means the same whenever it is scored.
+A data set that was read from a table knows what each column is (:class:`Feature`: a number, a
+boolean, a date or a category). :meth:`Features.learn` adds what follows from the training data: the
+value for missing values, the range of numbers, and how often each category occurs. From then on the
+description is fixed, so that a row has the same meaning whenever it is scored.
 
-Two forms come out of it. Trees get the *native* one: NaN where a value is missing, dates as ages,
-categories as whole numbers. All other learners get the *encoded* one: finite numbers only.
+There are two forms. Trees get the *native* form: NaN for missing values, dates as ages, and
+categories as whole numbers. All other learners get the *encoded* form, which has only finite
+numbers.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ MOST = 1000
 class Feature:
     """One column: what it is, and what to do with values that are missing or out of range.
 
-    name : of the column
-    kind : `number`, `boolean`, `date` (days since 1970) or `category` (its place in `categories`)
-    categories : what each code of a category stands for
-    missing : `indicator` (the default, and a further column that is 1 there), `median` or
-        `default`: where the default comes from
-    default : what stands for a missing value in the encoded form
-    low, high : the range that encoded numbers are kept in; None: any
-    origin : of dates: the day from which ages are counted back
-    shares : of categories: the part of training rows that has each
+    name : the name of the column
+    kind : `number`, `boolean`, `date` (days since 1970) or `category` (its index in `categories`)
+    categories : the meaning of each code of a category
+    missing : how missing values are encoded: `indicator` (by the default, and by 1 in a further
+        column), `median` or `default`
+    default : the value that replaces a missing value in the encoded form
+    low, high : the range to which encoded numbers are limited; None if there is no limit
+    origin : for dates, the day from which ages are counted back
+    shares : for categories, the share of training rows with each category
     """
 
     name: str
@@ -69,7 +70,7 @@ class Feature:
         return (np.float32(self.origin) - values).astype(np.float32)
 
     def encoded(self, values: Rows) -> Iterator[Rows]:
-        """Give the columns that linear learners take."""
+        """Yield the columns for linear learners."""
         if self.kind == "category":
             if len(self.categories) <= FEW:
                 yield from ((values == code).astype(np.float32) for code in self._codes)
@@ -106,7 +107,7 @@ class Feature:
         default: float = 0.0,
         clip: bool = True,
     ) -> Feature:
-        """Return this column with what training data tells about it."""
+        """Return this column with what is learnt from training data."""
         known = values[~np.isnan(values)]
         if self.kind == "category":
             return self._learn_categories(known, len(values))
@@ -169,7 +170,7 @@ class Features:
 
     @property
     def are_numbers(self) -> bool:
-        """Whether every column can be used as it is, but for missing values."""
+        """Whether every column can be used unchanged, apart from missing values."""
         return all(column.kind in ("number", "boolean") for column in self.columns)
 
     @property
@@ -184,7 +185,7 @@ class Features:
 
     @classmethod
     def of(cls, data: QueryDataset) -> Features:
-        """Return what a data set says of its columns; numbers where it says nothing."""
+        """Return the description of a data set's columns; without one, all are numbers."""
         if data.features is not None:
             return data.features
         names = data.feature_names or tuple(str(j + 1) for j in range(data.n_features))
@@ -202,10 +203,11 @@ class Features:
 
         Parameters
         ----------
-        missing : what the encoded form has where a value is missing: the median, the `median` with
-            an `indicator` beside it where training data has gaps, or a `default`
-        default : that one; also for a column without any value
-        clip : whether to keep encoded numbers in the range found; not for the start of a stream
+        missing : how missing values are encoded: by the `median`, by the median and an `indicator`
+            column if the training data has missing values, or by the `default`
+        default : this default, which is also used for a column without any value
+        clip : whether to limit encoded numbers to the range of the training data; not for the start
+            of a stream
 
         Cost: a pass over the columns, and a partition of each; memory of two columns.
         """
@@ -219,13 +221,13 @@ class Features:
         )
 
     def select(self, places: Sequence[int]) -> Features:
-        """Return some columns, in the order given."""
+        """Return some columns, in the given order."""
         return Features(tuple(self.columns[place] for place in places))
 
     def take(self, data: QueryDataset) -> Rows:
         """Return a data set's rows in the columns and codes of this description.
 
-        Columns are found by name where both sides have names, whatever their order.
+        Columns are found by name, in any order, if both sides have names.
         """
         theirs = Features.of(data)
         if data.feature_names is None or self.names == theirs.names:
@@ -248,7 +250,7 @@ class Features:
         return X
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Return where each column of this description stands among names."""
+        """Return the position of each column of this description among names."""
         place = {name: j for j, name in enumerate(names)}
         absent = [name for name in self.names if name not in place]
         if absent:
@@ -260,7 +262,7 @@ class Features:
         return [place[name] for name in self.names]
 
     def natural(self, X: Rows) -> Rows:
-        """Return rows in the native form: for trees."""
+        """Return rows in the native form, for trees."""
         if all(column.kind != "date" for column in self.columns):
             return X
         columns = (column.native(X[:, j]) for j, column in enumerate(self.columns))
@@ -282,7 +284,7 @@ class Features:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Features:
-        """Return the description that :meth:`to_dict` told of; raise where it told of none."""
+        """Make a description from the values of :meth:`to_dict`; raise if they are not valid."""
         try:
             columns = tuple(_column(one) for one in told["columns"])
         except (KeyError, TypeError, ValueError) as error:
@@ -291,12 +293,12 @@ class Features:
 
 
 def needs_description(data: QueryDataset) -> bool:
-    """Whether learners cannot use a data set as it is: gaps, dates or categories."""
+    """Whether learners need encoded data: it has missing values, dates or categories."""
     return data.has_missing or (data.features is not None and not data.features.are_numbers)
 
 
 def refuse_kinds(data: QueryDataset, who: str) -> None:
-    """Raise where a column is a date or a category, which would be taken for a number."""
+    """Raise if a column is a date or a category, which would be taken for a number."""
     if data.features is None or data.features.are_numbers:
         return
     strange = [c for c in data.features if c.kind not in ("number", "boolean")]

@@ -45,10 +45,10 @@ class Fold:
 
 
 def letor_folds(folder: str | os.PathLike[str]) -> list[Fold]:
-    """Find the folds of a data set in LETOR's layout; compressed files count as well.
+    """Find the folds of a data set in LETOR's layout; files may be compressed.
 
-    Looked for, in this order: `Fold1`, `Fold2`, ... each with `train`, `vali` (or `valid`) and
-    `test`; five parts `S1` to `S5`, of which fold i trains on i, i+1 and i+2, validates on i+3
+    It looks for these, in this order: `Fold1`, `Fold2`, ... each with `train`, `vali` (or `valid`)
+    and `test`; five parts `S1` to `S5`, of which fold i trains on i, i+1 and i+2, validates on i+3
     and tests on i+4, counting round; or `train`, `vali` and `test` in the folder itself. Files
     end in `.txt`, `.txt.gz`, `.txt.xz` or `.txt.zst`; where two hold the same part, the first of
     these is taken.

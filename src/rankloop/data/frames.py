@@ -1,4 +1,4 @@
-"""Frames that callers give: columns that are no numbers, and rows that must mean the same."""
+"""Frames of callers: columns that are not numbers, and rows that must belong together."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rankloop.data.features import Features
 
 
-def has_other_kinds(X: Any) -> bool:
-    """Whether a pandas or polars frame or an Arrow table has columns that are no numbers."""
+def has_other_kinds(X: object) -> bool:
+    """Whether a pandas or polars frame or an Arrow table has columns that are not numbers."""
     types = getattr(X, "dtypes", None)
     if types is None or getattr(types, "shape", None) == ():
         types = getattr(getattr(X, "schema", None), "types", None)
@@ -28,7 +28,7 @@ def has_other_kinds(X: Any) -> bool:
     return not all(map(_is_number, types))
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: object) -> bool:
     if hasattr(kind, "kind"):  # NumPy's and pandas's
         return kind.kind in "biuf" and not str(kind).startswith("string")
     if hasattr(kind, "is_numeric"):  # polars's
@@ -39,11 +39,11 @@ def _is_number(kind: Any) -> bool:
 
 
 def frame_rows(
-    X: Any, features: Features | None = None, memory_limit: int | str | None = None
+    X: object, features: Features | None = None, memory_limit: int | str | None = None
 ) -> tuple[NDArray[np.float32], Features | None]:
-    """Return a frame as a matrix, NaN where a value is missing, and what its columns are.
+    """Return a frame as a matrix, with NaN for missing values, and what its columns are.
 
-    features : the description of a model, whose columns are taken by name, with its codes
+    features : the description of a model; its columns are found by name, and have its codes
     """
     from rankloop.data.io.table_columns import TableOptions, feature_columns
     from rankloop.data.io.table_source import in_memory
@@ -60,8 +60,8 @@ def frame_rows(
     return rows, columns.described() if features is None else features
 
 
-def check_same_rows(X: Any, **others: Any) -> None:
-    """Raise where a pandas series has another index than X: its values belong to other rows."""
+def check_same_rows(X: object, **others: object) -> None:
+    """Raise if a pandas series has another index than X: its values belong to other rows."""
     index: Any = getattr(X, "index", None)
     if not hasattr(index, "equals"):
         return
@@ -84,7 +84,7 @@ def check_same_rows(X: Any, **others: Any) -> None:
 
 
 def as_frame(records: Sequence[Mapping[str, Any]], kind: str | None = None) -> Any:
-    """Return records as a frame of pandas or polars; None: of whichever is installed.
+    """Return records as a frame of pandas or polars; if `kind` is None, of the installed one.
 
     >>> as_frame([{"learner": "slam", "mean": 0.5}], "polars").shape
     (1, 2)

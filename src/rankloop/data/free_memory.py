@@ -1,4 +1,4 @@
-"""How much memory is free: what the machine has, and what the process's control groups leave."""
+"""The free memory: that of the machine, and what control groups leave to this process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _UNLIMITED = 1 << 60  # version 1 writes a number as large as that for "no limit
 def free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
     """Return the bytes that can be used now without swapping.
 
-    The least of what the kernel calls available and of what each control group that holds this
-    process (a container, a service, a batch job) has left of its limit. Files that the kernel only
-    keeps in memory to read them faster count as free. Where the system tells nothing of this, it
-    is the memory that the machine has.
+    It is the smallest of what the kernel calls available and of what each control group of this
+    process (a container, a service, a batch job) has left of its limit. Cached files count as free.
+    If the system does not report this, it is the memory of the machine.
     """
     return max(min([_available(proc), *_left_in_groups(proc, groups)]), 0)
 
@@ -34,7 +33,7 @@ def _available(proc: Path) -> int:
 
 
 def _left_in_groups(proc: Path, groups: Path) -> Iterator[int]:
-    """Tell what each control group above this process has left, those without a limit left out."""
+    """Yield what each control group of this process has left, if it has a limit."""
     for line in _text(proc / "self" / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":  # version 2, also where it stands beside version 1

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    Ids = NDArray[Any]  # whole numbers or texts
+
 _PLAIN = re.compile(r"0|-?[1-9][0-9]{0,18}")
 TEXT = np.dtypes.StringDType()
 """The dtype of textual ids: short strings are stored inline, 16 bytes each."""
@@ -23,21 +25,21 @@ TEXT = np.dtypes.StringDType()
 
 @dataclass(frozen=True)
 class Grouping:
-    """Rows gathered by query, queries in order of first appearance.
+    """Rows grouped by query; queries are in the order of their first appearance.
 
-    offsets : rows of query q are offsets[q]:offsets[q + 1] once gathered
-    ids : one id a query, numbers or text
-    rows : gathered row i was row rows[i] of the input; None where the order did not change
+    offsets : the grouped rows of query q are offsets[q]:offsets[q + 1]
+    ids : one id per query, numbers or text
+    rows : grouped row i was row rows[i] of the input; None if the order did not change
     """
 
     offsets: NDArray[np.int64]
-    ids: NDArray[Any]
+    ids: Ids
     rows: NDArray[np.int64] | None
 
 
 @lru_cache(maxsize=1024)
 def one_query(n: int) -> NDArray[np.int64]:
-    """Return the offsets of one query of n rows; they are shared, and cannot be changed.
+    """Return the offsets of one query of n rows; the array is shared and read-only.
 
     >>> one_query(3)
     array([0, 3])
@@ -48,7 +50,7 @@ def one_query(n: int) -> NDArray[np.int64]:
 
 
 def group_by_id(qid: ArrayLike) -> Grouping:
-    """Group rows by one id a row. O(n) where a query's rows are contiguous, else O(n log n).
+    """Group rows by one id per row. O(n) if the rows of each query are contiguous, else O(n log n).
 
     >>> group_by_id(["b", "b", "a", "b"]).rows
     array([0, 1, 3, 2])
@@ -71,7 +73,7 @@ def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
         sizes = sizes.astype(np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
         raise DataError(
-            f"group must be a list of whole numbers, one size a query; found {sizes.dtype} "
+            f"group must be a list of whole numbers, one size per query; found {sizes.dtype} "
             f"of shape {sizes.shape}"
         )
     if (sizes < 0).any():
@@ -86,14 +88,14 @@ def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
 
 
 def group_runs(
-    run_ids: NDArray[Any],
+    run_ids: Ids,
     starts: NDArray[np.int64],
     n_rows: int,
     before_sorting: Callable[[], None] | None = None,
 ) -> Grouping:
-    """Group runs of rows with one id each; runs with the same id are brought together.
+    """Group runs of rows with one id each; runs with the same id are combined.
 
-    `before_sorting` is called where there are such runs, before what takes memory by the row.
+    `before_sorting` is called if there are such runs, before sorting takes memory for each row.
     """
     lengths = np.diff(np.r_[starts, n_rows])
     _, first, query_of_run = np.unique(run_ids, return_index=True, return_inverse=True)
@@ -110,8 +112,8 @@ def group_runs(
     return Grouping(np.r_[0, np.cumsum(sizes)], run_ids[np.sort(first)], rows)
 
 
-def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Ids as an array of int64 or of text; anything else is an error that names the argument."""
+def as_ids(values: ArrayLike, name: str) -> Ids:
+    """Return ids as an array of int64 or of text; other values are an error."""
     ids = np.asarray(values)
     if ids.ndim != 1:
         raise DataError(f"{name} must be one-dimensional; found shape {ids.shape}")
@@ -130,8 +132,8 @@ def as_ids(values: ArrayLike, name: str) -> NDArray[Any]:
     return ids.astype(TEXT)
 
 
-def first_missing(values: NDArray[Any]) -> int | None:
-    """Return the first row whose value is None, NaN or NA, or None where there is no such row."""
+def first_missing(values: Ids) -> int | None:
+    """Return the first row whose value is None, NaN or NA, or None if there is no such row."""
     for i, value in enumerate(values):
         equal = value == value  # NaN is not; NA does not say
         if value is None or not isinstance(equal, bool | np.bool_) or not equal:
@@ -139,8 +141,8 @@ def first_missing(values: NDArray[Any]) -> int | None:
     return None
 
 
-def ids_from_text(texts: Sequence[str]) -> NDArray[Any]:
-    """Ids read from text: int64 where every one is a plain whole number, else text.
+def ids_from_text(texts: Sequence[str]) -> Ids:
+    """Return ids read from text: int64 if every one is a plain whole number, otherwise text.
 
     >>> ids_from_text(["10", "7"])
     array([10,  7])

@@ -1,4 +1,4 @@
-"""Several data sets as one."""
+"""Join several data sets."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
-    """Join data sets; rows of one query id come together wherever they stand.
+    """Join data sets; rows with the same query id form one query, wherever they are.
 
-    Fewer features in one part count as 0, as in its text form. Costs a copy of everything.
+    Features that a part lacks are 0, as in LETOR text. It copies everything.
     """
     if not datasets:
         raise DataError("concat needs at least one data set")
@@ -31,10 +31,10 @@ def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
 
 
 def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
-    """Join data sets as :func:`concat` does, and empty the list meanwhile.
+    """Join data sets as :func:`concat` does, and empty the list at the same time.
 
-    Where nobody else holds a part, its features are gone when the next one's are copied, so that
-    the memory it takes beyond the result is that of the largest part.
+    If no other code holds a part, its features are freed before the next ones are copied, so that
+    joining needs the memory of the result and of the largest part.
     """
     if len(datasets) == 1:
         return datasets.pop()
@@ -76,7 +76,7 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
 
 
 def _one_description(datasets: Sequence[QueryDataset]) -> Features | None:
-    """Return what the columns are, where all parts say the same of them."""
+    """Return the description of the columns if all parts have the same."""
     found = datasets[0].features
     if any(d.features != found for d in datasets):
         raise DataError(
@@ -87,7 +87,7 @@ def _one_description(datasets: Sequence[QueryDataset]) -> Features | None:
 
 
 def join_within(datasets: list[QueryDataset], spare: int) -> QueryDataset:
-    """Join data sets as :func:`join_and_free` does, where `spare` bytes suffice for it."""
+    """Join data sets as :func:`join_and_free` does, if `spare` bytes are enough."""
     if len(datasets) > 1:
         width = max(d.n_features for d in datasets)
         wider = sum(4 * d.n_documents * (width - d.n_features) for d in datasets)
@@ -115,7 +115,7 @@ def _stack_and_free(datasets: list[QueryDataset], width: int) -> NDArray[np.floa
 def _rows_of_callers(
     parts: Sequence[NDArray[np.int64] | None], lengths: Sequence[int]
 ) -> NDArray[np.int64] | None:
-    """Return the caller's row of each row, parts standing one after the other."""
+    """Return the caller's row of each row, for parts one after the other."""
     if all(rows is None for rows in parts):
         return None
     firsts = np.r_[0, np.cumsum(lengths)[:-1]]

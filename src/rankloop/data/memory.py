@@ -1,4 +1,4 @@
-"""Limits of memory: sizes in words, the limit where none is given, and refusing what exceeds it."""
+"""Memory limits: sizes as text, the default limit, and errors for what exceeds it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHARE = 0.75  # of the free memory; the rest is for what is done with the data
 
 
 def parse_size(size: int | str) -> int:
-    """Bytes from a number or from text such as `500MB`, `2 GiB` or `4G` (all powers of 1024).
+    """Return bytes from a number or from text such as `500MB`, `2 GiB` or `4G` (powers of 1024).
 
     >>> parse_size("2 GB")
     2147483648
@@ -33,7 +33,7 @@ def parse_size(size: int | str) -> int:
 
 
 def show_size(n_bytes: float) -> str:
-    """Bytes for people.
+    """Return a size in bytes as text.
 
     >>> show_size(3 * 2**30)
     '3.0 GB'
@@ -46,12 +46,12 @@ def show_size(n_bytes: float) -> str:
 
 
 def memory_limit_or_default(limit: int | str | None) -> int:
-    """Return a limit in bytes; where none is given, three quarters of the memory that is free."""
+    """Return a limit in bytes; without one, it is three quarters of the free memory."""
     return int(_SHARE * free_memory()) if limit is None else parse_size(limit)
 
 
 def check_fits(rows: int, features: int, limit: int | str | None = None, *, more: int = 0) -> None:
-    """Raise unless a float32 matrix of this shape, and `more` bytes beside it, keep to the limit.
+    """Raise if a float32 matrix of this shape plus `more` bytes exceed the limit.
 
     The default limit is that of :func:`memory_limit_or_default`.
     """

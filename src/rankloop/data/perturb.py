@@ -1,4 +1,4 @@
-"""Noise for robustness trials: more documents that are not relevant, and wrong grades."""
+"""Noise for experiments on robustness: documents that are not relevant, and wrong grades."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def add_negatives(data: QueryDataset, share: float, rng: np.random.Generator) ->
     Parameters
     ----------
     data : at least two queries with documents
-    share : how many to add, as a part of the query's own number; at least 0, rounded to the nearest
-    rng : where the draws come from; a document may be drawn twice
+    share : how many to add, as a multiple of the query's own number, at least 0, rounded
+    rng : random generator; a document may be drawn twice
 
     Notes
     -----
-    Cost: O(n) time and memory, of the result.
+    Cost: O(n) time and memory for the result.
 
     Examples
     --------
@@ -75,14 +75,14 @@ def perturb_grades(
     rng: np.random.Generator,
     probabilities: Sequence[float] = GRADE_PROBABILITIES,
 ) -> QueryDataset:
-    """Draw the grades of some judged documents anew, whatever they were.
+    """Replace the grades of some judged documents by random ones.
 
     Parameters
     ----------
-    data : any; unjudged documents stay so
-    share : the chance of each document, from 0 to 1
-    rng : where the draws come from
-    probabilities : of the new grades 0, 1, 2 and so on; they sum to 1
+    data : any data; unjudged documents stay unjudged
+    share : the probability with which a grade is replaced, from 0 to 1
+    rng : random generator
+    probabilities : probabilities of the new grades 0, 1, 2 and so on; they sum to 1
 
     Notes
     -----

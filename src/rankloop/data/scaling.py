@@ -49,12 +49,12 @@ class Scaler(Transformer):
     takes_nan: ClassVar[bool] = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all there is to know, as plain text, numbers and lists that JSON keeps exactly."""
+        """Return the whole scaler as text, numbers and lists, which JSON keeps exactly."""
         return {"name": self.name}
 
     @classmethod
-    def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
-        """Make the scaler that :meth:`to_dict` described."""
+    def from_dict(cls, manifest: Mapping[str, object]) -> Self:
+        """Make a scaler from the values of :meth:`to_dict`."""
         if manifest.get("name") != cls.name:
             raise DataError(f"this describes scaler {manifest.get('name')!r}, not {cls.name!r}")
         return cls()
@@ -83,10 +83,11 @@ class NoScaling(_StatelessScaler):
 
 
 class QueryMinMax(_StatelessScaler):
-    """Bring each feature to 0..1 within each query: (x - min) / (max - min), 0 where all are equal.
+    """Scale each feature to 0..1 within each query: (x - min) / (max - min), 0 if all are equal.
 
-    As LETOR's normalised files. Nothing is learnt, so a query is scaled in the same way wherever it
-    stands, but its documents must come together: a single document becomes all 0. Cost O(n d).
+    This is how LETOR's normalised files are made. Nothing is learnt, so a query is scaled in the
+    same way in any data set, but all its documents are needed: a single document becomes all 0.
+    Cost: O(n d).
 
     Examples
     --------
@@ -111,7 +112,7 @@ class QueryMinMax(_StatelessScaler):
 
 
 class _CentredScaler(Scaler):
-    """(g(x) - centre) / scale for each feature, and 0 where scale is 0."""
+    """(g(x) - centre) / scale for each feature, and 0 if scale is 0."""
 
     centre_: NDArray[np.float64]
     scale_: NDArray[np.float64]
@@ -146,8 +147,8 @@ class _CentredScaler(Scaler):
         return {"name": self.name, "centre": self.centre_.tolist(), "scale": self.scale_.tolist()}
 
     @classmethod
-    def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
-        """Make the fitted scaler that :meth:`to_dict` described."""
+    def from_dict(cls, manifest: Mapping[str, object]) -> Self:
+        """Make a fitted scaler from the values of :meth:`to_dict`."""
         scaler = super().from_dict(manifest)
         try:
             centre, scale = (np.array(manifest[k], np.float64) for k in ("centre", "scale"))
@@ -255,7 +256,7 @@ def scaler_from_name(name: str) -> Scaler:
 
 
 def scaler_from_dict(manifest: Mapping[str, Any]) -> Scaler:
-    """Make the scaler that its :meth:`~Scaler.to_dict` described."""
+    """Make a scaler from the values of :meth:`~Scaler.to_dict`."""
     return type(scaler_from_name(manifest.get("name", ""))).from_dict(manifest)
 
 

@@ -1,4 +1,4 @@
-"""What a data set is made of, brought to its usual form, or the reason why it cannot be one."""
+"""The fields of a data set in their usual form, or an error that gives the reason."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a data set by name, as they should be; those that are None left out.
+    """Return the fields of a data set by name, in their usual form, without those that are None.
 
-    The values of X are not looked at. What is as it should be is returned itself. Costs a pass over
-    the grades and, where there are any, the weights and row numbers of documents.
+    The values of X are not checked. Fields that have their usual form are not copied. It makes a
+    pass over the grades and, if there are any, the weights and row numbers of documents.
     """
     X = values["X"]
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float32:
@@ -38,7 +38,7 @@ def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     n, d = X.shape
     offsets = as_offsets(values["offsets"], n)
     q = len(offsets) - 1
-    fields: dict[str, Any] = {"offsets": offsets}
+    fields: dict[str, object] = {"offsets": offsets}
 
     def settle(name: str, value: Any, length: int, what: str = "rows") -> None:
         check_length(name, value, length, what)
@@ -64,7 +64,7 @@ def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Offsets of queries as int64: 0 first, never falling, n last."""
+    """Return offsets of queries as int64: the first is 0, the last is n, and they never fall."""
     values = np.asarray(offsets)
     if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu":
         raise DataError(
@@ -88,7 +88,7 @@ def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def as_row_numbers(rows: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Rows of the caller as int64: each number below n once."""
+    """Return the caller's row numbers as int64: each number below n exactly once."""
     values = np.asarray(rows)
     fit = values.ndim == 1 and len(values) == n and values.dtype.kind in "iu"
     if fit and n:

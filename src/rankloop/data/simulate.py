@@ -1,4 +1,4 @@
-"""Simulated data: the papers' own, and one that looks like web search."""
+"""Simulated data: those of the papers, and data that resemble web search."""
 
 from __future__ import annotations
 
@@ -53,28 +53,28 @@ def mslr_like(
     noise: float = 1.0,
     block_rows: int = 4096,
 ) -> Simulated:
-    """Simulate web search: skewed grades, uneven lists, raw features of every kind.
+    """Simulate web search: skewed grades, lists of different lengths, raw features of many kinds.
 
-    Eight hidden factors F, Gaussian, partly shared by a query's documents, carry the relevance
+    Eight hidden Gaussian factors F, partly shared by a query's documents, determine the relevance
 
         u = F0 + tanh(2 F1) + F2 F3 / 2 - F4^2 / 2 + F0 [F5 > 1/2] + noise * N(0, 1),
 
     which is cut at the quantiles that give grades 0 to 4 the shares of MSLR-WEB (52, 32, 13, 2
     and 1 percent). Columns, in this order, each follow one factor closely or loosely: 45% counts
-    with heavy tails, 25% real scores, 10% flags (0 or 1), 15% noise that follows none, and
-    the rest the same for all documents of a query. The first queries do not depend on how many
-    are asked for. No linear weights order the grades.
+    with heavy tails, 25% real scores, 10% flags (0 or 1), 15% noise that follows none; the rest
+    are the same for all documents of a query. The first queries do not depend on the number of
+    queries. No linear weights order the grades.
 
     Parameters
     ----------
     n_queries, n_features : at least 1
-    rng : the source of randomness
-    mean_length : documents a query, on average; lengths are lognormal, at least 1
-    list_length : exactly this many documents a query instead
-    noise : standard deviation of what the features cannot know, at least 0
-    block_rows : rows made at a time; the result does not depend on it
+    rng : random generator
+    mean_length : documents per query, on average; lengths are lognormal, at least 1
+    list_length : exactly this many documents per query instead
+    noise : standard deviation of the noise in the relevance, at least 0
+    block_rows : number of rows made at a time; the result does not depend on it
 
-    Cost: about 2 s and 0.4 GB, the result itself, for 6,000 queries of 120 documents.
+    Cost: about 2 s, and the 0.4 GB of the result, for 6,000 queries of 120 documents.
 
     Examples
     --------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Simulated data, and the weights whose scores order its grades (None: no such weights)."""
+    """Simulated data, and the weights whose scores order its grades (None if there are none)."""
 
     data: QueryDataset
     weights: NDArray[np.float64] | None = None
@@ -34,10 +34,11 @@ def separable(
     n_grades: int = 5,
     margin: float = 1.0,
 ) -> Simulated:
-    """Simulate what a unit vector ranks with a margin: w.x_i - w.x_j >= margin where R_i > R_j.
+    """Simulate data that a unit vector ranks with a margin: w.x_i - w.x_j >= margin if R_i > R_j.
 
-    The paper: grades uniform over the documents, a Gaussian for each grade, w a normalised
-    Gaussian vector that "induced separability with margin". It does not say how; here, grade g
+    In the paper, grades are uniform over the documents, each grade has a Gaussian, and w is
+    a normalised Gaussian vector that "induced separability with margin". It does not say how. Here,
+    grade g
     is N(c_g w, I) with w.x truncated to c_g - 1 .. c_g + 1, and c_g is margin + 2 from c_{g-1},
     symmetric about 0. Grades are drawn independently, so a query may lack one.
 
@@ -95,14 +96,14 @@ def predtron_gaussian(
     noise: float = 0.3,
     weights: ArrayLike | None = None,
 ) -> Simulated:
-    """Simulate documents around m centres, graded by thresholds closer for lower grades.
+    """Simulate documents around m centres, with thresholds that are closer for lower grades.
 
     Row i of a query is N(mu_i, noise^2 I); its grade is m - j where
     z_{j+1} <= w.x < z_j, with z_1 = inf, z_j = 1/j and z_{m+1} = -inf: m grades, 0 to m - 1.
 
     The paper does not give m, p, mu_i, the variance or w. Here w is a random unit vector and
     mu_i = (1/i + 1/(i+1))/2 w, the middle of the i-th interval: without noise a query has each
-    grade once, best first. (Shuffle documents where file order must not tell.)
+    grade once, best first. (Shuffle the documents if their order must not reveal the grades.)
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ def predtron_sparse(
     n_relevant: int = 5,
     weights: ArrayLike | None = None,
 ) -> Simulated:
-    """Simulate uniform features of which only a few count: the case for an l1 margin.
+    """Simulate uniform features of which only a few are relevant: the case for an l1 margin.
 
     x is uniform on [-1, 1]^p; grades as in :func:`predtron_gaussian`. The paper does not give w
     or its sparsity; here `n_relevant` weights, chosen at random, are +1/s or -1/s, so that
@@ -173,7 +174,7 @@ def predtron_sparse(
 
 
 def equal_lists(X: NDArray[np.float32], y: NDArray[np.float64], m: int) -> QueryDataset:
-    """Gather rows into queries of m documents each, numbered from 1."""
+    """Group rows into queries of m documents each, numbered from 1."""
     offsets = np.arange(0, len(X) + 1, m, dtype=np.int64)
     return QueryDataset(X, y, offsets, np.arange(1, len(offsets), dtype=np.int64))
 

@@ -1,4 +1,4 @@
-"""Splits into training, validation and test data: always by query, never through one."""
+"""Splits into training, validation and test data; a query is never divided."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def random_split(
     *,
     rng: np.random.Generator,
 ) -> tuple[QueryDataset, ...]:
-    """Deal queries at random into parts of these sizes; every query goes to exactly one.
+    """Put queries into random parts of these sizes; every query is in exactly one part.
 
-    A part has its fraction of the queries, rounded, and at least one. Inside a part queries keep
-    their order. Costs a copy of the data.
+    A part has its fraction of the queries, rounded, and at least one. Within a part, queries keep
+    their order. It copies the data.
 
     Parameters
     ----------
     fractions : two or more, each above 0, that add up to 1
-    rng : the source of randomness
+    rng : random generator
 
     Examples
     --------
@@ -69,12 +69,12 @@ def k_folds(
 ) -> Iterator[tuple[QueryDataset, QueryDataset]]:
     """Yield k pairs (train, test); every query is tested exactly once.
 
-    Test parts differ by at most one query. Each pair is copied when its turn comes.
+    The sizes of test parts differ by at most one query. Each pair is copied when it is yielded.
 
     Parameters
     ----------
     k : from 2 to the number of queries
-    rng : the source of randomness, used at once
+    rng : random generator, which is used before the first pair
     """
     check_rng(rng)
     _check_folds(k, dataset.n_queries)
@@ -86,14 +86,15 @@ def k_folds(
 class QueryKFold:
     """Split rows into folds of whole queries, for scikit-learn's `cv=`.
 
-    Pass the query ids as `groups`, in any row order. Test parts differ by at most one query.
+    Pass the query ids as `groups`, in any row order. The sizes of test parts differ by at most one
+    query.
 
     Parameters
     ----------
     n_splits : from 2 to the number of queries
-    shuffle : deal queries at random; otherwise test parts are consecutive queries
-    random_state : a seed (the same folds every time) or a Generator (new ones every time);
-        needed with `shuffle`, not allowed without
+    shuffle : whether to use random queries; otherwise test parts are consecutive queries
+    random_state : a random seed (the same folds every time) or a Generator (new ones every time);
+        required with `shuffle`, not allowed without
 
     Examples
     --------
@@ -114,7 +115,7 @@ class QueryKFold:
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:  # noqa: ARG002
         """Return the number of folds."""
         return self.n_splits
 
@@ -149,7 +150,7 @@ class QueryKFold:
             yield np.flatnonzero(~tested), np.flatnonzero(tested)
 
     def get_metadata_routing(self) -> Any:
-        """Tell scikit-learn that `split` wants `groups`; only scikit-learn calls this."""
+        """Tell scikit-learn that `split` needs `groups`; only scikit-learn calls this."""
         # its own splitter by groups says just that, and is loaded by whoever asks
         return sys.modules["sklearn.model_selection"].GroupKFold().get_metadata_routing()
 

@@ -1,4 +1,4 @@
-"""A data set at a glance: its shape, its grades, and which features and queries look wrong."""
+"""A summary of a data set: its shape, its grades, and features and queries that look wrong."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.data.grouping import Ids
 
 MAX_VALUES = 12
 """A histogram shows values one by one up to this many different ones, then ranges."""
@@ -30,9 +31,9 @@ _BINS = 20
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of values, one by one (low[i] == high[i]) or in ranges low[i] <= v < high[i].
+    """Counts of single values (low[i] == high[i]) or of ranges low[i] <= v < high[i].
 
-    The last range holds its high end too, unless values are whole numbers.
+    The last range includes its high end, unless values are whole numbers.
     """
 
     low: tuple[float, ...]
@@ -41,20 +42,20 @@ class Histogram:
 
     @property
     def binned(self) -> bool:
-        """True where bars are ranges."""
+        """True if bars are ranges."""
         return any(a < b for a, b in zip(self.low, self.high, strict=True))
 
     def rows(self) -> Iterator[tuple[str, int]]:
-        """Give each bar's name and count."""
+        """Yield the name and count of each bar."""
         for low, high, count in zip(self.low, self.high, self.counts, strict=True):
             yield (f"{low:g}" if low == high else f"{low:g} to {high:g}"), count
 
 
 @dataclass(frozen=True)
 class FeatureSummary:
-    """One column: numbers over its values that are not missing (NaN where there are none).
+    """One column: statistics of its values that are not missing (NaN if there are none).
 
-    zeros is the share of rows, from 0 to 1, that are 0; missing is the number of NaN.
+    `zeros` is the share of rows that are 0, from 0 to 1; `missing` is the number of NaN.
     """
 
     name: str
@@ -72,20 +73,20 @@ class Summary:
     Attributes
     ----------
     list_lengths : minimum, lower quartile, median, upper quartile, maximum; () without queries
-    length_counts, grades : histograms of documents a query, and of judged grades
+    length_counts, grades : histograms of documents per query, and of judged grades
     unjudged : documents with a grade below 0
     no_relevant : queries with documents, none of which has a grade above 0
-    one_grade : queries with documents, but without two different grades: nothing to learn
+    one_grade : queries with documents, but without two different grades; they teach nothing
     constant_features : one value in all rows, or all missing
     duplicate_features : groups of columns that are equal in every row
     query_level_features : not constant, but constant inside every query
-    wide_features : calling for scaling; see HUGE and HEAVY
-    sentinel_features : with (column, value) of a likely stand-in for missing; see
+    wide_features : those that need scaling; see HUGE and HEAVY
+    sentinel_features : (column, value) of values that probably mean missing; see
         :data:`rankloop.data.summary_scan.SENTINELS`
     duplicate_documents : documents whose features repeat an earlier one's of the same query
     repeated_ids : documents whose id repeats an earlier one's of the same query
     memory : bytes of the data set's arrays
-    notes : findings in words, with what to do
+    notes : texts that describe the findings, with what to do
     """
 
     queries: int
@@ -112,7 +113,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dicts, lists and plain numbers; NaN is None."""
-        plain: dict[str, Any] = _plain(dataclasses.asdict(self))
+        plain: dict[str, object] = _plain(dataclasses.asdict(self))
         return plain
 
 
@@ -177,7 +178,7 @@ def summarise(dataset: QueryDataset) -> Summary:
     return dataclasses.replace(summary, notes=tuple(notes(summary)))
 
 
-def _repeated_ids(doc_ids: NDArray[Any] | None, offsets: NDArray[np.int64]) -> int:
+def _repeated_ids(doc_ids: Ids | None, offsets: NDArray[np.int64]) -> int:
     if doc_ids is None:
         return 0
     repeated = 0
@@ -202,7 +203,7 @@ def _has_two_grades(y: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArr
 
 
 def _histogram(values: NDArray[Any], *, whole: bool = False) -> Histogram:
-    """Count value by value, or, above MAX_VALUES of them, in equal ranges (of whole numbers)."""
+    """Count single values, or equal ranges if there are more than MAX_VALUES values."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= MAX_VALUES:
         each = tuple(distinct.astype(float).tolist())

@@ -1,4 +1,4 @@
-"""The findings of a summary in words, each with what to do."""
+"""Texts that describe the findings of a summary, each with what to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def notes(s: Summary) -> Iterator[str]:
-    """Put findings in words, the gravest first."""
+    """Return texts for the findings, the most serious first."""
 
     def some(columns: Sequence[int]) -> str:
         named = [s.feature_summaries[j].name for j in columns[:4]]

@@ -20,7 +20,7 @@ _SENTINEL_SHARE = 0.05
 
 @dataclass(frozen=True)
 class Scan:
-    """What one pass over the columns finds; arrays of one value a feature."""
+    """The result of one pass over the columns: arrays with one value per feature."""
 
     minimum: NDArray[np.float64]
     maximum: NDArray[np.float64]
@@ -33,7 +33,7 @@ class Scan:
 
 
 def scan_columns(X: NDArray[np.float32], offsets: NDArray[np.int64]) -> Scan:
-    """Look at every value once, a block of rows at a time."""
+    """Read every value once, a block of rows at a time."""
     n, d = X.shape
     low, high = np.full(d, np.nan, np.float32), np.full(d, np.nan, np.float32)
     total, squares = np.zeros(d), np.zeros(d)
@@ -74,7 +74,7 @@ def scan_columns(X: NDArray[np.float32], offsets: NDArray[np.int64]) -> Scan:
 
 
 def _split(group: list[int], block: NDArray[np.float32]) -> list[list[int]]:
-    """Part columns by their values in this block; a column alone is no longer a duplicate."""
+    """Divide columns by their values in this block; a single column is no longer a duplicate."""
     parts: dict[bytes, list[int]] = {}
     for j in group:
         parts.setdefault(block[:, j].tobytes(), []).append(j)
@@ -82,7 +82,7 @@ def _split(group: list[int], block: NDArray[np.float32]) -> list[list[int]]:
 
 
 def sentinels(X: NDArray[np.float32], scan: Scan) -> tuple[tuple[int, float], ...]:
-    """Return (column, value) of each value that likely stands for missing; see SENTINELS."""
+    """Return (column, value) of each value that probably means missing; see SENTINELS."""
     candidates = np.flatnonzero(np.isin(scan.minimum, SENTINELS))
     low, high = scan.minimum[candidates], scan.maximum[candidates]
     at_low, negative, between = np.zeros((3, len(candidates)), np.int64)
@@ -96,9 +96,9 @@ def sentinels(X: NDArray[np.float32], scan: Scan) -> tuple[tuple[int, float], ..
 
 
 def duplicate_documents(X: NDArray[np.float32], offsets: NDArray[np.int64]) -> int:
-    """Count documents that repeat an earlier one's features in the same query.
+    """Count documents whose features equal those of an earlier one in the same query.
 
-    By 128-bit digests: 16 bytes a document of one query at a time.
+    It compares 128-bit digests, so it needs 16 bytes per document of one query at a time.
     """
     n, d = X.shape
     if d == 0:

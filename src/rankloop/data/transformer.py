@@ -72,8 +72,8 @@ class Transformer(Estimator, ABC):
         """Number of features that it was fitted on."""
         return self._width()
 
-    def fit(self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> Self:
-        """Learn from a QueryDataset or from rows; grades and query ids play no part.
+    def fit(self, X: object, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> Self:
+        """Learn from a QueryDataset or from rows; grades and query ids have no effect.
 
         They are accepted because a pipeline passes them to each of its steps.
         """
@@ -113,12 +113,12 @@ class Transformer(Estimator, ABC):
         return self._in_container(self._by_query(rows, qid), X)
 
     def fit_transform(
-        self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+        self, X: object, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
     ) -> Any:
         """Fit to the data, then transform it."""
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
-    def transform_rows(self, X: Any, offsets: ArrayLike | None = None) -> Rows:
+    def transform_rows(self, X: object, offsets: ArrayLike | None = None) -> Rows:
         """Return transformed rows; those of query q are `offsets[q]:offsets[q + 1]`.
 
         Only a transformer that works within queries, such as ``query-minmax``, needs `offsets`.
@@ -164,7 +164,7 @@ class Transformer(Estimator, ABC):
             self._sklearn_output_config = {"transform": transform}  # clone() copies this name
         return self
 
-    def set_transform_request(self, **wanted: Any) -> Self:
+    def set_transform_request(self, **wanted: object) -> Self:
         """Choose what scikit-learn routes to `transform`, for example `qid=True`."""
         return self._set_request("transform", wanted)
 

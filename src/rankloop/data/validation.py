@@ -1,4 +1,4 @@
-"""Turning what callers give into arrays we can trust, or saying which value is wrong."""
+"""Turn the arguments of callers into checked arrays, or say which value is wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FLOAT32 = np.dtype(np.float32)
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
+def column_names(X: object) -> tuple[str, ...] | None:
     """Return the column names of a pandas or polars frame or an Arrow table, else None."""
     if type(X) is np.ndarray:
         return None
@@ -32,7 +32,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 def as_matrix(
     X: Any, *, allow_nan: bool = False, memory_limit: int | str | None = None
 ) -> NDArray[np.float32]:
-    """Return features as a row-major float32 matrix, or raise naming the first bad value."""
+    """Return features as a row-major float32 matrix; an error names the first bad value."""
     dense: NDArray[np.float32]
     if type(X) is np.ndarray and X.dtype is _FLOAT32:
         dense = X if X.flags.c_contiguous else np.ascontiguousarray(X)
@@ -71,7 +71,7 @@ def as_matrix(
 def bad_feature(
     X: NDArray[np.float32], place: int, names: Sequence[str] | None = None, first_row: int = 0
 ) -> DataError:
-    """Return the error for a feature that is not finite, the `place`-th value of X, row by row."""
+    """Return the error for a feature that is not finite: value number `place` of X, row by row."""
     row, column = divmod(place, X.shape[1])
     value = X[row, column]
     nan = bool(np.isnan(value))
@@ -79,12 +79,12 @@ def bad_feature(
         f"feature {names[column] if names else column} of row {first_row + row} is "
         f"{'missing (null or NaN)' if nan else f'{value} as float32'}; features must be finite: "
         "remove the row, replace the value"
-        + (", or pass allow_nan=True where NaN means missing" if nan else "")
+        + (", or pass allow_nan=True if NaN means missing" if nan else "")
     )
 
 
 def check_not_empty(X: NDArray[Any]) -> None:
-    """Raise where there is nothing to learn from: no row, or no feature."""
+    """Raise if there is nothing to learn from: no row, or no feature."""
     if X.size == 0:
         none = "0 feature(s)" if len(X) else "0 row(s)"
         raise DataError(
@@ -94,7 +94,7 @@ def check_not_empty(X: NDArray[Any]) -> None:
 
 
 def _from_arrow(table: Any, memory_limit: int | str | None) -> NDArray[np.float32]:
-    """Convert column by column: beyond the matrix, one float32 column at a time."""
+    """Convert column by column; in addition to the matrix, it needs one float32 column."""
     check_fits(table.num_rows, table.num_columns, memory_limit)
     matrix = np.empty((table.num_rows, table.num_columns), np.float32)
     for j, column in enumerate(table.columns):
@@ -108,7 +108,7 @@ def _from_arrow(table: Any, memory_limit: int | str | None) -> NDArray[np.float3
 
 
 def as_grades(y: ArrayLike) -> NDArray[np.float64]:
-    """Grades as float64, or an error that names the first that is not a finite number."""
+    """Return grades as float64; an error names the first that is not a finite number."""
     try:
         grades = np.asarray(y, dtype=np.float64)
     except TypeError as error:
@@ -127,7 +127,7 @@ def as_grades(y: ArrayLike) -> NDArray[np.float64]:
 
 
 def as_feature_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of features as a tuple of text."""
+    """Return the names of features as a tuple of text."""
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if isinstance(names, str) or wrong is not None:
         found = repr(names) if isinstance(names, str) else repr(wrong)
@@ -136,7 +136,7 @@ def as_feature_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Weights as float64, finite and not negative."""
+    """Return weights as float64, finite and not negative."""
     try:
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -150,7 +150,7 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def as_text(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Document ids as text, none missing."""
+    """Return document ids as text, none of them missing."""
     texts = np.asarray(values)
     if texts.dtype == TEXT and texts.ndim == 1:
         return texts
@@ -163,7 +163,7 @@ def as_text(values: ArrayLike, name: str) -> NDArray[Any]:
     return texts.astype(str).astype(TEXT)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither true nor false
@@ -171,7 +171,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def check_length(name: str, values: Sized, n: int, what: str = "rows") -> None:
-    """Raise unless there is one value a row (or query, or feature)."""
+    """Raise unless there is one value per row (or query, or feature)."""
     if len(values) != n:
         raise DataError(f"{name} has {len(values):,} values for {n:,} {what}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def count(n: int, one: str, many: str) -> str:
-    """Say how many of something there are.
+    """Return a number with its noun, in the singular or plural.
 
     >>> count(1, "query", "queries"), count(2500, "query", "queries")
     ('1 query', '2,500 queries')

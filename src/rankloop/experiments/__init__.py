@@ -1,4 +1,4 @@
-"""Experiments: how well learners do, measured honestly."""
+"""Experiments that measure how well learners do."""
 
 from rankloop.lazily import exports
 

@@ -1,4 +1,4 @@
-"""Learners for clicks side by side: simulated users click, true grades measure."""
+"""Compare learners for clicks: simulated users click, and the true grades measure the result."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class ClickStream:
     """How one learner did with one user.
 
     learner, user, measure : their names
-    impressions : after which the learner was measured
-    held_out : (runs, points) the measure on queries that nobody clicked on
-    online : (runs,) the sum of the measure of what was shown, each impression counting a little
-        less than the one before: what users had of it while it learnt
+    impressions : numbers of impressions after which the learner was measured
+    held_out : (runs, points) the measure on held-out queries, on which nobody clicked
+    online : (runs,) the discounted sum of the measure of the lists that were shown: what users saw
+        while the learner learnt
     shown : (runs, impressions) the measure of each list that was shown
     """
 
@@ -91,16 +91,16 @@ def click_streams(
     ----------
     parts : (queries to click on, held-out queries); run r takes part r, and starts again from the
         first one after the last
-    learners : by name; one that is not for clicks learns from them by
+    learners : by name; a learner that is not for clicks learns from them by
         :class:`rankloop.clicks.learners.from_clicks.FromClicks`
     users : by name
     impressions, runs : how many lists are shown in a run, and how many runs there are
     k : length of the lists
     measure : of what is shown and of held-out queries; shown queries without a relevant document
         score 0, held-out ones are left out
-    points : how often held-out queries are measured, at impressions spaced evenly by ratio
-    seed : of queries, rankings and clicks; run r of every learner and user starts from it
-    on_result : called with each learner and user that is done
+    points : how often held-out queries are measured, at impressions in equal ratios
+    seed : random seed of queries, rankings and clicks, the same for all learners and users
+    on_result : called with each result when it is complete
 
     Examples
     --------
@@ -146,7 +146,7 @@ def click_streams(
 def held_out_parts(
     data: QueryDataset, runs: int = 1, seed: int = 0
 ) -> list[tuple[QueryDataset, QueryDataset]]:
-    """Return queries to click on and a fifth that is held out, drawn anew for each run."""
+    """Return queries to click on, and a fifth that is held out; each run draws new ones."""
     if len(data) < 2:
         raise DataError(f"there must be two queries or more, to hold one out; found {len(data)}")
     parts = []

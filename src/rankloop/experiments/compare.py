@@ -1,4 +1,4 @@
-"""Learners side by side on the same folds, each with its parameters chosen on validation data."""
+"""Compare learners on the same folds, with parameters chosen on validation data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.experiments.cell import Cell, check_measurable, run_cell
 from rankloop.experiments.contenders import Contender, make_contenders
+from rankloop.experiments.fold_result import FoldResult, check_measurable, run_fold
 from rankloop.experiments.fold_source import Split, Trials, find_splits
 from rankloop.experiments.standings import Standings, stand
-from rankloop.experiments.store import CellStore
+from rankloop.experiments.store import ResultStore
 from rankloop.metrics.conventions import CONVENTIONS, Convention, as_convention
 from rankloop.metrics.measures import Measure, parse_all
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """What has become of one cell, and how many of all are done."""
+    """The state of one learner on one fold, and how many of all are done."""
 
     learner: str
     fold: str
@@ -54,13 +54,13 @@ def compare_learners(
     jobs: int = 1,
     resume: PathLike | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Standings:
     """Compare learners on the same folds.
 
     On each fold every setting of a learner's grid is fitted on the training part and measured on
-    the validation part by the first measure and convention; the best (of equals, the first) is
-    measured on the test part. Batch rankers also stop early by the validation part. Documents are
+    the validation part by the first measure and convention; the best (the first of equal ones) is
+    measured on the test part. Batch rankers also stop early on the validation part. Documents are
     shuffled before they are measured.
 
     Parameters
@@ -70,18 +70,17 @@ def compare_learners(
         are not searched
     folds : `letor`, or a number of folds, at least 3; see
         :func:`rankloop.experiments.fold_source.find_splits`
-    trials : instead of folds, random splits, again and again; learners are then compared by their
-        means over trials (paired t-test), as test queries of two trials overlap
+    trials : random splits instead of folds; learners are then compared by their means over trials
+        (paired t-test), because the test queries of two trials overlap
     baseline : the learner that others are tested against; default: the first
-    seed : of folds, shuffles, tests, and of batch rankers that leave it open
+    seed : random seed of folds, shuffles and tests, and of batch rankers without a `random_state`
     scale : a scaler's name; it is fitted on each training part
-    search : whether to search; if not, learners keep the parameters they have
-    grids : by learner, what to choose from in place of its own search space
-    jobs : cells that run at the same time, in threads; the results are the same for any number,
-        but for the seconds
-    resume : a folder to keep finished cells in, and to take them from
-    on_progress : called as cells start and end
-    options : of :func:`rankloop.data.io.formats.read`
+    search : whether to search; if not, learners keep their parameters
+    grids : by learner, the settings to choose from instead of its own search space
+    jobs : number of threads; apart from the seconds, the results are the same for any number
+    resume : a folder that keeps finished results; they are not computed again
+    on_progress : called when a learner starts and finishes a fold
+    options : options of :func:`rankloop.data.io.formats.read`
 
     Examples
     --------
@@ -111,35 +110,35 @@ def compare_learners(
         wanted,
         under,
         seed,
-        None if resume is None else CellStore(resume),
+        None if resume is None else ResultStore(resume),
         on_progress,
     )
-    cells = run.all(jobs)
+    results = run.all(jobs)
     setting = {
         "folds": how,
         "chosen by": f"{wanted[0]} ({under[0].name}) on validation data" if search else "nothing",
         "scaling": scale or "none",
         "seed": str(seed),
     }
-    return stand(cells, baseline or names[0], seed, setting, by_fold=trials is not None)
+    return stand(results, baseline or names[0], seed, setting, by_fold=trials is not None)
 
 
 @dataclass
 class _Run:
-    """All cells of a comparison: those that are there already, and those to do."""
+    """All results of a comparison: those that are finished, and those that are not."""
 
     contenders: list[Contender]
     splits: list[Split]
     measures: Sequence[Measure]
     conventions: Sequence[Convention]
     seed: int
-    store: CellStore | None
+    store: ResultStore | None
     on_progress: Callable[[Progress], None] | None
 
-    def all(self, jobs: int) -> dict[str, list[Cell]]:
+    def all(self, jobs: int) -> dict[str, list[FoldResult]]:
         self.done = 0
         self.lock = threading.Lock()
-        self.cells: dict[tuple[str, int], Cell] = {}
+        self.results: dict[tuple[str, int], FoldResult] = {}
         todo = []
         for i, split in enumerate(self.splits):  # fold after fold: one in memory at a time
             for contender in self.contenders:
@@ -163,7 +162,7 @@ class _Run:
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
         folds = range(len(self.splits))
-        return {c.name: [self.cells[c.name, i] for i in folds] for c in self.contenders}
+        return {c.name: [self.results[c.name, i] for i in folds] for c in self.contenders}
 
     def _do(self, contender: Contender, i: int) -> None:
         split = self.splits[i]
@@ -171,24 +170,24 @@ class _Run:
         parts = split.parts()
         try:
             check_measurable(parts[1], self.measures, self.conventions)
-            cell = run_cell(
+            result = run_fold(
                 contender, split.name, parts, self.measures, self.conventions, [self.seed, i]
             )
         except RankloopError as error:
             raise DataError(f"{contender.name} on {split.name}: {error}") from error
         if self.store is not None:
-            self.store.put(cell, self._key(contender, i))
-        self._finish(cell, i, "done")
+            self.store.put(result, self._key(contender, i))
+        self._finish(result, i, "done")
         with self.lock:
             self.left[i] -= 1
             if self.left[i] == 0:
                 split.drop()
 
-    def _finish(self, cell: Cell, i: int, state: Literal["done", "kept"]) -> None:
+    def _finish(self, result: FoldResult, i: int, state: Literal["done", "kept"]) -> None:
         with self.lock:
-            self.cells[cell.learner, i] = cell
+            self.results[result.learner, i] = result
             self.done += 1
-        self._tell(cell.learner, cell.fold, state)
+        self._tell(result.learner, result.fold, state)
 
     def _tell(self, learner: str, fold: str, state: Literal["started", "done", "kept"]) -> None:
         if self.on_progress is not None:

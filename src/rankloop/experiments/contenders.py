@@ -1,4 +1,4 @@
-"""Who takes part in a comparison, and the settings each may choose from."""
+"""The learners of a comparison, and the settings that each may choose from."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A learner that knows nothing yet, with every setting to try; the first is tried first."""
+    """An unfitted learner with the settings to try, in this order."""
 
     name: str
     learner: Ranker
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[dict[str, object], ...]
 
     @property
     def key(self) -> list[Any]:
-        """Plain values that change with what is tried."""
+        """Plain values that identify what is tried."""
         return [
             type(self.learner).__name__,
             {name: repr(value) for name, value in self.learner.get_params(deep=False).items()},
@@ -46,10 +46,9 @@ def make_contenders(
     search: bool = True,
     grids: Mapping[str, Mapping[str, Search]] | None = None,
 ) -> list[Contender]:
-    """Read learners; parameters that are given leave the grid, and `grids` has others by learner.
+    """Read learners; given parameters are not searched, and `grids` replaces a learner's grid.
 
-    A batch ranker that leaves its `valid_measure` or `random_state` open gets the measure and the
-    seed.
+    A batch ranker without a given `valid_measure` or `random_state` gets the measure and the seed.
 
     >>> from rankloop.metrics.measures import nDCG
     >>> [len(c.settings) for c in make_contenders(["slam", "slam:rate=1", "auto"], nDCG @ 10)]
@@ -61,7 +60,7 @@ def make_contenders(
         given = {}
         for text in [learners] if isinstance(learners, str) else learners:
             if text in given:
-                raise DataError(f"the learner {text!r} stands twice; name it once")
+                raise DataError(f"the learner {text!r} is given twice; name it once")
             read = read_peer if text.partition(":")[0].strip() in PEERS else read_learner
             cls, params = read(text)
             given[text] = cls(**params), set(params)
@@ -78,7 +77,7 @@ def make_contenders(
 
 
 def prepared(learner: Any, fixed: set[str], measure: Measure, seed: int) -> Any:
-    """Return a new learner that watches the measure and draws from the seed, unless told other."""
+    """Return a new learner with this measure and seed, unless its own parameters are given."""
     params = learner.get_params(deep=False)
     for name, value in (("valid_measure", str(measure)), ("random_state", seed)):
         if name in params and name not in fixed:
@@ -87,7 +86,7 @@ def prepared(learner: Any, fixed: set[str], measure: Measure, seed: int) -> Any:
 
 
 def open_space(learner: Ranker, fixed: set[str]) -> dict[str, Search]:
-    """Return what there is to choose, but for parameters that are given."""
+    """Return the search space without the parameters that are given."""
     return {name: search for name, search in learner.search_space.items() if name not in fixed}
 
 

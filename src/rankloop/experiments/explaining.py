@@ -1,4 +1,4 @@
-"""What features add to scores, for any ranker: on the whole, or document by document."""
+"""What features add to scores, for any ranker: in total, or for each document."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _MOST_ROWS = 5_000
 
 
 def parts_of(ranker: Ranker) -> list[dict[str, Any]]:
-    """Return the parts of a model, most important first, or say how else to look into it."""
+    """Return the parts of a model, the most important first; raise if it has none to show."""
     kind = type(ranker).__name__
     try:
         return ranker.explain()
     except DataError:
         raise DataError(
-            f"a {kind} has no parts that could be shown by themselves; name data to look at, as in "
-            "`rankloop explain MODEL DATA`, and see what each feature adds to its scores"
+            f"a {kind} has no parts to show without data; give data, as in "
+            "`rankloop explain MODEL DATA`, to see what each feature adds to its scores"
         ) from None
 
 
 def contributions(ranker: Ranker, data: QueryDataset) -> NDArray[np.float64]:
-    """Return what each feature adds to each document's score, beside the others of its query.
+    """Return what each feature adds to each document's score, compared with others of its query.
 
-    It is how much a score falls when the feature is made the same for all documents of the query,
-    the middle one's: what does not differ inside a query ranks nothing. For a linear ranker this is
-    weight x (value - middle value). Works for every ranker.
+    It is the amount by which the score falls when all documents of the query get the median value
+    of the feature, because a feature that is the same for all of them does not rank. For a linear
+    ranker this is weight x (value - median). It works for every ranker.
 
-    Cost: one prediction a feature.
+    Cost: one prediction per feature.
     """
     scores = np.asarray(ranker.predict(data), np.float64)
     found = np.zeros(data.X.shape)
@@ -57,16 +57,16 @@ def _with(data: QueryDataset, X: NDArray[np.float32]) -> QueryDataset:
 
 
 def _middle(values: NDArray[np.float32]) -> np.float32:
-    """Return the middle one of the values that are there; of none, missing."""
+    """Return the lower median of the values that are not missing, or NaN if all are missing."""
     known = np.sort(values[~np.isnan(values)])
     return known[(len(known) - 1) // 2] if len(known) else np.float32(np.nan)
 
 
 def importance(ranker: Ranker, data: QueryDataset) -> list[dict[str, Any]]:
-    """Return features by how much they move scores inside queries, most first.
+    """Return the features by how much they move scores within queries, the largest first.
 
     `effect` is the mean size of a feature's contribution, in units of the scores' own deviation
-    inside queries. Of many queries, evenly spaced ones.
+    within queries. If there are many queries, it uses evenly spaced ones.
 
     >>> from rankloop.data.simulate import separable
     >>> from rankloop.learners.ensembles.auto import Auto
@@ -96,7 +96,7 @@ def _some(data: QueryDataset) -> QueryDataset:
 def explain_ranking(
     ranker: Ranker, data: QueryDataset, query: str, top: int = 5
 ) -> list[dict[str, Any]]:
-    """Return the documents of a query best first, each with the features that moved it most."""
+    """Return the documents of a query, best first, each with the features that moved it most."""
     ids = [str(one) for one in data.query_ids]
     if query not in ids:
         raise DataError(f"there is no query {query!r}; there are {', '.join(ids[:10])} ...")

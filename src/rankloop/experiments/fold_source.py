@@ -1,4 +1,4 @@
-"""Where the folds of an experiment come from: LETOR's files, or queries dealt out by us."""
+"""The folds of an experiment: those of LETOR's files, or random parts of the queries."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ DEFAULT_FOLDS = 5
 
 @dataclass(eq=False)
 class Split:
-    """Training, validation and test data of one fold; read when first asked for, by any thread.
+    """Training, validation and test data of one fold, which are read when first needed.
 
-    name : of the fold
-    key : plain values that change with the data
+    name : name of the fold
+    key : plain values that identify the data
     """
 
     name: str
-    key: list[Any]
+    key: list[object]
     read: Callable[[], Parts]
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _parts: Parts | None = None
@@ -60,7 +60,7 @@ class Split:
             self._parts = None
 
     def scaled(self, scale: str | None) -> Split:
-        """Return the same with features scaled as the training part says."""
+        """Return the same fold with features scaled as the training part says."""
         if scale is None:
             return self
         scaler_from_name(scale)  # a wrong name is told now
@@ -75,7 +75,7 @@ class Split:
 
 
 def numbers_only(first: QueryDataset, *others: QueryDataset) -> tuple[QueryDataset, ...]:
-    """Return data sets with finite numbers only, encoded as the first one describes them."""
+    """Return data sets that have only finite numbers, encoded as the first one describes."""
     if not any(map(needs_description, (first, *others))):
         return first, *others
     features = Features.learn(first)
@@ -92,7 +92,7 @@ def numbers_only(first: QueryDataset, *others: QueryDataset) -> tuple[QueryDatas
 
 @dataclass(frozen=True)
 class Rotation:
-    """Queries dealt into parts once; each is the test part in turn, the one before validates."""
+    """Queries in random parts; each is the test part once, and the previous one validates."""
 
     count: int
     word: ClassVar[str] = "Fold"
@@ -101,7 +101,7 @@ class Rotation:
         """Return the i-th fold."""
         if len(data) < self.count:
             raise DataError(
-                f"{len(data)} queries cannot be dealt into {self.count} folds; ask for fewer"
+                f"{len(data)} queries cannot be split into {self.count} folds; use fewer folds"
             )
         order = np.random.default_rng(seed).permutation(len(data))
         parts = np.array_split(order, self.count)
@@ -116,7 +116,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Trials:
-    """Queries dealt at random into training, validation and test parts, again for every trial.
+    """Random training, validation and test parts, new ones for every trial.
 
     >>> Trials.read("0.6/0.2/0.2", 100)
     Trials(count=100, shares=(0.6, 0.2, 0.2))
@@ -160,17 +160,17 @@ def find_splits(
     seed: int = 0,
     **options: Any,
 ) -> tuple[list[Split], str]:
-    """Return the folds and how they were made, in words.
+    """Return the folds, and a text that says how they were made.
 
     Parameters
     ----------
     data : a data set, or files or a folder
-    folds : `letor` for the folder's own folds; a number k, at least 3, deals the queries into k
-        parts, of which fold i trains on k - 2, validates on one and tests on one, in LETOR's
-        rotation. Default: LETOR's where the folder has them, else 5.
-    trials : instead of folds, deal all queries at random, again and again
-    seed : of the dealing
-    options : of :func:`rankloop.data.io.formats.read`
+    folds : `letor` for the folder's own folds; a number k, at least 3, puts the queries into k
+        random parts, of which each fold trains on k - 2, validates on one and tests on one, in
+        LETOR's rotation. The default is LETOR's folds if the folder has them, otherwise 5.
+    trials : instead of folds, random splits of all queries
+    seed : random seed of the parts
+    options : options of :func:`rankloop.data.io.formats.read`
     """
     if trials is not None and folds is not None:
         raise DataError("give either folds or splits and trials, not both")
@@ -220,7 +220,7 @@ def _number(folds: int | str | None) -> int:
     return k
 
 
-def _of_files(fold: Fold, folder: Path, options: dict[str, Any]) -> Split:
+def _of_files(fold: Fold, folder: Path, options: dict[str, object]) -> Split:
     files = {"train": fold.train, "vali": fold.vali, "test": fold.test}
     key = [[role, _stamps(paths, folder)] for role, paths in files.items()]
     check_options(options, ["letor"])
@@ -251,8 +251,8 @@ def _dealt(
 
 
 def _stamps(files: Sequence[PathLike], folder: Path | None) -> list[list[Any]]:
-    """Tell files apart by name, size and time of change; a folder may be moved."""
-    stamps: list[list[Any]] = []
+    """Identify files by name, size and time of change; the folder may be moved."""
+    stamps: list[list[object]] = []
     for file in map(Path, files):
         if is_sql(os.fspath(file)) or is_remote(os.fspath(file)):
             stamps.append([os.fspath(file)])
@@ -274,5 +274,5 @@ def _content(data: QueryDataset) -> str:
     return digest.hexdigest()
 
 
-def _told(options: dict[str, Any]) -> dict[str, str]:
+def _told(options: dict[str, object]) -> dict[str, str]:
     return {name: repr(value) for name, value in sorted(options.items()) if name != "notice"}

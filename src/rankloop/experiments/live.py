@@ -1,4 +1,4 @@
-"""Streams that never end: means so far, in constant memory."""
+"""Streams without an end: the means so far, in constant memory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class LiveStream:
-    """Learners on a stream that is seen once, batch by batch.
+    """Learners on a stream that is read once, in batches.
 
-    Each batch's documents are shuffled, ranked and measured before they are learnt from, as in
-    :func:`rankloop.experiments.progressive.progressive`; only sums are kept.
+    The documents of each batch are shuffled, ranked and measured before the learners learn from
+    them, as in :func:`rankloop.experiments.progressive.progressive`; only sums are kept.
     """
 
     learners: Mapping[str, OnlineRanker]
@@ -34,7 +34,7 @@ class LiveStream:
     counts: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def observe(self, batch: QueryDataset) -> None:
-        """Rank, measure and learn one batch of whole queries."""
+        """Rank, measure and learn from one batch of whole queries."""
         batch = batch.shuffled(self.rng)
         for name, learner in self.learners.items():
             scores = learner.predict_then_learn(batch)

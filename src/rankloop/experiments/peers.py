@@ -1,8 +1,8 @@
-"""Other rankers in the same table: LightGBM, XGBoost and CatBoost, as their users would run them.
+"""Rankers of other libraries for comparisons: LightGBM, XGBoost and CatBoost.
 
-Each is fitted by its own library, with its own defaults but for the number of trees, and stops
-early on the same validation part as ours. They take part in comparisons and nothing else: they are
-not saved in our format, and do not go on learning.
+Each is fitted by its own library with its own defaults, except for the number of trees, and stops
+early on the same validation part as ours. They can only be compared: they are not saved in our
+format, and cannot continue to learn.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Peer(Estimator):
 
     Parameters
     ----------
-    trees : at most so many; fewer where the validation part says so
-    rate : what a tree's values are multiplied by
-    size : of a tree, as the library counts it: leaves or depth
-    patience : rounds without a better one on the validation part
-    random_state : the seed
+    trees : maximum number of trees; early stopping may give fewer
+    rate : learning rate, by which the values of a tree are multiplied
+    size : size of a tree as the library defines it, leaves or depth
+    patience : stop after this number of rounds without an improvement on the validation part
+    random_state : random seed
     """
 
     package: ClassVar[str]
@@ -67,7 +67,7 @@ class Peer(Estimator):
     rounds_: int
 
     def fit(self, data: QueryDataset, *, valid: QueryDataset | None = None) -> Self:
-        """Fit the library's ranker; stop early by the validation part."""
+        """Fit the library's ranker; stop early on the validation part."""
         if data.y.min(initial=0) < 0:
             data = data.keep(data.y >= 0)
         if valid is not None and valid.y.min(initial=0) < 0:
@@ -79,11 +79,11 @@ class Peer(Estimator):
     def fit_path(
         self,
         data: QueryDataset,
-        settings: Iterable[Mapping[str, Any]],
+        settings: Iterable[Mapping[str, object]],
         *,
         valid: QueryDataset | None = None,
     ) -> Iterator[Self]:
-        """Give one fitted copy a setting."""
+        """Yield one fitted copy per setting."""
         for setting in settings:
             params = {**self.get_params(deep=False), **setting}
             yield type(self)(**params).fit(data, valid=valid)
@@ -114,7 +114,7 @@ class Peer(Estimator):
             raise MissingExtraError(name, "peers", f"comparing with {self.package}") from None
 
     def _labels(self, data: QueryDataset) -> NDArray[np.int64]:
-        """Return grades as whole numbers, which these libraries ask for."""
+        """Return grades as whole numbers, which these libraries need."""
         if (data.y == np.floor(data.y)).all() and data.y.max(initial=0) <= 30:
             return data.y.astype(np.int64)
         if len(self.grades_) > 31:
@@ -188,7 +188,7 @@ class XGBoostPeer(Peer):
     def _matrix(self, data: QueryDataset | None, X: Any = None) -> Any:
         d = len((X if data is None else data.X)[0])
         types = ["c" if j in self.categorical else "float" for j in range(d)]
-        shape: dict[str, Any] = {"feature_types": types, "enable_categorical": True}
+        shape: dict[str, object] = {"feature_types": types, "enable_categorical": True}
         if data is None:
             return self._library().DMatrix(X, **shape)
         qid = np.repeat(np.arange(len(data)), data.sizes)
@@ -251,7 +251,7 @@ class CatBoostPeer(Peer):
 
 
 def _threads(data: QueryDataset) -> int:
-    """Return as many threads as the work pays for; they wait for each other at every tree."""
+    """Return the number of threads that is worthwhile; they wait for each other at every tree."""
     return max(1, min(threads(), data.X.size // _VALUES_A_THREAD))
 
 
@@ -269,7 +269,7 @@ def read_peer(text: str) -> tuple[type[Peer], dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     cls = PEERS[name.strip()]
-    params: dict[str, Any] = {}
+    params: dict[str, object] = {}
     for item in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = item.partition("=")
         known = [one for one in cls.parameters() if one != "categorical"]

@@ -1,8 +1,8 @@
-"""Progressive validation: every query is ranked and measured before it is learnt from.
+"""Progressive validation: every query is ranked and measured before the learner learns from it.
 
 A stream needs no test set: each ranking is made by a model that has not seen the query. Documents
-are shuffled before they are ranked, so that ties (a new model has nothing but ties) are broken at
-random rather than by the order of a file, which may know the answer.
+are shuffled before they are ranked, so that ties are broken at random (a new model has only ties)
+and not by the order of a file, which may reveal the grades.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Stream:
     """How one learner did by one measure.
 
-    values : (permutations, queries) in the order of each permutation's stream; NaN: left out
+    values : (permutations, queries) in the order of each permutation; NaN if a query is left out
     """
 
     learner: str
@@ -57,9 +57,9 @@ class Stream:
         return float(self.means.std(ddof=1)) if len(self.values) > 1 else 0.0
 
     def curve(self, window: int | None = None) -> NDArray[np.float64]:
-        """Return the mean after each query: of all so far, or of the last `window` ones.
+        """Return the mean after each query, over all queries so far or over the last `window`.
 
-        Averaged over permutations; NaN until a query has counted.
+        It is averaged over permutations, and is NaN until a query has a value.
         """
         known = ~np.isnan(self.values)
         sums = np.cumsum(np.where(known, self.values, 0.0), axis=1)
@@ -89,7 +89,7 @@ class Stream:
 def permuted(
     data: QueryDataset, seed: int, permutation: int, *, shuffle: bool = True
 ) -> QueryDataset:
-    """Return the queries in the order of one permutation, documents shuffled unless told not to."""
+    """Return the queries in the order of one permutation, with shuffled documents if `shuffle`."""
     rng = np.random.default_rng([seed, permutation])
     stream = data.select(rng.permutation(len(data)))
     return stream.shuffled(rng) if shuffle else stream
@@ -107,17 +107,17 @@ def progressive(
     jobs: int | None = None,
     on_result: Callable[[str, int, Mapping[tuple[str, str], float]], None] | None = None,
 ) -> list[Stream]:
-    """Run learners side by side over one pass, in several random orders of the queries.
+    """Run several learners over one pass, in several random orders of the queries.
 
     Parameters
     ----------
-    learners : by name; each is copied, and starts from what it has learnt
-    measures, conventions : every measure is taken under every convention
-    permutations : random orders of the queries, at least 1; all learners see the same
-    shuffle : whether to shuffle documents; without it, a file whose order knows the answer flatters
-        every learner, and one that goes through pairs in row order most
-    seed : of the orders; the results depend on it and on nothing else
-    jobs : threads; default: one a processor. The results are the same for any number.
+    learners : by name; each is copied, and continues from its current state
+    measures, conventions : every measure is computed under every convention
+    permutations : number of random orders of the queries, at least 1; all learners see the same
+    shuffle : whether to shuffle documents; without it, a file whose order reveals the grades makes
+        every learner look better, most of all one that goes through pairs in row order
+    seed : random seed of the orders
+    jobs : number of threads, by default one per processor; any number gives the same results
     on_result : called after each pass with the learner, the permutation and its means, keyed by
         (measure, convention)
 

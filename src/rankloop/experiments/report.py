@@ -1,4 +1,4 @@
-"""A comparison as one page to hand around: Markdown, or HTML that needs no other file."""
+"""The report of a comparison: Markdown, or HTML that needs no other file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import html
 import io
 import platform
 from dataclasses import fields
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from rankloop.experiments.standings import Standings
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #333; max-width: 64rem; margin: 2rem auto; }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .25rem .8rem; border-bottom: 1px solid #e4e4e4; }
-td.number { text-align: right; } svg { max-width: 100%; height: auto; }
-pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; }
+body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
+body > svg { max-width: 100%; height: auto; border-radius: 10px; }
+pre, .across { background: var(--panel); border: 1px solid var(--line); border-radius: 10px; }
+pre, .across { padding: .6rem 1rem; overflow-x: auto; margin: 1rem 0; }
+th, td { padding-right: 1.2rem; }
 """
 
 
 def check_report_path(path: str | os.PathLike[str]) -> str:
-    """Return `md` or `html`, or raise; best called before hours of work."""
+    """Return `md` or `html`, or raise; call it before hours of work."""
     place = Path(path)
     if place.suffix.lower() not in (".md", ".html"):
         raise DataError(f"cannot write a report as {place}: expected a name in .md or .html")
@@ -41,15 +42,15 @@ def check_report_path(path: str | os.PathLike[str]) -> str:
 def write_report(
     standings: Standings, path: str | os.PathLike[str], command: str | None = None
 ) -> None:
-    """Write a report, whole or not at all.
+    """Write a report; an error leaves an old file unchanged.
 
-    HTML holds its figure; Markdown gets it as a PNG file of the same name beside it. Without
-    matplotlib the figure is left out, and the report says so.
+    HTML contains its figure; for Markdown, it is a PNG file with the same name in the same folder.
+    Without matplotlib the figure is left out, and the report says so.
 
     Parameters
     ----------
-    path : its suffix, `.md` or `.html`, says the format
-    command : what was typed, if anything was
+    path : the suffix, `.md` or `.html`, determines the format
+    command : the command line that made the comparison, if there was one
     """
     render = _markdown if check_report_path(path) == "md" else _html
     text = render(standings, Path(path), command)
@@ -88,14 +89,16 @@ def _html(standings: Standings, _: Path, command: str | None) -> str:
     parts.append(f"<pre>{html.escape(command)}</pre>" if command else "")
     lines = "".join(f"<li>{html.escape(line)}</li>" for line in _made(standings))
     parts.append(f"<ul>{lines}</ul>")
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    look = (files("rankloop") / "look.css").read_text(encoding="utf-8")
+    phone = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{phone}<title>{title}</title><style>{look}{_STYLE}</style>'
     body = "\n".join(part for part in parts if part)
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
 
 def _html_table(table: Table) -> str:
     def line(cells: list[str], tag: str) -> str:
-        marks = (" class=number" if number and tag == "td" else "" for number in table.numbers)
+        marks = (" class=n" if number else "" for number in table.numbers)
         shown = (
             f"<{tag}{mark}>{html.escape(cell)}</{tag}>"
             for cell, mark in zip(cells, marks, strict=True)
@@ -103,7 +106,7 @@ def _html_table(table: Table) -> str:
         return f"<tr>{''.join(shown)}</tr>"
 
     rows = [line(table.columns, "th"), *(line(row, "td") for row in table.rows)]
-    return f"<table>{''.join(rows)}</table>"
+    return f"<div class=across><table>{''.join(rows)}</table></div>"
 
 
 def _picture_beside(standings: Standings, path: Path) -> str:
@@ -140,7 +143,7 @@ def _title(standings: Standings) -> str:
 
 
 def _made(standings: Standings) -> list[str]:
-    """Say how the numbers came about, line by line."""
+    """Return lines that say how the numbers were computed."""
     import numpy as np
 
     from rankloop import __version__

@@ -1,19 +1,19 @@
-"""The tables that tell a comparison, as text: for the terminal and for reports."""
+"""The tables of a comparison, as text for the terminal and for reports."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rankloop.experiments.cell import Cell
+    from rankloop.experiments.fold_result import FoldResult
     from rankloop.experiments.standings import Standing, Standings
 
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table of text; `note` says what its signs mean."""
+    """A table of text with a title; `note` explains its signs."""
 
     title: str
     columns: list[str]
@@ -28,7 +28,7 @@ class Table:
 
 
 def tables(standings: Standings) -> list[Table]:
-    """Return one table a measure and convention, and what each learner chose and cost."""
+    """Return one table per measure and convention, and one of choices and costs."""
     found = [_measured(standings, *panel) for panel in standings.panels]
     return [*found, _cost(standings)]
 
@@ -73,32 +73,32 @@ def _difference(row: Standing) -> list[str]:
 def _cost(standings: Standings) -> Table:
     rows = []
     for name in standings.learners:
-        cells = standings.cells(name)
+        results = standings.results(name)
         rows.append(
             [
                 name,
-                chosen_text(cells),
-                str(len(cells[0].tried)),
-                f"{sum(cell.seconds for cell in cells):.2f}",
-                f"{round(sum(cell.model_bytes for cell in cells) / len(cells)):,}",
+                chosen_text(results),
+                str(len(results[0].tried)),
+                f"{sum(result.seconds for result in results):.2f}",
+                f"{round(sum(result.model_bytes for result in results) / len(results)):,}",
             ]
         )
     columns = ["learner", "chosen, fold by fold", "settings tried", "seconds", "model bytes"]
     return Table("What was chosen, and what it cost", columns, rows)
 
 
-def chosen_text(cells: tuple[Cell, ...]) -> str:
-    """Say what was chosen fold by fold, parameter by parameter; rounds too, where there are any.
+def chosen_text(results: tuple[FoldResult, ...]) -> str:
+    """Return what was chosen on each fold, for each parameter, and the rounds if there are any.
 
-    One value is said once where all folds agree.
+    If all folds agree, the value is given once.
     """
-    told = {name: [cell.chosen[name] for cell in cells] for name in cells[0].chosen}
-    if all(cell.rounds is not None for cell in cells):
-        told["rounds"] = [cell.rounds for cell in cells]
+    told = {name: [result.chosen[name] for result in results] for name in results[0].chosen}
+    if all(result.rounds is not None for result in results):
+        told["rounds"] = [result.rounds for result in results]
     return "; ".join(f"{name} {_values(values)}" for name, values in told.items())
 
 
-def _values(values: list[Any]) -> str:
+def _values(values: list[object]) -> str:
     texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
 

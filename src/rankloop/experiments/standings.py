@@ -1,4 +1,4 @@
-"""How learners stand beside each other: means, spread, errors and significance."""
+"""The results of a comparison: means, standard deviations, standard errors and significance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.experiments.cell import Cell
+    from rankloop.experiments.fold_result import FoldResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,10 @@ class Standing:
     """One learner by one measure.
 
     fold_means : the mean over the queries of each fold
-    values : one a query, fold after fold; NaN: left out. Of random trials, whose test queries
-        overlap, one a trial
+    values : one per query, fold after fold, NaN if it is left out; for random trials, whose test
+        queries overlap, one per trial
     against : its difference from the baseline, tested query by query and corrected over learners
-        (Holm); None for the baseline itself, or where there are too few queries to test
+        (Holm); None for the baseline itself, or if there are too few queries to test
     """
 
     learner: str
@@ -36,7 +36,7 @@ class Standing:
     convention: str
     fold_means: tuple[float, ...]
     values: NDArray[np.float64]
-    cells: tuple[Cell, ...]
+    results: tuple[FoldResult, ...]
     against: Difference | None = None
 
     @property
@@ -72,19 +72,21 @@ class Standing:
             "p": None if self.against is None else self.against.p_value,
             "p_holm": None if self.against is None else self.against.p_adjusted,
             "significant": self.against is not None and self.against.significant,
-            "chosen": [cell.chosen for cell in self.cells],
-            "seconds": sum(cell.seconds for cell in self.cells),
-            "fit_seconds": sum(cell.fit_seconds for cell in self.cells) / len(self.cells),
-            "model_bytes": round(sum(cell.model_bytes for cell in self.cells) / len(self.cells)),
+            "chosen": [result.chosen for result in self.results],
+            "seconds": sum(result.seconds for result in self.results),
+            "fit_seconds": sum(result.fit_seconds for result in self.results) / len(self.results),
+            "model_bytes": round(
+                sum(result.model_bytes for result in self.results) / len(self.results)
+            ),
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Every learner by every measure, with how it was measured.
+    """Every learner by every measure, and how they were measured.
 
-    rows : learner after learner, in the order given
-    setting : how the folds were made, the seed and so on, in words
+    rows : learner after learner, in the given order
+    setting : texts that say how the folds were made, the random seed and so on
     """
 
     rows: tuple[Standing, ...]
@@ -114,47 +116,47 @@ class Standings:
         rows = [r for r in self.rows if (r.measure, r.convention) == (measure, convention)]
         return sorted(rows, key=lambda row: -row.mean if row.mean == row.mean else math.inf)
 
-    def cells(self, learner: str) -> tuple[Cell, ...]:
-        """Return what a learner reached fold by fold."""
-        return next(row.cells for row in self.rows if row.learner == learner)
+    def results(self, learner: str) -> tuple[FoldResult, ...]:
+        """Return the results of a learner on all folds."""
+        return next(row.results for row in self.rows if row.learner == learner)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dictionary a learner and measure."""
+        """Return one dictionary per learner and measure."""
         return [row.to_dict() for row in self.rows]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """Return one row a learner and measure, as a frame of `pandas` or `polars`."""
+        """Return one row per learner and measure, as a frame of `pandas` or `polars`."""
         return as_frame(self.to_dicts(), kind)
 
 
 def stand(
-    cells: Mapping[str, Sequence[Cell]],
+    results: Mapping[str, Sequence[FoldResult]],
     baseline: str,
     seed: int,
     setting: Mapping[str, str],
     *,
     by_fold: bool = False,
 ) -> Standings:
-    """Bring the cells of learners, fold by fold, together.
+    """Combine the results of learners on all folds.
 
-    by_fold : test the means of folds (paired t) rather than queries (randomisation)
+    by_fold : test the means of folds (paired t-test) instead of queries (randomisation test)
     """
-    first = next(iter(cells.values()))[0]
+    first = next(iter(results.values()))[0]
     rows: dict[tuple[str, int], Standing] = {}
     for k, what in enumerate(first.measured):
         means = {
-            name: tuple(_number(cell.measured[k].mean) for cell in found)
-            for name, found in cells.items()
+            name: tuple(_number(result.measured[k].mean) for result in found)
+            for name, found in results.items()
         }
         values = {
             name: np.array(
                 means[name] if by_fold else [v for c in found for v in c.measured[k].values],
                 np.float64,
             )
-            for name, found in cells.items()
+            for name, found in results.items()
         }
         tested = _tested(values, baseline, seed, "paired_t" if by_fold else "randomisation")
-        for name, found in cells.items():
+        for name, found in results.items():
             rows[name, k] = Standing(
                 name,
                 what.measure,
@@ -164,7 +166,7 @@ def stand(
                 tuple(found),
                 tested.get(name),
             )
-    in_order = (rows[name, k] for name in cells for k in range(len(first.measured)))
+    in_order = (rows[name, k] for name in results for k in range(len(first.measured)))
     return Standings(tuple(in_order), baseline, setting, "trials" if by_fold else "queries")
 
 

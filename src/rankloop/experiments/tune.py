@@ -1,4 +1,4 @@
-"""Searching a learner's parameters with Optuna, on folds by query."""
+"""Search a learner's parameters with Optuna, on folds by query."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Trial:
     """One setting that was tried.
 
     number : from 1
-    value : the mean over the folds it saw; None where it failed
-    pruned : whether it was given up before the last fold
+    value : the mean over its folds; None if it failed
+    pruned : whether it was stopped before the last fold
     """
 
     number: int
-    setting: dict[str, Any]
+    setting: dict[str, object]
     value: float | None
     pruned: bool
 
@@ -56,7 +56,7 @@ class Tuned:
     """The best setting found, as a learner to train, and every trial."""
 
     learner: str
-    setting: dict[str, Any]
+    setting: dict[str, object]
     value: float
     trials: tuple[Trial, ...]
 
@@ -70,7 +70,7 @@ class Tuned:
         }
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """Return one row a trial, as a frame of `pandas` or `polars`."""
+        """Return one row per trial, as a frame of `pandas` or `polars`."""
         rows = [{**vars(t), **t.setting} for t in self.trials]
         return as_frame([{k: v for k, v in row.items() if k != "setting"} for row in rows], kind)
 
@@ -89,27 +89,27 @@ def tune(
     scale: str | None = None,
     on_trial: Callable[[Trial, Trial | None], None] | None = None,
 ) -> Tuned:
-    """Search the parameters that a learner declares worth choosing.
+    """Search the parameters in a learner's search space.
 
-    A setting's value is the mean over folds of the measure on the part held out, after fitting on
-    the rest just as `rankloop train` does. A setting that falls behind the median of earlier ones
-    after a fold is given up. The learner's own defaults are tried first.
+    The value of a setting is the mean, over folds, of the measure on the held-out part, after
+    fitting on the rest as `rankloop train` does. A setting that falls behind the median of earlier
+    ones after a fold is stopped. The learner's own defaults are tried first.
 
     Parameters
     ----------
     learner : as `solar-ii` or `slam:measure=AP`; parameters that are given are not searched
     folds : at least 2
-    trials : settings in all, those found in `storage` included
+    trials : number of settings, including those found in `storage`
     timeout : seconds after which no new setting is tried
-    storage : a file to keep trials in, and to go on from
-    seed : of folds, shuffles and search
+    storage : a file that keeps the trials; a later search continues from it
+    seed : random seed of folds, shuffles and search
     scale : a scaler's name; it is fitted on each training part
-    on_trial : called after each trial with it and the best so far
+    on_trial : called after each trial with the trial and the best one so far
 
     Raises
     ------
     MissingExtraError
-        where Optuna is not installed.
+        if Optuna is not installed.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def tune(
             best = _complete(study)
             on_trial(_trial(tried), _trial(max(best, key=lambda t: t.value)) if best else None)
     if not _complete(study):
-        raise DataError(f"no setting of {learner} was finished in time; allow more")
+        raise DataError(f"no setting of {learner} was finished in time; increase the timeout")
     best = study.best_trial
     finished = tuple(_trial(t) for t in study.trials if t.state.is_finished())
     text = learner_text(learner.partition(":")[0], {**fixed, **best.params})
@@ -174,7 +174,7 @@ def tune(
 
 
 def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[QueryDataset, Ranker]:
-    """Return data in the form that the learner takes, where it has gaps, dates or categories."""
+    """Return data in the form that the learner needs: without missing values, dates, categories."""
     if not needs_description(data):
         return data, start
     if scale is not None:
@@ -239,7 +239,7 @@ def _suggested(trial: Any, name: str, search: Search) -> Any:
 
 
 def _defaults(learner: Ranker, space: Mapping[str, Search]) -> dict[str, Any]:
-    """Return the learner's own setting, or nothing where it is not in the space."""
+    """Return the learner's own setting, or nothing if it is not in the search space."""
     setting = {name: getattr(learner, name) for name in space}
     for name, search in space.items():
         value = setting[name]
@@ -269,7 +269,7 @@ def _tried(optuna: Any, study: Any, objective: Callable[[Any], float]) -> Any:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back for a moment: in the middle of a call, Optuna's locks do not survive it."""
+    """Delay Ctrl-C for a moment, because Optuna's locks do not survive it during a call."""
     if threading.current_thread() is not threading.main_thread():  # interrupts go to the main one
         yield
         return
@@ -287,7 +287,7 @@ def _complete(study: Any) -> list[Any]:
     return [t for t in study.trials if t.state.name == "COMPLETE"]
 
 
-def _known(study: Any, setting: dict[str, Any]) -> float | None:
+def _known(study: object, setting: dict[str, object]) -> float | None:
     """Return the value of a setting that was tried before."""
     return next((t.value for t in _complete(study) if t.params == setting), None)
 

@@ -25,7 +25,7 @@ class _Event:
         }
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+    def from_dict(cls, plain: Mapping[str, object]) -> Self:
         """Read what :meth:`to_dict` wrote, and check it."""
         return cls(**read_fields(cls, plain))
 

@@ -45,7 +45,7 @@ def read_fields(kind: type[Any], plain: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def check_text(name: str, value: Any) -> None:
+def check_text(name: str, value: object) -> None:
     """Raise unless this is printable text of a reasonable length."""
     if not isinstance(value, str) or not value or len(value) > 1000:
         raise DataError(f"{name} must be text of 1 to 1,000 characters; found {value!r:.80}")
@@ -53,7 +53,7 @@ def check_text(name: str, value: Any) -> None:
         raise DataError(f"{name} must be printable text; found {value!r:.80}")
 
 
-def as_number(name: str, value: Any) -> float:
+def as_number(name: str, value: object) -> float:
     """Return a finite number, or raise; True and False are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"{name} must be a number; found {value!r:.80}")

@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from rankloop.data.grouping import Ids
+
 BEST_FIRST = "best-first"
 """The policy that shows candidates in the order of their scores, highest first."""
+
+PLACKETT_LUCE = "plackett-luce"
+"""The policy that draws a ranking by the chances exp(score), one document after the other."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -62,7 +67,7 @@ class Ranking:
     scores: NDArray[np.float64]
     version: int = 0
     query_id: int | str | None = None
-    doc_ids: NDArray[Any] | None = None
+    doc_ids: Ids | None = None
     X: NDArray[np.float32] | None = None
     propensities: NDArray[np.float64] | None = None
     teams: NDArray[np.int64] | None = None
@@ -75,7 +80,7 @@ class Ranking:
         scores: NDArray[np.float64],
         version: int = 0,
         query_id: int | str | None = None,
-        doc_ids: NDArray[Any] | None = None,
+        doc_ids: Ids | None = None,
         X: NDArray[np.float32] | None = None,
         propensities: NDArray[np.float64] | None = None,
         teams: NDArray[np.int64] | None = None,
@@ -113,7 +118,7 @@ class Ranking:
         return self.scores[self.order]
 
     @property
-    def shown_ids(self) -> NDArray[Any]:
+    def shown_ids(self) -> Ids:
         """The ids of the shown documents, from the top, or their row numbers as text."""
         names = np.arange(len(self.scores)).astype(str) if self.doc_ids is None else self.doc_ids
         return names[self.order]
@@ -143,7 +148,7 @@ class Ranking:
         return plain
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+    def from_dict(cls, plain: Mapping[str, object]) -> Self:
         """Read what :meth:`to_dict` wrote, and check that it is a possible ranking."""
         values = read_fields(cls, plain)
         scores = _numbers("scores", values["scores"])
@@ -200,7 +205,7 @@ def best_first(
     return Ranking(new_id() if id is None else id, order, values, **known)
 
 
-def checked_ids(doc_ids: ArrayLike, n: int) -> NDArray[Any]:
+def checked_ids(doc_ids: ArrayLike, n: int) -> Ids:
     """Return document ids as text; raise unless each candidate has its own."""
     ids = as_text(doc_ids, "doc_ids")
     check_length("doc_ids", ids, n, "candidates")

@@ -8,10 +8,12 @@ from rankloop.learners.batch.baselines import SingleFeature as SingleFeature
 from rankloop.learners.batch.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from rankloop.learners.batch.frank import FRank as FRank
 from rankloop.learners.batch.listnet import ListNet as ListNet
+from rankloop.learners.batch.loss import LossLinear as LossLinear
 from rankloop.learners.batch.rankboost import RankBoost as RankBoost
 from rankloop.learners.batch.ranknet import RankNet as RankNet
 from rankloop.learners.batch.ranksvm import RankSVM as RankSVM
 from rankloop.learners.batch.xendcg import XENDCG as XENDCG
+from rankloop.learners.boosting.imported import Imported as Imported
 from rankloop.learners.boosting.lambdamart import LambdaMART as LambdaMART
 from rankloop.learners.boosting.listnet import ListNetBoost as ListNetBoost
 from rankloop.learners.boosting.loss import LossBoost as LossBoost
@@ -58,5 +60,6 @@ from rankloop.learners.wrappers.described import OnlineDescribed as OnlineDescri
 from rankloop.learners.wrappers.lifted import Lifted as Lifted
 from rankloop.learners.wrappers.mapped import Mapped as Mapped
 from rankloop.learners.wrappers.scaled import Scaled as Scaled
+from rankloop.learners.wrappers.stacked import Stacked as Stacked
 
 __all__: list[str]

@@ -37,7 +37,7 @@ _SWELL = 16  # largest expansion allowed, for files written before there was a l
 _DEEPEST = 100  # levels of a tree
 
 
-def write_archive(path: str | os.PathLike[str], tree: Any) -> None:
+def write_archive(path: str | os.PathLike[str], tree: object) -> None:
     """Write a tree of dicts, lists, plain values and arrays, completely or not at all.
 
     Raises
@@ -57,7 +57,7 @@ def write_archive(path: str | os.PathLike[str], tree: Any) -> None:
         raise ModelError(f"{why}; {_AS_BEFORE}") from None
 
 
-def archive_bytes(tree: Any) -> bytes:
+def archive_bytes(tree: object) -> bytes:
     """Return the bytes of the file that :func:`write_archive` would write."""
     file = io.BytesIO()
     _write_zip(file, *_taken_apart(tree))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
+    Scores = NDArray[np.float32 | np.float64]
+    from rankloop.learners.explaining import Parts
 
 
 class Ranker(Kept, ABC):
@@ -103,10 +106,10 @@ class Ranker(Kept, ABC):
         """
 
     @abstractmethod
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the model, most important first, with the features they use."""
         self._check_fitted()
         raise DataError(
@@ -117,9 +120,13 @@ class Ranker(Kept, ABC):
     def _check(self, data: QueryDataset) -> None:
         """Raise, before anything changes, if a parameter, a grade or a weight cannot be used."""
 
+    def check_data(self, data: QueryDataset) -> None:
+        """Raise if this ranker cannot learn from the data; for rankers that consist of others."""
+        self._check(data)
+
     def fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -185,7 +192,7 @@ class Ranker(Kept, ABC):
                         self._become(whole)
             except BaseException as error:
                 if whole is not None and not isinstance(error, RankloopError):
-                    whole._end_early()
+                    whole.end_early()
                     self._become(whole)
                 raise
             new._taught_by = data.query_ids, data.n_documents
@@ -219,13 +226,13 @@ class Ranker(Kept, ABC):
             self._refuse_missing(valid)
         yield from self._fit(data, valid, on_round)
 
-    def _end_early(self) -> None:
+    def end_early(self) -> None:
         """Clean up after an interrupt that follows a complete round; subclasses may override it."""
 
     def fit_path(
         self,
         data: QueryDataset,
-        settings: Iterable[Mapping[str, Any]],
+        settings: Iterable[Mapping[str, object]],
         *,
         valid: QueryDataset | None = None,
     ) -> Iterator[Self]:
@@ -235,7 +242,7 @@ class Ranker(Kept, ABC):
 
     def predict(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
-    ) -> NDArray[Any]:
+    ) -> Scores:
         """Score documents; higher is better.
 
         A large sparse matrix is made dense a block of queries at a time.
@@ -263,9 +270,7 @@ class Ranker(Kept, ABC):
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
         return data.in_row_order(now.score_rows(data.X, data.offsets))
 
-    def _predict_sparse(
-        self, X: Any, qid: ArrayLike | None, group: ArrayLike | None
-    ) -> NDArray[Any]:
+    def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
         """Score a CSR matrix in blocks of whole queries, so that memory stays bounded."""
         refuse_bad_values(X, self.takes_nan)
         n = X.shape[0]
@@ -291,7 +296,7 @@ class Ranker(Kept, ABC):
                 "give a Query or a QueryDataset"
             )
 
-    def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
+    def rank(self, query: object, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query: a Query or a matrix of features.
 
         The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
@@ -308,7 +313,7 @@ class Ranker(Kept, ABC):
 
     def score(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -319,7 +324,7 @@ class Ranker(Kept, ABC):
         data = as_dataset(X, y, qid, group, allow_nan=self.takes_nan)
         return evaluate(data, self.predict(data), measure).results[0].mean
 
-    def contributions(self, X: Any) -> NDArray[np.float64]:
+    def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds to each document's score, and the remainder last.
 
         What a feature adds is how much the score falls when the feature is replaced by its mean
@@ -360,6 +365,20 @@ class Ranker(Kept, ABC):
 
         return dumps(self)
 
+    def export(
+        self,
+        to: str,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        features: Sequence[str] | None = None,
+        **options: Any,
+    ) -> str | bytes:
+        """Return the ranker in the form of another engine; see :func:`rankloop.export.export`."""
+        # a room above this one, which is loaded only when it is asked for
+        exported: Any = import_module("rankloop.export.exporting").export
+        found: str | bytes = exported(self, to, path, features=features, **options)
+        return found
+
     def digest(self) -> str:
         """Return a digest of the parameters and of every bit that was learnt.
 
@@ -385,7 +404,7 @@ class Ranker(Kept, ABC):
                 "read_letor(null=0) does), or use boosted trees, which accept missing values"
             )
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         """Return the checked rows to score, with columns in the order of the training data."""
         if isinstance(X, (Query, QueryDataset)):
             if isinstance(X, QueryDataset):

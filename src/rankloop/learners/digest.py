@@ -22,7 +22,7 @@ def digest(learner: Ranker) -> str:
     return digest_of(to_tree(learner))
 
 
-def digest_of(tree: Any) -> str:
+def digest_of(tree: object) -> str:
     """Return a digest of a tree of dicts, lists, plain values and arrays."""
     found = blake2b(digest_size=16)
     _add(found, tree)

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from rankloop.learners.base import Ranker
     from rankloop.learners.online.base import OnlineRanker
 
+    Parts = list[dict[str, Any]]  # parts of a model, the most important first
+
 R = TypeVar("R", bound="OnlineRanker")
 SUPPORTS = 20  # number of documents shown
 
 
-def weight_parts(ranker: Ranker, weights: NDArray[np.float64]) -> list[dict[str, Any]]:
+def weight_parts(ranker: Ranker, weights: NDArray[np.float64]) -> Parts:
     """Return the weight of each feature, the largest absolute value first."""
     return [
         {"feature": ranker.feature_name(int(j)), "weight": float(weights[j])}
@@ -30,7 +32,7 @@ def weight_parts(ranker: Ranker, weights: NDArray[np.float64]) -> list[dict[str,
 
 def support_parts(
     ranker: Ranker, rows: NDArray[np.float32], coefficients: NDArray[np.float64]
-) -> list[dict[str, Any]]:
+) -> Parts:
     """Return the most important documents, with their coefficients and features."""
     most = np.argsort(-np.abs(coefficients), kind="stable")[:SUPPORTS]
     names = [ranker.feature_name(j) for j in range(ranker.n_features_in_)]
@@ -51,7 +53,7 @@ def named(learner: R, names: Iterable[str]) -> R:
     return fork
 
 
-def member_parts(members: Sequence[Ranker], weights: NDArray[np.float64]) -> list[dict[str, Any]]:
+def member_parts(members: Sequence[Ranker], weights: NDArray[np.float64]) -> Parts:
     """Return the members by weight, each with its ten most important features."""
     return [
         {

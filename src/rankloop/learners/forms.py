@@ -28,10 +28,10 @@ class Form(ABC):
         """Say what is expected, for example "an array of 3 float64"."""
 
     @abstractmethod
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is as expected; never raises."""
 
-    def check(self, name: str, value: Any) -> None:
+    def check(self, name: str, value: object) -> None:
         """Raise unless a value fits."""
         if not self.fits(value):
             raise ModelError(f"{name} must be {self}; found {shown(value)}")
@@ -58,7 +58,7 @@ of shape (3, 5)
         shape = ", ".join("any" if n is None else str(n) for n in self.shape)
         return f"finite {np.dtype(self.dtype)}{bounds} of shape ({shape})"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether it is such an array."""
         return (
             isinstance(value, np.ndarray)
@@ -80,7 +80,7 @@ class Whole(Form):
     def __str__(self) -> str:
         return f"a whole number from {self.low} to {self.high}"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether it is such a number; True and False are not."""
         return type(value) is int and self.low <= value <= self.high
 
@@ -94,7 +94,7 @@ class Number(Form):
     def __str__(self) -> str:
         return f"a finite number of at least {self.low:g}"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether it is such a number."""
         return type(value) is float and math.isfinite(value) and value >= self.low
 
@@ -106,7 +106,7 @@ class Text(Form):
     def __str__(self) -> str:
         return "text"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether it is text."""
         return isinstance(value, str)
 
@@ -120,7 +120,7 @@ class Names(Form):
     def __str__(self) -> str:
         return f"the names of {self.count} features, or none"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether these are names."""
         return (
             isinstance(value, list | tuple)
@@ -136,7 +136,7 @@ class Nothing(Form):
     def __str__(self) -> str:
         return "null"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether it is None."""
         return value is None
 
@@ -148,7 +148,7 @@ class Values(Form):
     def __str__(self) -> str:
         return "values by name"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether it has names."""
         return isinstance(value, dict) and all(isinstance(key, str) for key in value)
 
@@ -164,7 +164,7 @@ class Learner(Form):
         width = "" if self.n_features is None else f" {self.n_features}"
         return f"a learner ({self.kind.__name__}) that has learnt from{width} features"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether it is such a learner."""
         return (
             isinstance(value, self.kind)
@@ -183,7 +183,7 @@ class ListOf(Form):
     def __str__(self) -> str:
         return f"a list of {'any number' if self.count is None else self.count} of {self.form}"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether all are of that form."""
         return (
             isinstance(value, list)
@@ -199,14 +199,14 @@ class Anything(Form):
     def __str__(self) -> str:
         return "finite numbers"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether these are numbers."""
         if isinstance(value, np.ndarray):
             return bool(np.isfinite(value).all())
         return Number(-math.inf).fits(value) or Whole(-MOST + 1).fits(value)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Describe a value in a few words.
 
     >>> shown(np.zeros((2, 3))), shown([1, 2]), shown("text")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_dataset(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     qid: ArrayLike | None = None,
     group: ArrayLike | None = None,

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from rankloop.learners.forms import Form
 
+    State = Mapping[str, Any]  # what a learner learnt, by name
+
 MOST_FEATURES = 2**24
 
 
-def known_width(state: Mapping[str, Any]) -> int:
+def known_width(state: State) -> int:
     """Return the number of features according to a learner's state."""
     width = state.get("n_features_in_")
     Whole(high=MOST_FEATURES).check("n_features_in_", width)
@@ -64,7 +66,7 @@ class Kept(Shared, Estimator):
             **dict.fromkeys(self._learns, Anything()),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: Mapping[str, object]) -> None:
         """Raise unless this is a possible state of a learner with these parameters.
 
         The state comes from a file, and may be anything. A subclass extends this if its parts must
@@ -82,7 +84,7 @@ class Kept(Shared, Estimator):
         for name, form in forms.items():
             form.check(name, state[name])
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Replace the state by one that :meth:`state` returned, after checking it."""
         with self._writing:
             new = self.fork()

@@ -22,7 +22,7 @@ class Shared:
     """
 
     __slots__ = ("_own_lock",)
-    _own_lock: Any
+    _own_lock: object
     version_: int
 
     @property

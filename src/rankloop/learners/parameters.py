@@ -24,7 +24,7 @@ def check_number(
         raise DataError(f"{name} must be a number {least}{most}; found {value!r}")
 
 
-def check_whole(name: str, value: Any, least: int = 1) -> None:
+def check_whole(name: str, value: object, least: int = 1) -> None:
     """Raise unless a parameter is a whole number of at least `least` that the core can count."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise DataError(f"{name} must be a whole number of at least {least}; found {value!r}")
@@ -32,13 +32,13 @@ def check_whole(name: str, value: Any, least: int = 1) -> None:
         raise DataError(f"{name} must be a whole number below 2^63; found {value!r}")
 
 
-def check_rate(rate: Any, decay: Any) -> None:
+def check_rate(rate: object, decay: object) -> None:
     """Raise unless rate / (1 + t)^decay is a valid step size."""
     check_number("rate", rate, above=True)
     check_number("decay", decay, 0, 1)
 
 
-def check_seed(name: str, value: Any) -> None:
+def check_seed(name: str, value: object) -> None:
     """Raise unless a parameter is a random seed: a whole number of at least 0, or None."""
     if value is not None:
         check_whole(name, value, 0)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from difflib import get_close_matches
-from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rankloop.exceptions import DataError
+from rankloop.naming import check_name, provided, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Ranker")
 Home: TypeAlias = "str | type[Ranker] | EntryPoint"
 
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _COMMA = re.compile(r",(?![^()]*\))(?![^\[\]]*\])")  # not inside poly(2,1) or a list
 
 _ONLINE = {
@@ -39,6 +37,7 @@ _ONLINE = {
     "solar-ii": "online.solar_ii.SolarII",
     "predtron": "predtron.ranker.PredtronRanker",
     "mapped": "wrappers.mapped.Mapped",
+    "stacked": "wrappers.stacked.Stacked",
     "mix": "ensembles.mix.Mix",
     "auto": "ensembles.auto.Auto",
     "online-described": "wrappers.described.OnlineDescribed",
@@ -50,15 +49,18 @@ _ONLINE = {
 }
 _FOR_CLICKS = {
     "pdgd": "pdgd.PDGD",
+    "neural-pdgd": "neural_pdgd.NeuralPDGD",
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
+    "thompson": "thompson.Thompson",
 }
 _IN_ROUNDS = {
     "scaled": "wrappers.scaled.Scaled",
     "ranksvm": "batch.ranksvm.RankSVM",
     "listnet": "batch.listnet.ListNet",
     "ranknet": "batch.ranknet.RankNet",
+    "loss-linear": "batch.loss.LossLinear",
     "xendcg": "batch.xendcg.XENDCG",
     "adarank": "batch.adarank.AdaRank",
     "rankboost": "batch.rankboost.RankBoost",
@@ -70,6 +72,7 @@ _IN_ROUNDS = {
     "lambdamart": "boosting.lambdamart.LambdaMART",
     "listnet-boost": "boosting.listnet.ListNetBoost",
     "loss-boost": "boosting.loss.LossBoost",
+    "imported": "boosting.imported.Imported",
     "blend": "ensembles.blend.Blend",
     "keeprank": "kernel.keeprank.KeepRank",
     "lifted": "wrappers.lifted.Lifted",
@@ -104,10 +107,7 @@ def register_learner(name: str, cls: type[R]) -> type[R]:
 
     if not isinstance(cls, type) or not issubclass(cls, Ranker):
         raise DataError(f"a learner must be a class derived from Ranker; found {cls!r}")
-    if not _NAME.fullmatch(name):
-        raise DataError(
-            f"a learner's name must have small letters, digits and hyphens; found {name!r}"
-        )
+    check_name("learner", name)
     for other in (_homes().get(name), _classes().get(cls.__name__)):
         if not (other is None or isinstance(other, EntryPoint) or _same_class(other, cls)):
             raise DataError(
@@ -125,7 +125,7 @@ def _same_class(one: str | type[Ranker], other: type[Ranker]) -> bool:
 
 def learner_names() -> tuple[str, ...]:
     """Return the short names of all learners: built-in, registered, and of installed packages."""
-    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *_entry_points())))
+    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *provided(ENTRY_POINTS))))
 
 
 def online_names() -> tuple[str, ...]:
@@ -149,28 +149,20 @@ def learner_class(name: str) -> type[Ranker]:
         return register_learner(found.name, found.load())
     if found is not None:
         return found
-    close = get_close_matches(name, learner_names(), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise DataError(f"unknown learner {name!r}{hint}; known: {', '.join(learner_names())}")
+    raise unknown("learner", name, learner_names())
 
 
 def _homes() -> dict[str, Home]:
     """Return all learners by short name; built-in and registered ones take precedence."""
-    return {**_entry_points(), **_registered, **_BUILT_IN}
+    return {**provided(ENTRY_POINTS), **_registered, **_BUILT_IN}
 
 
 def _classes() -> dict[str, Home]:
     """Return all learners by class name."""
-    brought: dict[str, Home] = {entry.attr: entry for entry in _entry_points().values()}
+    brought: dict[str, Home] = {entry.attr: entry for entry in provided(ENTRY_POINTS).values()}
     registered = {cls.__name__: cls for cls in _registered.values()}
     ours = {place.partition(":")[2]: place for place in _BUILT_IN.values()}
     return {**brought, **registered, **ours}
-
-
-@cache
-def _entry_points() -> dict[str, EntryPoint]:
-    """Return the entry points of installed packages, by name."""
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
 @overload
@@ -202,7 +194,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     cls = learner_class(name.strip())
-    params: dict[str, Any] = {}
+    params: dict[str, object] = {}
     for item in filter(None, (part.strip() for part in _COMMA.split(rest))):
         key, equals, value = item.partition("=")
         if not equals:
@@ -216,7 +208,7 @@ def read_learner(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     return cls, params
 
 
-def learner_text(name: str, params: Mapping[str, Any]) -> str:
+def learner_text(name: str, params: Mapping[str, object]) -> str:
     """Write a learner as :func:`make_learner` reads it.
 
     >>> learner_text("slam", {"measure": "AP", "rate": 0.1})

@@ -124,7 +124,7 @@ def to_tree(learner: Ranker) -> dict[str, Any]:
     }
 
 
-def from_tree(tree: Any) -> Ranker:
+def from_tree(tree: object) -> Ranker:
     """Return the learner that :func:`to_tree` described; raise ModelError for any other tree."""
     try:
         return _learner(tree, 0)

@@ -19,7 +19,7 @@ class Choice:
     ['nDCG@10', 'AP']
     """
 
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
 
     def grid(self) -> list[Any]:
         """Return all values."""

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.feedback.ranking import Ranking
-    from rankloop.learners.base import Ranker
+    from rankloop.learners.base import Ranker, Scores
+    from rankloop.learners.explaining import Parts
 
 
 class Snapshot:
@@ -38,7 +39,7 @@ class Snapshot:
     def __init__(self, ranker: Ranker) -> None:
         object.__setattr__(self, "_model", ranker.fork())
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a snapshot never changes; cannot set {name!r}")
 
     def __repr__(self) -> str:
@@ -60,16 +61,16 @@ class Snapshot:
         return self._model.feature_names_in_
 
     def predict(
-        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
-    ) -> NDArray[Any]:
+        self, X: object, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> Scores:
         """Score documents, as :meth:`Ranker.predict` did."""
         return self._model.predict(X, qid=qid, group=group)
 
-    def rank(self, query: Any, *, id: str | None = None) -> Ranking:  # noqa: A002
+    def rank(self, query: object, *, id: str | None = None) -> Ranking:  # noqa: A002
         """Rank the documents of one query, as :meth:`Ranker.rank` did."""
         return self._model.rank(query, id=id)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the model, as :meth:`Ranker.explain` did."""
         return self._model.explain()
 

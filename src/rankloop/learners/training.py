@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def new_learner(
-    cls: type[Ranker], params: Mapping[str, Any], valid_measure: str, scale: str | None = None
+    cls: type[Ranker], params: Mapping[str, object], valid_measure: str, scale: str | None = None
 ) -> Ranker:
     """Make a learner, with a scaler if one is requested.
 

@@ -1,9 +1,9 @@
-"""The base class of all losses, which leaves out unjudged documents."""
+"""What a loss must have, and the base class of ours, which leaves out unjudged documents."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -11,6 +11,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """A loss of one query; documents with grades below 0 are unjudged and are ignored.
+
+    A loss may also have `curvature(scores, grades)`, which returns the diagonal of its Hessian, one
+    number of at least 0 per document; trees then take Newton steps instead of gradient steps.
+    """
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the gradient is the derivative everywhere."""
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is convex in the scores."""
+
+    def value(self, scores: Floats, grades: Floats) -> float:
+        """Return the loss, which is at least 0."""
+
+    def gradient(self, scores: Floats, grades: Floats) -> Floats:
+        """Return its gradient, or a subgradient, with one number per document."""
 
 
 class QueryLoss(ABC):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.losses.base import Floats, QueryLoss
+    from rankloop.losses.base import Floats, Loss
 
 
 class WholeLoss:
@@ -49,7 +49,7 @@ class WholeLoss:
     [2.0, 2.0, 0.0, 0.0]
     """
 
-    def __init__(self, loss: QueryLoss, data: QueryDataset) -> None:
+    def __init__(self, loss: Loss, data: QueryDataset) -> None:
         kind, gamma = _code(loss)
         self._n = data.n_documents
         self._core = _core.WholeLoss(
@@ -82,8 +82,23 @@ class WholeLoss:
         return found
 
 
-def _code(loss: QueryLoss) -> tuple[int, float]:
+def has_compiled_version(loss: Loss) -> bool:
+    """Whether :class:`WholeLoss` can compute a loss."""
+    return _compiled(loss) is not None
+
+
+def _code(loss: Loss) -> tuple[int, float]:
     """Return the number of the loss in the compiled core, and its gamma."""
+    found = _compiled(loss)
+    if found is None:
+        raise DataError(
+            f"{loss} has no compiled version for whole data sets; use PairwiseHinge(squared=True), "
+            "PairwiseLogistic, ListNetLoss, or XENDCGLoss with one gamma and without epsilon"
+        )
+    return found
+
+
+def _compiled(loss: Loss) -> tuple[int, float] | None:
     match loss:
         case PairwiseHinge(squared=True):
             return 0, 0.0
@@ -93,7 +108,4 @@ def _code(loss: QueryLoss) -> tuple[int, float]:
             return 2, 0.0
         case XENDCGLoss(gamma=float() | int() as gamma, epsilon=0.0):
             return 3, float(gamma)
-    raise DataError(
-        f"{loss} has no compiled version for whole data sets; use PairwiseHinge(squared=True), "
-        "PairwiseLogistic, ListNetLoss, or XENDCGLoss with one gamma and without epsilon"
-    )
+    return None

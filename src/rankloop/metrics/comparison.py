@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Difference:
     """One system compared with one baseline, over the queries that both have.
 
-    relative is difference / |mean_baseline|, NaN where that is 0; effect_size is Cohen's d_z;
+    relative is difference / |mean_baseline|, NaN if that is 0; effect_size is Cohen's d_z;
     p_adjusted is adjusted by Holm's method over all rows of the comparison, and significant means
     p_adjusted <= level.
     """

@@ -32,7 +32,7 @@ class Result:
     """One measure of one ranking.
 
     measure, convention : what was measured, and how
-    values : one per query, NaN where the query was left out
+    values : one per query, NaN if the query was left out
     weights : one per query, or None
     """
 
@@ -177,7 +177,7 @@ def measure_queries(
 ) -> NDArray[np.float64]:
     """Measure checked scores; return one row per measure and one column per query.
 
-    A value is NaN where the query is left out.
+    A value is NaN if the query is left out.
 
     keys : for conventions that break ties by document id; see :func:`tie_keys`
     """

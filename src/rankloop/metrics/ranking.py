@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.data.grouping import Ids
 
 
 def as_scores(scores: ArrayLike, n: int) -> NDArray[np.float32] | NDArray[np.float64]:
@@ -33,7 +34,7 @@ def as_scores(scores: ArrayLike, n: int) -> NDArray[np.float32] | NDArray[np.flo
     return values
 
 
-def tie_keys(doc_ids: NDArray[Any] | None) -> NDArray[np.int64]:
+def tie_keys(doc_ids: Ids | None) -> NDArray[np.int64]:
     """Rank documents by id, descending, as trec_eval breaks ties."""
     if doc_ids is None:
         raise MeasureError(

@@ -77,7 +77,7 @@ class Scorer:
             request.score.add_request(param="qid", alias=True)
         return copy.deepcopy(request)
 
-    def set_score_request(self, **wanted: Any) -> Self:
+    def set_score_request(self, **wanted: object) -> Self:
         """Choose the name under which `qid` is passed, for example `qid="queries"`."""
         request = self.get_metadata_routing()
         for name, alias in wanted.items():
@@ -103,7 +103,7 @@ def scorer(
     return Scorer(measure, convention, seed)
 
 
-def _takes_qid(estimator: Any) -> bool:
+def _takes_qid(estimator: object) -> bool:
     """Return whether `predict` takes query ids; for a pipeline, the last step decides."""
     return "qid" in inspect.signature(_last_step(estimator).predict).parameters
 
@@ -114,7 +114,7 @@ def _last_step(estimator: Any) -> Any:
     return estimator
 
 
-def _warn_of_leaks(estimator: Any, qid: ArrayLike) -> None:
+def _warn_of_leaks(estimator: object, qid: ArrayLike) -> None:
     """Warn if rows of one query are in both the training and the test part."""
     ids, rows = getattr(_last_step(estimator), "_taught_by", None) or (np.zeros(0), 0)
     here = as_ids(np.asarray(qid), "qid")

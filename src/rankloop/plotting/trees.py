@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def plot_dependence(results: Dependence | Sequence[Dependence]) -> Figure:
     return figure
 
 
-def plot_contributions(ranker: TreeModel, row: Any, most: int = 12) -> Figure:
+def plot_contributions(ranker: TreeModel, row: object, most: int = 12) -> Figure:
     """Draw what each feature adds to one document's score, the largest absolute value first.
 
     Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +11,16 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from rankloop.serving.dashboard import routes as dashboard
+from rankloop.serving.dashboard.boards import Boards
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.limits import Buckets
 from rankloop.serving.metrics import Metrics
+from rankloop.serving.privacy import Vault
 from rankloop.serving.problems import Problem
-from rankloop.serving.routes import health, models, ubi
+from rankloop.serving.routes import beacon, health, models, personal, ubi
 from rankloop.serving.routes.base import Handler
+from rankloop.serving.routes.events import EVENTS
 from rankloop.serving.routes.feedback import FEEDBACK
 from rankloop.serving.routes.judgements import JUDGEMENTS
 from rankloop.serving.routes.openapi import OPENAPI
@@ -22,9 +29,10 @@ from rankloop.serving.routes.rankings import RANKING
 from rankloop.serving.routes.state import STATE
 from rankloop.serving.security import Guard
 from rankloop.serving.service import Loop
+from rankloop.serving.tickets import Tickets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -37,40 +45,65 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     FEEDBACK,
     JUDGEMENTS,
     RANKING,
+    *personal.ENDPOINTS,
+    *beacon.ENDPOINTS,
     STATE,
+    EVENTS,
     *models.ENDPOINTS,
     *ubi.ENDPOINTS,
     *health.ENDPOINTS,
+    *dashboard.ENDPOINTS,
     OPENAPI,
 )
 
 
 class Service:
-    """All loops of one process, and what their routes need."""
+    """All loops of one process, and what their routes need.
 
-    def __init__(self, settings: Settings, loops: Mapping[str, Loop]) -> None:
+    draining : whether it is about to stop, so that answers without an end have to
+    listening : clients of each loop's events, by its name
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        loops: Mapping[str, Loop],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.settings, self.loops = settings, loops
-        self.guard = Guard(settings.tokens)
+        self.guard = Guard(settings)
+        signing = settings.signing_keys()
+        self.tickets = Tickets(signing, settings.browsers.signed_for) if signing else None
+        events = settings.browsers.events_per_minute
+        self.beacons = Buckets(events / 60, events, settings.limits.most_clients)
         self.metrics = Metrics(loops)
+        self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = ENDPOINTS
+        self.draining = False
+        self.listening: Counter[str] = Counter()
 
     @classmethod
     def start(cls, settings: Settings, **options: Any) -> Service:
         """Open every journal and bring every loop back; ready when it returns."""
         loops: dict[str, Loop] = {}
+        masters = settings.master_keys()
         try:
             for name, loop in settings.loops.items():
                 journal = open_journal(loop.journal or f"{name}.journal", name)
                 most = settings.server.most_waiting
-                loops[name] = Loop(name, loop, journal, most_waiting=most, **options)
+                vault = Vault(masters) if masters else None
+                loops[name] = Loop(name, loop, journal, most_waiting=most, vault=vault, **options)
         except BaseException:
             for started in loops.values():
                 started.stop(save=False)
             raise
-        return cls(settings, loops)
+        service = cls(settings, loops, options.get("clock", time.time))
+        service.boards.start()
+        return service
 
     def stop(self) -> None:
         """Commit, apply and save what every loop has taken."""
+        self.boards.stop()
         for loop in self.loops.values():
             loop.stop()
 
@@ -85,11 +118,13 @@ class Service:
         routes = [
             Route(one.path, Handler(one, self), methods=[one.method]) for one in self.endpoints
         ]
-        return Starlette(
+        app = Starlette(
             routes=routes,
             lifespan=lifespan,
             exception_handlers={HTTPException: _not_answered, Exception: _fault},
         )
+        app.router.redirect_slashes = False  # it would send people to whatever host they named
+        return app
 
 
 async def _not_answered(_: Request, error: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
 import re
@@ -15,6 +16,15 @@ from msgspec import Meta
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.rules import DEFAULT_RULES, Rule
 from rankloop.learners.registry import make_online_learner
+from rankloop.serving.keyring import MASTER, SIGNING, read_keys
+from rankloop.serving.safety import (
+    LOCAL,
+    BrowserSettings,
+    LimitSettings,
+    PrivacySettings,
+    Section,
+    TokenSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,18 +33,13 @@ if TYPE_CHECKING:
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
-Scope = Literal["rank", "feedback", "admin", "metrics"]
 
 _PREFIX = "RANKLOOP__"
 _NAME = "[a-z][a-z0-9_]{0,40}"
 _S = TypeVar("_S")
 
 
-class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class RuleSettings(_Settings, frozen=True):
+class RuleSettings(Section, frozen=True):
     """What one type of feedback is worth; see :class:`rankloop.feedback.rules.Rule`."""
 
     gain: float
@@ -51,7 +56,7 @@ def _default_feedback() -> dict[str, RuleSettings | float]:
     return {name: rule.gain for name, rule in DEFAULT_RULES.items()}
 
 
-class LoopSettings(_Settings, frozen=True):
+class LoopSettings(Section, frozen=True):
     """One ranking task.
 
     Learning, all of it journaled:
@@ -60,11 +65,14 @@ class LoopSettings(_Settings, frozen=True):
     defaults : values of features that a request leaves out, by name
     learners : texts such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
     feedback : what each type is worth, a gain or a table (gain, at_least, by_value)
-    lesson : what a closed ranking teaches: `grades`, `pairs`, or `ips` (grades, weighted by how
-        seldom a place is looked at)
+    lesson : what a closed ranking teaches: `grades`, `pairs`, `ips` (grades, weighted by how
+        seldom a place is looked at), or `pdgd` (pairs, weighted by how likely a `plackett-luce`
+        ranking was to show them the other way round; other rankings teach nothing)
     examination : for `ips`, how likely each place is to be seen; the last is for all beyond
     most_open, most_early, most_events, most_closed : bounds of what waits: open rankings, feedback
         before its ranking, events of one ranking, ids of closed rankings
+    late : whether feedback that comes after the window teaches its ranking again, with all that is
+        known of it by then
     check_every : a digest of the state is journaled every so many entries
 
     Serving:
@@ -79,15 +87,16 @@ class LoopSettings(_Settings, frozen=True):
     """
 
     features: tuple[str, ...] | Count
-    defaults: dict[str, float] = {}
+    defaults: dict[str, float] = msgspec.field(default_factory=dict)
     learners: tuple[str, ...] = ("auto",)
     feedback: dict[str, RuleSettings | float] = msgspec.field(default_factory=_default_feedback)
-    lesson: Literal["grades", "pairs", "ips"] = "grades"
+    lesson: Literal["grades", "pairs", "ips", "pdgd"] = "grades"
     examination: tuple[float, ...] = ()
     most_open: Count = 1_000_000
     most_early: Annotated[int, Meta(ge=0)] = 10_000
     most_events: Count = 1_000
     most_closed: Count = 100_000
+    late: bool = False
     check_every: Count = 10_000
 
     journal: str = ""
@@ -111,10 +120,7 @@ class LoopSettings(_Settings, frozen=True):
 
     def rules(self) -> dict[str, Rule]:
         """Return what each type of feedback is worth."""
-        return {
-            name: rule.rule() if isinstance(rule, RuleSettings) else Rule(float(rule))
-            for name, rule in self.feedback.items()
-        }
+        return rules_of(self.feedback)
 
     def make_learners(self) -> dict[str, OnlineRanker]:
         """Return learners that have learnt nothing, by their texts."""
@@ -148,27 +154,36 @@ class LoopSettings(_Settings, frozen=True):
                 f"examination: found {list(self.examination)}, expected chances above 0 and at "
                 "most 1"
             )
+        drawn = self.policy == "plackett-luce" and self.temperature == 1
+        if self.lesson == "pdgd" and not drawn:
+            raise DataError(
+                f"lesson: found 'pdgd' with policy = {self.policy!r} and temperature = "
+                f"{self.temperature:g}, expected policy = 'plackett-luce' and temperature = 1, as "
+                "it learns only from rankings that were drawn by their scores"
+            )
         if not (math.isfinite(self.temperature) and self.temperature > 0):
             raise DataError(f"temperature: found {self.temperature}, expected a number above 0")
         if not 0 < self.alpha < 1:
             raise DataError(f"alpha: found {self.alpha}, expected a number between 0 and 1")
 
 
-class TokenSettings(_Settings, frozen=True):
-    """Who may do what: the SHA-256 of a token in hexadecimal digits, and its scopes."""
+def rules_of(feedback: Mapping[str, RuleSettings | float]) -> dict[str, Rule]:
+    """Return what each type of feedback is worth, as lessons take it."""
+    return {
+        name: rule.rule() if isinstance(rule, RuleSettings) else Rule(float(rule))
+        for name, rule in feedback.items()
+    }
 
-    name: str
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    scopes: tuple[Scope, ...]
 
-
-class ServerSettings(_Settings, frozen=True):
+class ServerSettings(Section, frozen=True):
     """Where the service listens, and what it takes.
 
     host, port : 127.0.0.1 by default; other addresses need tokens
     workers : processes, each of which ranks; one of them closes windows
     most_items, most_bytes : of one request
     most_waiting : entries that wait for the disk; beyond them, callers are asked to come again
+    most_connections : of one process; beyond them, new ones are closed at once
+    proxies : addresses whose X-Forwarded-For is believed, such as your load balancer's
     """
 
     host: str = "127.0.0.1"
@@ -177,14 +192,35 @@ class ServerSettings(_Settings, frozen=True):
     most_items: Count = 1_000
     most_bytes: Count = 8_000_000
     most_waiting: Count = 10_000
+    most_connections: Count = 5_000
+    proxies: tuple[str, ...] = ()
 
 
-class Settings(_Settings, frozen=True):
-    """All settings of a service: the server, who may use it, and its loops by name."""
+class Settings(Section, frozen=True):
+    """All settings of a service: the server, who may use it and how, and its loops by name."""
 
     loops: dict[str, LoopSettings]
     server: ServerSettings = ServerSettings()
     tokens: tuple[TokenSettings, ...] = ()
+    limits: LimitSettings = LimitSettings()
+    browsers: BrowserSettings = BrowserSettings()
+    privacy: PrivacySettings = PrivacySettings()
+
+    def master_keys(self) -> tuple[bytes, ...]:
+        """Read the keys that protect personal fields; none where none is named."""
+        return read_keys(MASTER, self.privacy.master_key_file)
+
+    def signing_keys(self) -> tuple[bytes, ...]:
+        """Read the keys that sign tickets for browsers; none where pages may send nothing."""
+        if not self.browsers.origins:
+            return ()
+        keys = read_keys(SIGNING, self.browsers.signing_key_file)
+        if not keys:
+            raise DataError(
+                "browsers.origins: pages may send feedback, but there is no key to sign tickets "
+                f"with; set browsers.signing_key_file, or {SIGNING}"
+            )
+        return keys
 
     def check(self) -> None:
         """Raise where values cannot be used, or not together; the message begins with the key."""
@@ -195,12 +231,44 @@ class Settings(_Settings, frozen=True):
                 loop.check()
             except DataError as error:
                 raise DataError(f"loops.{name}.{error}") from None
-        local = self.server.host in ("127.0.0.1", "::1", "localhost")
-        if not local and not self.tokens:
+        for proxy in self.server.proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError:
+                raise DataError(
+                    f"server.proxies: found {proxy!r}, expected an address or a network such as "
+                    "10.0.0.0/8"
+                ) from None
+        self._check_browsers()
+        names = [token.name for token in self.tokens]
+        if len(set(names)) < len(names):
+            raise DataError(f"tokens: found the names {names}, expected each once")
+        if self.server.host not in LOCAL and not self.tokens:
             raise DataError(
                 f"server.host: found {self.server.host}, which others can reach, but there are no "
                 "tokens; add [[tokens]], or listen at 127.0.0.1"
             )
+
+    def _check_browsers(self) -> None:
+        try:
+            self.browsers.check()
+        except DataError as error:
+            raise DataError(f"browsers.{error}") from None
+        if not self.browsers.origins:
+            return
+        for name, loop in self.loops.items():
+            rules = loop.rules()
+            for one in self.browsers.types:
+                if one not in rules:
+                    raise DataError(
+                        f"browsers.types: loop {name} has no rule for {one!r}; it has rules for "
+                        f"{', '.join(rules)}"
+                    )
+                if rules[one].by_value:
+                    raise DataError(
+                        f"browsers.types: in loop {name}, {one!r} counts by its value, which a "
+                        "browser may make up; let a server of yours send it"
+                    )
 
 
 def read_settings(path: str | os.PathLike[str], environment: Mapping[str, str]) -> Settings:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from rankloop.serving.config import LoopSettings
-from rankloop.serving.entries import Closed, Configured, Observed, Ranked
+from rankloop.serving.entries import Closed, Configured, Observed, Paged, Ranked
 from rankloop.serving.joins import Joins
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Desk:
             return joins.observed(
                 entry.ranking_id, record.position, settings.most_early, settings.most_events
             )
+        elif isinstance(entry, Paged):
+            joins.paged(entry.ranking_id, entry.page)
         elif isinstance(entry, Closed) and settings is not None:
             joins.close(entry.ranking_id, settings.most_closed)
         return "accepted"

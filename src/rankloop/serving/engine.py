@@ -15,28 +15,31 @@ import msgspec
 
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.rules import feedback_grades, judged_grades
-from rankloop.learners.saving import dumps, loads
-from rankloop.serving.config import LoopSettings
+from rankloop.learners.saving import loads
+from rankloop.serving.config import LoopSettings, rules_of
+from rankloop.serving.contest import Contest
 from rankloop.serving.entries import (
     Checked,
     Closed,
     Configured,
     Entry,
+    EpochStarted,
     ExperimentEnded,
     ExperimentStarted,
     Judged,
     ModelAdded,
     Observed,
+    Paged,
     Promoted,
     Ranked,
     RolledBack,
     digest_of,
 )
-from rankloop.serving.experiments import Tally, Trial
+from rankloop.serving.epochs import epoch_state
 from rankloop.serving.joins import Joins
 from rankloop.serving.models import Curve, Model, fresh
 from rankloop.serving.state import ENGINE, Counters, Published, State
-from rankloop.serving.teaching import teach
+from rankloop.serving.teaching import Lessons
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,8 +48,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.feedback.ranking import Ranking
-    from rankloop.serving.experiments import Duel
+    from rankloop.serving.joins import Open
     from rankloop.serving.journal.base import Record
+    from rankloop.serving.trials import Duel, Trial
 _CHECKS_KEPT = 16
 
 
@@ -64,17 +68,37 @@ class Engine:
 
     def __init__(self, fetch: Callable[[int], Entry]) -> None:
         self._fetch = fetch
-        self.position = 0
+        self.position, self.epoch = 0, ENGINE
         self.settings: LoopSettings | None = None
-        self.champion = ""
-        self.models: dict[str, Model] = {}
+        self._models: dict[str, Model] = {}
+        self.contest = Contest()
         self.joins = Joins()
         self.counters = Counters()
-        self.shown = Curve()
-        self.trial: Trial | None = None
+        self._shown = Curve()
+        self._lessons = Lessons()
         self.digests: dict[int, str] = {}
         self._chain = b""
         self._duel: Duel | None = None
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """All models by name, with all that they were taught so far."""
+        self._lessons.learn(self._models.values(), self._shown)
+        return self._models
+
+    @models.setter
+    def models(self, models: dict[str, Model]) -> None:
+        self._models = models
+
+    @property
+    def shown(self) -> Curve:
+        """How well the orders that were shown did."""
+        self._lessons.learn(self._models.values(), self._shown)
+        return self._shown
+
+    @shown.setter
+    def shown(self, shown: Curve) -> None:
+        self._shown = shown
 
     def apply(self, record: Record, check: bool = True) -> None:
         """Take in the entry that follows.
@@ -110,12 +134,13 @@ class Engine:
 
     def digest(self) -> str:
         """Return what is the same where, and only where, the same entries were applied."""
-        plain = (self.position, self.champion, self.counters, self.shown)
-        trial = None if self.trial is None else (self.trial.id, self.trial.tally)
+        contest, trial = self.contest, self.contest.trial
+        plain = (self.position, contest.champion, contest.spent, self.counters, self.shown)
+        tried = None if trial is None else (trial.id, trial.tallies)
         models = [
             (m.name, m.version, m.refused, m.curve, m.ranker.digest()) for m in self.models.values()
         ]
-        return digest_of(msgspec.msgpack.encode((plain, trial, models, self._chain))).hex()
+        return digest_of(msgspec.msgpack.encode((plain, tried, models, self._chain))).hex()
 
     def published(self) -> Published:
         """Return what readers rank by."""
@@ -130,39 +155,45 @@ class Engine:
             MappingProxyType({name: copy(m.curve) for name, m in self.models.items()}),
             copy(self.counters),
             copy(self.shown),
-            self._duel,
-            None if self.trial is None else copy(self.trial.tally),
+            self._current_duel(),
             0.0 if self.trial is None else self.trial.alpha,
+            () if self.trial is None else tuple(copy(one) for one in self.trial.tallies),
+            msgspec.structs.replace(self.contest, trial=None),
         )
+
+    @property
+    def champion(self) -> str:
+        """The name of the model that ranks."""
+        return self.contest.champion
+
+    @property
+    def trial(self) -> Trial | None:
+        """The running experiment."""
+        return self.contest.trial
 
     def state(self) -> State:
         """Return all of it as plain values."""
         return State(
-            ENGINE,
+            self.epoch,
             self.position,
             self._chain,
             self.settings,
-            self.champion,
             [model.state() for model in self.models.values()],
             self.joins,
             self.counters,
             self.shown,
-            self.trial,
+            self.contest,
             self.digests,
         )
 
     def restore(self, state: State) -> None:
-        """Become what :meth:`state` returned."""
-        if state.engine != ENGINE:
-            raise DataError(
-                f"the state was made by version {state.engine} of the engine, and this is {ENGINE}"
-            )
+        """Become what :meth:`state` returned, also that of an older version."""
+        self.epoch = state.engine
         self.position, self._chain = state.position, state.chain
-        self.settings, self.champion = state.settings, state.champion
+        self.settings, self.contest = state.settings, state.contest
         self.models = {one.name: one.model() for one in state.models}
         self.joins, self.counters, self.shown = state.joins, state.counters, state.shown
-        self.trial, self.digests = state.trial, state.digests
-        self._duel = None if self.trial is None else self.trial.duel()
+        self.digests, self._duel = state.digests, None
 
     # One method a kind of entry; what it returns goes into the chain of the digest.
 
@@ -170,6 +201,8 @@ class Engine:
         settings = msgspec.json.decode(entry.settings, type=LoopSettings)
         if self.settings is not None and self.settings.names != settings.names:
             raise DataError("the features of a loop cannot change; start another loop")
+        if self.settings is None:
+            self.epoch = entry.engine
         configured = () if self.settings is None else self.settings.learners
         models = {}
         for text, learner in settings.make_learners().items():
@@ -180,7 +213,7 @@ class Engine:
             if name not in configured or name == self.champion:
                 models.setdefault(name, model)
         self.settings, self.models = settings, models
-        self.champion = self.champion or settings.learners[0]
+        self.contest.champion = self.champion or settings.learners[0]
 
     def _ranked(self, record: Record, entry: Ranked) -> None:
         self.counters.rankings += 1
@@ -195,7 +228,14 @@ class Engine:
         self.counters.pending += status == "pending"
         self.counters.late += status == "late"
         self.counters.rejected += status == "rejected"
+        if status == "late" and settings.late:
+            late = self.joins.late(entry.ranking_id, record.position, settings.most_events)
+            if late is not None:
+                return f"late, {self._learn_from(late, record.position, late=True)}"
         return status
+
+    def _paged(self, _: Record, entry: Paged) -> None:
+        self.joins.paged(entry.ranking_id, entry.page)
 
     def _closed(self, record: Record, entry: Closed) -> str:
         settings = self._known_settings()
@@ -203,21 +243,27 @@ class Engine:
         if waiting is None:
             return "unknown"
         self.counters.closed += 1
-        if not waiting.events and self.trial is None:
+        if not waiting.events:
             return "nothing"  # as most rankings: nobody said anything, and nothing is learnt
+        return self._learn_from(waiting, record.position)
+
+    def _learn_from(self, waiting: Open, position: int, late: bool = False) -> str:
+        """Join a ranking with its feedback, judge a running experiment by it, and learn."""
+        settings, trial = self._known_settings(), self.trial
         ranked = self._ranked_at(waiting.position)
-        ranking = ranked.ranking()
+        ranking = ranked.ranking(waiting.pages)
         events = []
         for place in waiting.events:
             event = self._fetch(place)
             if isinstance(event, Observed) and event.item in ranking.places:
-                events.append(event.feedback())
-            else:
+                events.append(event)
+            elif not late:
                 self.counters.strays += 1
+        if trial is not None and ranked.experiment == trial.id and not late:
+            rules = rules_of(trial.feedback)
+            trial.judge(ranked, feedback_grades(ranking, events, rules), settings.most_closed)
         grades = feedback_grades(ranking, events, settings.rules())
-        if self.trial is not None and ranked.experiment == self.trial.id:
-            self.trial.judge(ranked, grades, settings.most_closed)
-        return self._teach(ranking, grades, record.position, by_clicks=True)
+        return self._teach(ranking, grades, position, by_clicks=True)
 
     def _judged(self, record: Record, entry: Judged) -> str:
         self.counters.judgements += 1
@@ -232,46 +278,35 @@ class Engine:
         self.models[entry.name] = Model(entry.name, loads(entry.model), record.position)
 
     def _promoted(self, record: Record, entry: Promoted) -> str:
-        if entry.model not in self.models:
-            return "unknown"
-        self.counters.promotions += 1
-        self.champion = entry.model
-        self.models[entry.model].version = record.position
-        return entry.model
+        settings = self._known_settings()
+        return self.contest.promoted(entry, self.models, settings, record.position)
 
     def _rolled_back(self, record: Record, entry: RolledBack) -> str:
         for name, body in entry.models.items():
             before = self.models.get(name)
             curve = None if before is None else before.curve
             self.models[name] = Model(name, loads(body), record.position, curve)
-        self.champion = entry.champion
+        self.contest.champion, self.contest.trial = entry.champion, None
         return entry.champion
 
     def _experiment_started(self, _: Record, entry: ExperimentStarted) -> str:
-        pair = (self.champion, entry.challenger)
-        if self.trial is not None or entry.challenger not in self.models or pair[0] == pair[1]:
-            return "refused"
-        self.counters.experiments += 1
-        self.trial = Trial(
-            entry.id,
-            pair,
-            (self.models[pair[0]].version, self.models[pair[1]].version),
-            (dumps(self.models[pair[0]].ranker), dumps(self.models[pair[1]].ranker)),
-            entry.alpha,
-            entry.promote,
-            Tally(),
-            {},
-        )
-        self._duel = self.trial.duel()
+        return self.contest.started(entry, self.models, self._known_settings())
+
+    def _experiment_ended(self, record: Record, entry: ExperimentEnded) -> str:
+        settings = self._known_settings()
+        return self.contest.ended(entry, self.models, settings, record.position)
+
+    def _epoch_started(self, record: Record, entry: EpochStarted) -> str:
+        state = epoch_state(entry, record.position)
+        if state is None:
+            return "passed over"
+        self.restore(state)
+        self.epoch, self.digests = entry.engine, {}
         return "started"
 
-    def _experiment_ended(self, _: Record, entry: ExperimentEnded) -> str:
-        if self.trial is None or self.trial.id != entry.id:
-            return "unknown"
-        self.trial = self._duel = None
-        return "ended"
-
     def _checked(self, _: Record, entry: Checked) -> None:
+        if self.epoch != ENGINE:  # another arithmetic
+            return
         own = self.digests.get(entry.position)
         if own is not None and own != entry.digest:
             raise DivergedError(
@@ -282,16 +317,18 @@ class Engine:
     def _teach(
         self, ranking: Ranking, grades: NDArray[np.float64], position: int, by_clicks: bool = False
     ) -> str:
-        return teach(
-            self.models.values(),
-            ranking,
-            grades,
-            self._known_settings(),
-            self.counters,
-            self.shown,
-            position,
-            by_clicks,
-        )
+        lessons, settings = self._lessons, self._known_settings()
+        found = lessons.add(ranking, grades, settings, self.counters, position, by_clicks)
+        if lessons.are_many:
+            lessons.learn(self._models.values(), self._shown)
+        return found
+
+    def _current_duel(self) -> Duel | None:
+        if self.trial is None:
+            self._duel = None
+        elif self._duel is None or self._duel.id != self.trial.id:
+            self._duel = self.trial.duel()
+        return self._duel
 
     def _ranked_at(self, position: int) -> Ranked:
         entry = self._fetch(position)
@@ -311,10 +348,12 @@ _APPLY: Mapping[type, Callable[..., object]] = {
     Observed: Engine._observed,
     Closed: Engine._closed,
     Judged: Engine._judged,
+    Paged: Engine._paged,
     ModelAdded: Engine._model_added,
     Promoted: Engine._promoted,
     RolledBack: Engine._rolled_back,
     ExperimentStarted: Engine._experiment_started,
     ExperimentEnded: Engine._experiment_ended,
+    EpochStarted: Engine._epoch_started,
     Checked: Engine._checked,
 }

@@ -1,23 +1,28 @@
 """The entries of a journal, and their bytes.
 
 An entry is a value that never changes. Its `key` names it once and for all, so that whatever is
-sent twice is stored once; its `fingerprint` says whether two entries of one key say the same.
+sent twice is stored once; what it `said` is the same where two entries of one key are. `by` is the
+name of the token of whoever acted, and empty where the loop itself did.
 """
 
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 import zstandard
 
+from rankloop import _core
+from rankloop.clicks.interleaving.team_draft import SHARED
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ranking import Ranking
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 COMPRESS_FROM = 65_536
@@ -30,9 +35,9 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
         """What names this entry in the journal; None where any number may be alike."""
         return None
 
-    def fingerprint(self, body: bytes) -> bytes:
+    def said(self, body: bytes) -> bytes:
         """Return what is the same where, and only where, the same was sent, as these bytes."""
-        return digest_of(body)
+        return body
 
 
 class Configured(_Entry, frozen=True, tag="configured"):
@@ -49,6 +54,8 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     order, propensities, teams : by place, from the top
     version, seen : position of the entry that last changed the model that scored them, and of the
         last one that the loop had learnt from
+    session : in an experiment, a name for whoever looked, that says nothing else about them
+    sealed : what the request said of a person, encrypted (`privacy.py`); nothing is learnt from it
     """
 
     id: str
@@ -64,21 +71,21 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     propensities: bytes | None = None
     teams: list[int] | None = None
     experiment: str | None = None
-    query: str | None = None
     session: str | None = None
     compressed: bool = False
+    sealed: bytes | None = None
 
     @property
     def key(self) -> str:
         """A ranking's id is its own."""
         return f"ranking:{self.id}"
 
-    def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return a digest of the question; its answer depends on when it was asked."""
-        return digest_of(
-            msgspec.msgpack.encode((self.query, self.session, self.items, self.width)),
-            self.features,
-        )
+    def said(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the question alone; its answer depends on when it was asked.
+
+        What is personal stays out: a digest of it could be guessed after it is forgotten.
+        """
+        return _encoder.encode((None, None, self.items, self.width)) + self.features
 
     def matrix(self) -> NDArray[np.float32]:
         """Return the features, a row a candidate."""
@@ -87,21 +94,48 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             blob = zstandard.decompress(blob, max_output_size=4 * self.width * len(self.items))
         return np.frombuffer(blob, np.float32).reshape(len(self.items), self.width)
 
-    def ranking(self, features: bool = True) -> Ranking:
-        """Return it as lessons take it."""
-        chances = self.propensities
-        return Ranking(
+    def page(self, number: int) -> list[int]:
+        """Return the candidates of a page, counted from 1.
+
+        The first is `order`. Those after it hold as many each, the best first of what is left.
+        """
+        if number == 1:
+            return self.order
+        size, first = len(self.order), set(self.order)
+        scores = np.frombuffer(self.scores, np.float64)
+        best = _core.rank_rows(scores, np.array([0, len(scores)]), None, 1).tolist()
+        left = [row for row in best if row not in first]
+        return left[(number - 2) * size : (number - 1) * size]
+
+    def shown(self, pages: Sequence[int] = ()) -> list[int]:
+        """Return the candidates that were shown: the first page, and further ones."""
+        return self.order + [row for number in sorted(pages) for row in self.page(number)]
+
+    def ranking(self, pages: Sequence[int] = ()) -> Ranking:
+        """Return it as lessons take it, with the pages that were shown besides the first.
+
+        Further pages belong to no team, and were not drawn by chance.
+        """
+        order = np.array(self.shown(pages), np.int64)
+        more = len(order) - len(self.order)
+        chances, teams = self.propensities, self.teams
+        ranking = Ranking(
             self.id,
-            np.array(self.order, np.int64),
+            order,
             np.frombuffer(self.scores, np.float64),
             self.version,
-            self.query,
+            None,
             np.array(self.items),
-            self.matrix() if features else None,
-            None if chances is None else np.frombuffer(chances, np.float64),
-            None if self.teams is None else np.array(self.teams, np.int64),
-            self.policy,
+            self.matrix(),
+            None
+            if chances is None
+            else np.concatenate([np.frombuffer(chances, np.float64), np.ones(more)]),
+            None if teams is None else np.array(teams + [SHARED] * more, np.int64),
+            f"{self.policy}, then best-first" if more else self.policy,
         )
+        items = self.items
+        vars(ranking)["places"] = {items[row]: place for place, row in enumerate(order.tolist())}
+        return ranking
 
 
 class Observed(_Entry, frozen=True, tag="observed"):
@@ -143,6 +177,18 @@ class Judged(_Entry, frozen=True, tag="judged"):
         return Judgement(self.ranking_id, self.grades, self.timestamp, self.id)
 
 
+class Paged(_Entry, frozen=True, tag="paged"):
+    """A further page of a ranking was shown, counted from 2."""
+
+    ranking_id: str
+    page: int
+
+    @property
+    def key(self) -> str:
+        """A page is shown once, however often it is asked for."""
+        return f"page:{self.page}:{self.ranking_id}"
+
+
 class Closed(_Entry, frozen=True, tag="closed"):
     """A ranking's window is over: what was observed is learnt now."""
 
@@ -159,6 +205,7 @@ class ModelAdded(_Entry, frozen=True, tag="model_added"):
 
     name: str
     model: bytes
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -167,11 +214,13 @@ class ModelAdded(_Entry, frozen=True, tag="model_added"):
 
 
 class Promoted(_Entry, frozen=True, tag="promoted"):
-    """A challenger becomes the champion."""
+    """A challenger becomes the champion; `watch` is the share of rankings that check it on."""
 
     id: str
     model: str
     reason: str = ""
+    watch: float = 0.0
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -186,6 +235,7 @@ class RolledBack(_Entry, frozen=True, tag="rolled_back"):
     models: dict[str, bytes]
     champion: str
     reason: str = ""
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -194,12 +244,19 @@ class RolledBack(_Entry, frozen=True, tag="rolled_back"):
 
 
 class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
-    """The champion and a challenger, as they are now, are interleaved from here on."""
+    """The champion and its challengers, as they are now, are interleaved from here on.
+
+    promote : what becomes of a winner: see :data:`rankloop.serving.trials.Promotion`
+    share : of all rankings, how many are interleaved
+    watch : the share of rankings on which a promoted winner is then compared with the old champion
+    """
 
     id: str
-    challenger: str
-    alpha: float = 0.05
-    promote: bool = False
+    challengers: list[str]
+    promote: Literal["no", "auto", "snapshot"] = "no"
+    share: float = 1.0
+    watch: float = 0.0
+    by: str = ""
 
     @property
     def key(self) -> str:
@@ -208,15 +265,47 @@ class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
 
 
 class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
-    """The experiment is over."""
+    """The experiment is over; `winner` is who was proven best, and empty where nobody was."""
 
     id: str
     reason: str = ""
+    winner: str = ""
+    by: str = ""
 
     @property
     def key(self) -> str:
         """An experiment ends once."""
         return f"ended:{self.id}"
+
+
+class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
+    """Another version of the engine goes on from here: from the full state after an entry."""
+
+    engine: int
+    after: int
+    state: bytes
+
+    @property
+    def key(self) -> str:
+        """A version takes a journal over once, unless others appended at that moment."""
+        return f"epoch:{self.engine}:{self.after}"
+
+
+class Forgotten(_Entry, frozen=True, tag="forgotten"):
+    """Somebody's keys were destroyed: what was sealed under them cannot be read any more."""
+
+    id: str
+    keys: list[bytes]
+    by: str = ""
+
+    @property
+    def key(self) -> str:
+        """An act has an id of its own."""
+        return f"forgotten:{self.id}"
+
+    def said(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the same again for the same wish, though then there are no keys any more."""
+        return _encoder.encode((self.id, self.by))
 
 
 class Checked(_Entry, frozen=True, tag="checked"):
@@ -236,12 +325,15 @@ Entry: TypeAlias = (
     | Ranked
     | Observed
     | Judged
+    | Paged
     | Closed
     | ModelAdded
     | Promoted
     | RolledBack
     | ExperimentStarted
     | ExperimentEnded
+    | EpochStarted
+    | Forgotten
     | Checked
 )
 

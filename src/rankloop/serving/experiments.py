@@ -1,40 +1,30 @@
-"""Two frozen models interleaved, and what clicks say of them at any time."""
+"""What clicks say of interleaved models, at any time, and what all experiments may spend on it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from rankloop.clicks.sequences import EmpiricalBernstein
-from rankloop.learners.saving import loads
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from rankloop.clicks.sequences import Interval
-    from rankloop.learners.snapshot import Snapshot
-    from rankloop.serving.entries import Ranked
 
-CHAMPION, CHALLENGER = 0, 1
-"""The teams of an experiment."""
-
-
-class Duel(NamedTuple):
-    """What readers need of a running experiment: both models as they were at its start."""
-
-    id: str
-    names: tuple[str, str]
-    versions: tuple[int, int]
-    models: tuple[Snapshot, Snapshot]
+CHAMPION = 0
+"""The champion's team; challengers have the teams from 1 on."""
 
 
 class Tally(msgspec.Struct):
-    """How often the challenger won, as sums that an interval is made of.
+    """How often one challenger won, as sums that an interval is made of.
 
     An outcome is 1 where the challenger's documents got more clicks, -1 where the champion's did,
-    0 else. Where rankings name a session, only its first counts: one person, one outcome.
+    0 else.
     """
 
     n: int = 0
@@ -58,48 +48,32 @@ class Tally(msgspec.Struct):
         ).interval()
 
 
-class Trial(msgspec.Struct):
-    """A running experiment: both models as they were at its start, and the tally."""
-
-    id: str
-    names: tuple[str, str]
-    versions: tuple[int, int]
-    models: tuple[bytes, bytes]
-    alpha: float
-    promote: bool
-    tally: Tally
-    sessions: dict[str, None]
-
-    def duel(self) -> Duel:
-        """Return what readers need of it."""
-        champion, challenger = (loads(body).snapshot() for body in self.models)
-        return Duel(self.id, self.names, self.versions, (champion, challenger))
-
-    def judge(self, ranked: Ranked, grades: NDArray[np.float64], most_sessions: int) -> None:
-        """Take in who won a ranking; where it names a session that was counted, nothing."""
-        if ranked.teams is None or ranked.session in self.sessions:
-            return
-        order = np.array(ranked.order, np.int64)
-        self.tally.add(outcome(np.array(ranked.teams, np.int64), grades[order] > 0))
-        if ranked.session is not None:
-            self.sessions[ranked.session] = None
-            if len(self.sessions) > most_sessions:
-                del self.sessions[next(iter(self.sessions))]
+def intervals(tallies: Sequence[Tally], alpha: float) -> list[Interval]:
+    """Return where each challenger's mean outcome is; all hold together with 1 - alpha."""
+    return [tally.interval(alpha / len(tallies)) for tally in tallies]
 
 
-def outcome(teams: NDArray[np.int64], liked: NDArray[np.bool_]) -> int:
+def outcome(teams: NDArray[np.int64], liked: NDArray[np.bool_], challenger: int = 1) -> int:
     """Return whose documents were liked more: 1 the challenger's, -1 the champion's, else 0."""
-    won = int(np.count_nonzero(liked & (teams == CHALLENGER)))
+    won = int(np.count_nonzero(liked & (teams == challenger)))
     lost = int(np.count_nonzero(liked & (teams == CHAMPION)))
     return (won > lost) - (won < lost)
 
 
-def share_of_errors(alpha: float, number: int) -> float:
-    """Return what the experiment of this number, from 1, may spend of a loop's error budget.
+def share_of_errors(alpha: float, spent: float, experiments: int) -> float:
+    """Return what the next experiment may spend of a loop's error budget; 0 where all is spent.
 
-    The shares alpha / (n (n + 1)) of all experiments that may ever come sum to alpha.
+    Without a change of alpha, the n-th experiment gets alpha / (n (n + 1)), and the shares of all
+    that may ever come sum to alpha.
 
-    >>> share_of_errors(0.06, 1), share_of_errors(0.06, 2)
+    Parameters
+    ----------
+    alpha : the budget of all experiments together
+    spent : by those that were started
+    experiments : how many were started
+
+    >>> first = share_of_errors(0.06, 0.0, 0)
+    >>> first, round(share_of_errors(0.06, first, 1), 9)
     (0.03, 0.01)
     """
-    return alpha / (number * (number + 1))
+    return max(alpha - spent, 0.0) / (experiments + 2)

@@ -9,8 +9,9 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.learners.saving import dumps
 from rankloop.serving.entries import Ranked, RolledBack
+from rankloop.serving.epochs import check_same_epoch
 from rankloop.serving.journal.base import JournalError
-from rankloop.serving.policy import choose
+from rankloop.serving.policy import OWN_ORDER, choose
 from rankloop.serving.snapshots import brought_back, replayed
 
 if TYPE_CHECKING:
@@ -20,26 +21,35 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.base import Journal, Record
 
 
-def rolled_back(journal: Journal, act_id: str, position: int, reason: str) -> RolledBack:
+def rolled_back(
+    journal: Journal, act_id: str, position: int, reason: str, by: str = ""
+) -> RolledBack:
     """Return the entry that brings all models back to what they were after a position."""
     head = journal.head()
     if not 1 <= position <= head:
         raise DataError(f"position: found {position}, expected one from 1 to {head}")
-    return _entry(brought_back(journal, until=position), act_id, reason)
+    if position < journal.base():
+        raise DataError(
+            f"position: found {position}, but entries up to {journal.base()} were compacted; "
+            "take a later one"
+        )
+    engine = brought_back(journal, until=position)
+    check_same_epoch(engine, f"the state after entry {position}")
+    return _entry(engine, act_id, reason, by)
 
 
 def quarantined(
-    journal: Journal, act_id: str, without: Callable[[Record], bool], reason: str
+    journal: Journal, act_id: str, without: Callable[[Record], bool], reason: str, by: str = ""
 ) -> RolledBack:
     """Return the entry that makes all models what they would be without some entries."""
-    return _entry(replayed(journal, without=without), act_id, reason)
+    return _entry(replayed(journal, without=without), act_id, reason, by)
 
 
-def _entry(engine: Engine, act_id: str, reason: str) -> RolledBack:
+def _entry(engine: Engine, act_id: str, reason: str, by: str) -> RolledBack:
     models = {name: dumps(model.ranker) for name, model in engine.models.items()}
     if not models:
         raise DataError("there were no models yet at that position; take a later one")
-    return RolledBack(act_id, models, engine.champion, reason)
+    return RolledBack(act_id, models, engine.champion, reason, by)
 
 
 def audited(journal: Journal, ranking_id: str) -> list[str]:
@@ -55,7 +65,9 @@ def audited(journal: Journal, ranking_id: str) -> list[str]:
     if entry.policy == "logged":
         return []  # somebody else's order: there is nothing to recompute
     engine = brought_back(journal, until=entry.seen)
-    choice = choose(engine.published(), entry.matrix(), entry.id, len(entry.order))
+    check_same_epoch(engine, f"ranking {ranking_id!r}")
+    own = entry.policy == OWN_ORDER
+    choice = choose(engine.published(), entry.matrix(), entry.id, len(entry.order), own)
     differ = []
     if choice.scores.tobytes() != entry.scores:
         worst = float(np.abs(choice.scores - np.frombuffer(entry.scores, np.float64)).max())

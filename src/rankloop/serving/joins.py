@@ -13,11 +13,15 @@ Status = Literal["applied", "pending", "late", "rejected"]
 
 
 class Open(msgspec.Struct):
-    """A ranking that waits for feedback: its position, when it came, where its events stand."""
+    """A ranking that waits for feedback: its position, when it came, where its events stand.
+
+    pages : those that were shown besides the first
+    """
 
     position: int
     at: int
     events: list[int]
+    pages: list[int] = []
 
 
 class Joins(msgspec.Struct):
@@ -35,14 +39,14 @@ class Joins(msgspec.Struct):
     >>> joins.observed("r1", 3, most_early=10, most_events=10)
     'applied'
     >>> joins.close("r1", most_closed=10)
-    Open(position=2, at=1000, events=[1, 3])
+    Open(position=2, at=1000, events=[1, 3], pages=[])
     >>> joins.observed("r1", 5, most_early=10, most_events=10)
     'late'
     """
 
     open: dict[str, Open] = msgspec.field(default_factory=dict)
     early: dict[str, list[int]] = msgspec.field(default_factory=dict)
-    closed: dict[str, int] = msgspec.field(default_factory=dict)
+    closed: dict[str, Open] = msgspec.field(default_factory=dict)
     n_early: int = 0
     forgotten: int = 0
 
@@ -74,12 +78,30 @@ class Joins(msgspec.Struct):
         """Close a ranking and return it; None where it is not open."""
         ranking = self.open.pop(ranking_id, None)
         if ranking is not None:
-            self.closed[ranking_id] = ranking.position
+            self.closed[ranking_id] = ranking
             while len(self.closed) > most_closed:
                 del self.closed[next(iter(self.closed))]
         return ranking
 
+    def paged(self, ranking_id: str, page: int) -> None:
+        """Take in that a further page of a ranking was shown."""
+        ranking = self.find(ranking_id)
+        if ranking is not None and page not in ranking.pages:
+            ranking.pages.append(page)
+
+    def late(self, ranking_id: str, position: int, most_events: int) -> Open | None:
+        """Add an event to a closed ranking and return that; None where it cannot be added."""
+        ranking = self.closed.get(ranking_id)
+        if ranking is None or len(ranking.events) >= most_events:
+            return None
+        ranking.events.append(position)
+        return ranking
+
+    def find(self, ranking_id: str) -> Open | None:
+        """Return a ranking that is open, or was closed of late; None where it is not known."""
+        return self.open.get(ranking_id) or self.closed.get(ranking_id)
+
     def position(self, ranking_id: str) -> int | None:
         """Return where a ranking stands, open or closed of late; None where it is not known."""
-        ranking = self.open.get(ranking_id)
-        return self.closed.get(ranking_id) if ranking is None else ranking.position
+        ranking = self.find(ranking_id)
+        return None if ranking is None else ranking.position

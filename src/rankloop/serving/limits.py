@@ -1,13 +1,19 @@
-"""What a request may cost: its bytes, and the time they take to arrive."""
+"""What a request may cost: its bytes, the time they take to arrive, and how many there may be."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import math
+import time
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from rankloop.serving.problems import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import Receive, Scope
 
 SLOWEST = 30.0
@@ -19,22 +25,22 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > most:
             raise _too_long(most)
-    message = await _next(receive)
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body", False):
-        return _checked(body, most)
-    parts, size = [body], len(body)
+    parts, size, more = [], 0, True
     try:
         async with asyncio.timeout(SLOWEST):
-            while message.get("more_body", False):
+            while more:
                 message = await _next(receive)
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
+                body: bytes = message.get("body", b"")
+                more = message.get("more_body", False)
+                parts.append(body)
+                size += len(body)
                 if size > most:
                     raise _too_long(most)
     except TimeoutError:
-        raise Problem(408, f"the body did not arrive within {SLOWEST:g} seconds") from None
-    return b"".join(parts)
+        raise Problem(
+            408, f"the body did not arrive within {SLOWEST:g} seconds", close=True
+        ) from None
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 async def _next(receive: Receive) -> dict[str, Any]:
@@ -44,11 +50,79 @@ async def _next(receive: Receive) -> dict[str, Any]:
     return dict(message)
 
 
-def _checked(body: bytes, most: int) -> bytes:
-    if len(body) > most:
-        raise _too_long(most)
-    return body
-
-
 def _too_long(most: int) -> Problem:
-    return Problem(413, f"the body is longer than {most:,} bytes; send less at once")
+    return Problem(
+        413, f"the body is longer than {most:,} bytes; send less at once", close=True
+    )  # what follows is not read
+
+
+class Buckets:
+    """How much each client may still do: a bucket a client, refilled at a constant rate.
+
+    Parameters
+    ----------
+    rate : what is refilled a second
+    size : what a full bucket holds
+    most : clients that are remembered; those longest unseen, whose buckets are fullest, go first
+    clock : seconds from any moment
+
+    Examples
+    --------
+    >>> now = [0.0]
+    >>> buckets = Buckets(rate=2, size=3, most=100, clock=lambda: now[0])
+    >>> [buckets.wait("me") for _ in range(4)]
+    [0.0, 0.0, 0.0, 0.5]
+    >>> now[0] = 0.5
+    >>> buckets.wait("me"), buckets.wait("you")
+    (0.0, 0.0)
+    """
+
+    def __init__(
+        self, rate: float, size: float, most: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._size, self._most, self._clock = rate, size, most, clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, client: str, n: float = 1.0) -> float:
+        """Take so much, and return 0; or take nothing, and return after how many seconds it may.
+
+        Who takes more than a bucket holds needs a full one, and then waits the longer.
+        """
+        now = self._clock()
+        level, then = self._levels.get(client, (self._size, now))
+        level = min(self._size, level + self._rate * max(now - then, 0.0))
+        needed = min(n, self._size)
+        taken = level >= needed
+        self._levels[client] = (level - n if taken else level, now)
+        self._levels.move_to_end(client)
+        if len(self._levels) > self._most:
+            self._levels.popitem(last=False)
+        return 0.0 if taken else (needed - level) / self._rate
+
+    def take(self, client: str, n: float = 1.0, what: str = "requests") -> None:
+        """Take so much, or raise a problem that says when to come again."""
+        seconds = self.wait(client, n)
+        if seconds:
+            raise Problem(
+                429,
+                f"too many {what} from this client: it may send {self._rate:g} a second; come "
+                f"again in {math.ceil(seconds)} seconds",
+                retry_after=math.ceil(seconds),
+            )
+
+
+def network(address: str) -> str:
+    """Return who an address stands for: itself, or the network of 64 bits in version 6.
+
+    >>> network("192.0.2.7"), network("2001:db8:1:2:3:4:5:6"), network("a socket")
+    ('192.0.2.7', '2001:db8:1:2::', 'a socket')
+    """
+    if ":" not in address:
+        return address
+    try:
+        found = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.IPv6Address(int(found) >> 64 << 64))

@@ -69,15 +69,41 @@ class _Loops:
             "Recent mean nDCG@10 on feedback, before learning from it.",
             labels=["loop", "model", "champion"],
         )
-        commits = CounterMetricFamily("rankloop_commits", "Transactions.", labels=["loop"])
+        counters = {
+            "commits": "Transactions.",
+            "lessons": "Rankings that taught something.",
+            "experiments": "Experiments that were started, watches of champions among them.",
+            "promotions": "How often a champion was named.",
+            "rollbacks": "How often a champion proved worse than the one before, which came back.",
+        }
+        counted = {
+            name: CounterMetricFamily(f"rankloop_{name}", text, labels=["loop"])
+            for name, text in counters.items()
+        }
+        spent = GaugeMetricFamily(
+            "rankloop_error_budget_spent",
+            "What experiments took of the chance of a wrong winner, as a share of alpha.",
+            labels=["loop"],
+        )
         for name, loop in self._loops.items():
             values = (loop.head, loop.lag, loop.waiting, loop.open_rankings, loop.ready, loop.leads)
             for family, value in zip(families.values(), values, strict=True):
                 family.add_metric([name], float(value))
-            commits.add_metric([name], loop.commits)
-            champion = loop.published.champion
+            now, contest = loop.published, loop.published.contest
+            totals = (
+                loop.commits,
+                now.counters.lessons,
+                contest.experiments,
+                contest.promotions,
+                contest.rollbacks,
+            )
+            for counter, total in zip(counted.values(), totals, strict=True):
+                counter.add_metric([name], total)
+            spent.add_metric([name], contest.spent / now.settings.alpha)
+            champion = now.champion
             for model, curve in loop.published.curves.items():
                 quality.add_metric([name, model, str(model == champion).lower()], curve.recent)
         yield from families.values()
         yield quality
-        yield commits
+        yield spent
+        yield from counted.values()

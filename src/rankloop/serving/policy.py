@@ -9,14 +9,14 @@ import numpy as np
 from rankloop import _core, arithmetic
 from rankloop.clicks.interleaving.base import seeded_by
 from rankloop.clicks.interleaving.team_draft import draft
-from rankloop.feedback.ranking import BEST_FIRST
+from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.learners.snapshot import Snapshot
-    from rankloop.serving.experiments import Duel
     from rankloop.serving.state import Published
+    from rankloop.serving.trials import Duel
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.int64]
@@ -36,24 +36,41 @@ class Choice(NamedTuple):
     experiment: str | None = None
 
 
-def choose(now: Published, X: NDArray[np.float32], ranking_id: str, k: int) -> Choice:
+OWN_ORDER = "own-order"
+"""The policy of a list that its user sorted, as by price: it is shown as it came."""
+
+
+def choose(
+    now: Published, X: NDArray[np.float32], ranking_id: str, k: int, own_order: bool = False
+) -> Choice:
     """Choose the order of one ranking, by the models as they are now.
 
     All chance comes from the ranking's id, so that the same question under the same id gets the
     same answer from the same models.
+
+    Parameters
+    ----------
+    own_order : whether the user chose the order in which candidates come; then it stays, and no
+        experiment takes part
     """
     settings = now.settings
-    if now.duel is not None and settings.policy != "apprentice":
-        return _interleaved(now.duel, X, ranking_id, k)._replace(seen=now.position)
+    duel = None if own_order or settings.policy == "apprentice" else now.duel
+    if duel is not None and _takes_part(duel, ranking_id):
+        return _interleaved(now, duel, X, ranking_id, k)
     scores = score(now.models[now.champion], X)
     version = now.versions[now.champion]
+    if own_order:
+        order = np.arange(min(k, len(X)))
+        return Choice(order, scores, now.champion, version, now.position, OWN_ORDER)
     if settings.policy == "apprentice":
         order = np.arange(min(k, len(X)))
         return Choice(order, scores, now.champion, version, now.position, "apprentice")
     if settings.policy == "plackett-luce":
         places = min(k, settings.explore_top)
         order, chances = plackett_luce(scores / settings.temperature, ranking_id, k, places)
-        return Choice(order, scores, now.champion, version, now.position, "plackett-luce", chances)
+        drawn = settings.temperature == 1 and places >= min(k, len(X))
+        policy = PLACKETT_LUCE if drawn else f"{PLACKETT_LUCE} in part"
+        return Choice(order, scores, now.champion, version, now.position, policy, chances)
     order = best_order(scores)[:k]
     return Choice(order, scores, now.champion, version, now.position, BEST_FIRST)
 
@@ -95,17 +112,26 @@ def plackett_luce(scores: Floats, ranking_id: str, k: int, places: int) -> tuple
     return order, chances
 
 
-def _interleaved(duel: Duel, X: NDArray[np.float32], ranking_id: str, k: int) -> Choice:
-    """Let champion and challenger, as they were when the experiment began, pick by turns."""
-    scores = [score(model, X) for model in duel.models]
+def _takes_part(duel: Duel, ranking_id: str) -> bool:
+    """Tell whether a ranking is one of the share that an experiment interleaves."""
+    return duel.share >= 1 or seeded_by(f"share {ranking_id}").random() < duel.share
+
+
+def _interleaved(
+    now: Published, duel: Duel, X: NDArray[np.float32], ranking_id: str, k: int
+) -> Choice:
+    """Let champion and challengers, as the experiment has them, pick by turns."""
+    live = now.models[now.champion]
+    scores = [score(live if model is None else model, X) for model in duel.models]
     orders = [best_order(own).tolist() for own in scores]
     shown, teams = draft(orders, seeded_by(ranking_id), k)
+    version = now.versions[now.champion] if duel.models[0] is None else duel.versions[0]
     return Choice(
         np.array(shown, np.int64),
         scores[0],
         duel.names[0],
-        duel.versions[0],
-        0,
+        version,
+        now.position,
         "team-draft",
         None,
         teams,

@@ -23,6 +23,7 @@ _TITLES = {
     415: "This kind of content is not understood",
     422: "The request cannot be used",
     429: "Too many requests",
+    431: "The headers are too large",
     500: "The service has a fault",
     503: "Try again in a moment",
 }
@@ -35,12 +36,17 @@ class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
     ----------
     status : of HTTP
     detail : what was found, what was expected, what to do
+    retry_after : seconds after which to come again, where that helps
+    close : whether to close the connection, as the rest of the request is not read
     more : further members of the document
     """
 
-    def __init__(self, status: int, detail: str, **more: Any) -> None:
+    def __init__(
+        self, status: int, detail: str, retry_after: int = 1, close: bool = False, **more: Any
+    ) -> None:
         super().__init__(detail)
         self.status, self.detail, self.more = status, detail, more
+        self._retry_after, self._close = retry_after, close
 
     def response(self) -> Response:
         """Return it as an answer."""
@@ -53,9 +59,11 @@ class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
         }
         headers = {}
         if self.status in (429, 503):
-            headers["retry-after"] = "1"
+            headers["retry-after"] = str(self._retry_after)
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
+        if self._close:
+            headers["connection"] = "close"
         return Response(
             msgspec.json.encode(document),
             self.status,

@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens with scopes, of which only hashes are stored."""
+"""Who may do what: bearer tokens with scopes, of which only hashes are stored; and how often."""
 
 from __future__ import annotations
 
@@ -6,30 +6,75 @@ import hashlib
 import hmac
 import secrets
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from rankloop.serving.limits import Buckets, network
 from rankloop.serving.problems import Problem
+from rankloop.serving.safety import LOCAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from rankloop.serving.config import Scope, TokenSettings
+    from rankloop.serving.config import Settings
+    from rankloop.serving.safety import Scope
+
+ANYONE = "anyone"
+"""The name of whoever asks a service without tokens."""
 
 
 class Guard:
-    """Tells whether a request's token has a scope; without any tokens, everyone has all.
+    """Lets requests in, or says why not; without any tokens, everyone on this machine has all.
+
+    Pages of other sites must not use a browser of this machine or network to get in. So a request
+    that a page sent (it has an `Origin`) must come from a page of this service, and where there are
+    no tokens, the `Host` must be one of this machine, whatever name an attacker's page has.
 
     Parameters
     ----------
-    tokens : the settings' own; a service that others can reach has at least one
+    settings : a service that others can reach has at least one token
     """
 
-    def __init__(self, tokens: Sequence[TokenSettings]) -> None:
-        self._tokens = [(one.name, one.sha256.encode(), frozenset(one.scopes)) for one in tokens]
+    def __init__(self, settings: Settings) -> None:
+        self._tokens = [
+            (one.name, one.sha256.encode(), frozenset(one.scopes)) for one in settings.tokens
+        ]
+        self._hosts = {*LOCAL, settings.server.host}
+        limits, most = settings.limits, settings.limits.most_clients
+        requests, events = limits.requests_per_second, limits.events_per_second
+        self._requests = Buckets(requests, max(2 * requests, 1), most) if requests else None
+        self._events = Buckets(events, max(10 * events, 1), most) if events else None
 
-    def check(self, authorization: bytes | None, scope: Scope | None) -> str:
-        """Return the name of who asks; raise where the scope is not theirs."""
+    def admit(
+        self,
+        headers: Mapping[bytes, bytes],
+        address: str,
+        scope: Scope | None,
+        browsers: bool = False,
+    ) -> str:
+        """Return the name of who asks; raise where the scope is not theirs, or it is too often.
+
+        `browsers` says that any page may ask, as the route itself looks at its origin.
+        """
+        if not browsers:
+            self._check_page(headers.get(b"origin"), headers.get(b"host", b""))
+        try:
+            who = self._name(headers.get(b"authorization"), scope)
+        except Problem:
+            if self._requests is not None:
+                self._requests.take(network(address))
+            raise
+        if self._requests is not None and (scope is not None or browsers):
+            self._requests.take(client_name(who, address))
+        return who
+
+    def charge(self, client: str, events: int) -> None:
+        """Count events that a client wants to teach; raise where they are too many."""
+        if self._events is not None and events:
+            self._events.take(client, events, "events")
+
+    def _name(self, authorization: bytes | None, scope: Scope | None) -> str:
         if scope is None or not self._tokens:
-            return "anyone"
+            return ANYONE
         if authorization is None or not authorization.lower().startswith(b"bearer "):
             raise Problem(
                 401, f"this needs a token of scope {scope}; send it as Authorization: Bearer TOKEN"
@@ -47,6 +92,32 @@ class Guard:
                 f"the token {found[0]!r} is not for {scope}, but for {', '.join(sorted(found[1]))}",
             )
         return found[0]
+
+    def _check_page(self, origin: bytes | None, host: bytes) -> None:
+        if origin is not None and origin.partition(b"://")[2] != host:
+            raise Problem(
+                403,
+                "the request comes from a page of another site; let a server of yours send it, or "
+                "for feedback use tickets",
+            )
+        if not self._tokens and host and _hostname(host) not in self._hosts:
+            raise Problem(
+                403,
+                f"the request is for the host {host.decode('latin-1')!r:.80}; without tokens this "
+                "service answers as localhost alone; add [[tokens]]",
+            )
+
+
+def client_name(who: str, address: str) -> str:
+    """Return whom limits are counted for: the token, or the address where there is none."""
+    return network(address) if who == ANYONE else f"token {who}"
+
+
+def _hostname(host: bytes) -> str | None:
+    try:
+        return urlsplit(f"//{host.decode('latin-1')}").hostname
+    except ValueError:
+        return None
 
 
 def new_token() -> tuple[str, str]:

@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from rankloop.exceptions import DataError
 from rankloop.serving.app import Service
+from rankloop.serving.protocol import protocol
+from rankloop.serving.tuning import tune
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,31 +57,44 @@ def _work(
     settings: Settings, listening: socket.socket, on_ready: Callable[[], None] | None = None
 ) -> None:
     _log_json()
-    sys.setswitchinterval(0.0002)  # the thread that commits waits less for the one that decodes
     service = Service.start(settings)
-    config = uvicorn.Config(
+    tune()
+    server = _Server(_config(service, lifespan="on", timeout_graceful_shutdown=10))
+    server.on_ready, server.service = on_ready, service
+    server.run(sockets=[listening])
+
+
+def _config(service: Service, **more: Any) -> uvicorn.Config:
+    server = service.settings.server
+    return uvicorn.Config(
         service.app(),
+        http=protocol(server.most_connections),
         log_config=None,
         access_log=False,
-        lifespan="on",
-        timeout_graceful_shutdown=10,
         timeout_keep_alive=30,
         backlog=2048,
         server_header=False,
         date_header=False,
+        proxy_headers=bool(server.proxies),
+        forwarded_allow_ips=list(server.proxies),
+        ws="none",
+        **more,
     )
-    server = _Server(config)
-    server.on_ready = on_ready
-    server.run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
     on_ready: Callable[[], None] | None = None
+    service: Service | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started and self.on_ready is not None:
             self.on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.service is not None:
+            self.service.draining = True
+        await super().shutdown(sockets=sockets)
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -118,6 +133,7 @@ class _JsonLines(logging.Formatter):
             "from": record.name,
             "message": record.getMessage(),
         }
+        line |= getattr(record, "fields", {})
         if record.exc_info:
             line["fault"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
@@ -127,8 +143,8 @@ class _JsonLines(logging.Formatter):
 def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """Serve from a thread of this process, for examples and tests; give the address."""
     listening = socket.create_server((host, port))
-    config = uvicorn.Config(service.app(), log_config=None, lifespan="off", access_log=False)
-    server = uvicorn.Server(config)
+    server = _Server(_config(service, lifespan="off"))
+    server.service = service
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

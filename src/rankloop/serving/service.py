@@ -6,14 +6,16 @@ import logging
 import threading
 import time
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankloop.exceptions import DataError
+from rankloop.serving.audit import Acts
 from rankloop.serving.desk import Desk
 from rankloop.serving.engine import DivergedError, Engine
-from rankloop.serving.entries import Configured
-from rankloop.serving.journal.base import Draft
-from rankloop.serving.recent import Recent, remembered
+from rankloop.serving.entries import Configured, Forgotten
+from rankloop.serving.epochs import enter_epoch
+from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.recent import Recent, patient, remembered
 from rankloop.serving.snapshots import brought_back, saved_state
 from rankloop.serving.state import ENGINE
 from rankloop.serving.threads.follower import Follower
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
 
     from rankloop.serving.config import LoopSettings
     from rankloop.serving.entries import Entry
-    from rankloop.serving.journal.base import Journal, Record
+    from rankloop.serving.journal.base import Journal, Record, StoredKey
+    from rankloop.serving.privacy import Vault
     from rankloop.serving.state import Published
     from rankloop.serving.threads.queue import Answer
 
+_T = TypeVar("_T")
 _log = logging.getLogger("rankloop.serving")
 
 
@@ -46,6 +50,7 @@ class Loop:
     most_waiting : entries that may wait for the disk
     clock : seconds since 1970; the one place where a loop asks for the time
     closes : whether it may close windows, if it gets the lease; False for one that only looks on
+    vault : seals personal fields; without it, they are not stored
     """
 
     def __init__(
@@ -56,15 +61,20 @@ class Loop:
         most_waiting: int = 10_000,
         clock: Callable[[], float] = time.time,
         closes: bool = True,
+        vault: Vault | None = None,
     ) -> None:
-        self.name, self._journal = name, journal
+        self.name, self._journal, self.vault = name, journal, vault
         learns, follows, self._reads = (journal.another() for _ in range(3))
         self._journals = (journal, learns, follows, self._reads)
         self._reading = threading.Lock()
+        self._started = False
         recent = self._recent = Recent()
         try:
-            self._engine = brought_back(learns, remembered(recent, learns))
+            self._engine = brought_back(learns, patient(remembered(recent, learns), self._over))
             self._configure(settings, clock)
+            self.acts = Acts(journal)
+            if vault is not None:
+                vault.check(journal)
         except BaseException:
             self._close_journals()
             raise
@@ -73,11 +83,9 @@ class Loop:
         self._progress = progress
         self._queue = Queue(name, most_waiting)
         self._writer = Writer(
-            name, self._queue, journal, self._desk, recent, progress, clock, closes
+            name, self._queue, journal, self._desk, recent, progress, clock, closes, self._watch
         )
-        self._learner = Learner(
-            name, self._engine, learns, recent, progress, self.submit, self._written
-        )
+        self._learner = Learner(name, self._engine, learns, progress, self.submit, self._written)
         follower = Follower(name, follows, progress, self._writer.others)
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), name=f"{name}-{what}", daemon=True)
@@ -87,6 +95,7 @@ class Loop:
                 ("follower", follower.run),
             )
         ]
+        self._started = True
         for thread in self._threads:
             thread.start()
 
@@ -101,11 +110,14 @@ class Loop:
         return self.submit(entries).result(timeout)
 
     def submit_from(
-        self, loop: asyncio.AbstractEventLoop, entries: Sequence[Entry]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        entries: Sequence[Entry],
+        keys: Sequence[StoredKey] = (),
     ) -> asyncio.Future[list[Answer]]:
-        """Append entries; the answers come to a future of this event loop."""
+        """Append entries, and keys beside them; the answers come to a future of this event loop."""
         future: asyncio.Future[list[Answer]] = loop.create_future()
-        self._queue.put(Request(entries, future, loop))
+        self._queue.put(Request(entries, future, loop, keys))
         return future
 
     def find_ranking(self, ranking_id: str) -> Record | None:
@@ -115,16 +127,24 @@ class Loop:
             known = self._recent.get(position)
             if known is not None:
                 return known
-        with self._reading:
-            return self._reads.find(f"ranking:{ranking_id}")
+        return self.read(lambda journal: journal.find(f"ranking:{ranking_id}"))
 
     def knows(self, ranking_id: str) -> bool:
         """Tell whether a ranking is open, or was closed of late."""
         return self._desk.joins.position(ranking_id) is not None
 
+    def recent(self, position: int) -> Record | None:
+        """Return an entry that is still in memory; None where it is not."""
+        return self._recent.get(position)
+
     def reader(self) -> Journal:
         """Open the journal again, for one thread to read."""
         return self._journal.another()
+
+    def read(self, look: Callable[[Journal], _T]) -> _T:
+        """Return what a function finds in the journal. Not for the event loop."""
+        with self._reading:
+            return look(self._reads)
 
     def settle(self, timeout: float = 60.0) -> None:
         """Wait until all that is durable now has been applied and published."""
@@ -187,9 +207,7 @@ class Loop:
         for thread in self._threads:
             thread.join()
         if save and self.fault is None and self._engine.position:
-            newest = self._journal.saved()
-            if not newest or newest[0].position < self._engine.position:
-                self._journal.save(saved_state(self._engine))
+            self._save()
         self._close_journals()
 
     def __enter__(self) -> Loop:
@@ -213,6 +231,25 @@ class Loop:
             self._journal.append([Draft(Configured(wanted, ENGINE), int(1000 * clock()))])
         for record in self._journal.scan(self._engine.position):
             self._engine.apply(record)
+        enter_epoch(self._journal, self._engine, int(1000 * clock()))
+
+    def _watch(self, record: Record) -> None:
+        self.acts.note(record)
+        if self.vault is not None and isinstance(record.entry, Forgotten):
+            self.vault.forget(record.entry.keys)
+
+    def _save(self) -> None:
+        """Keep the state; where that fails, the next start takes longer, and no more."""
+        try:
+            newest = self._journal.saved()
+            if not newest or newest[0].position < self._engine.position:
+                self._journal.save(saved_state(self._engine))
+        except JournalError as error:
+            _log.warning("loop %s: its state was not saved: %s", self.name, error)
+
+    def _over(self) -> bool:
+        """Whether it is of no use to wait for the store: before the start, and at the end."""
+        return not self._started or self._progress.stopping
 
     def _written(self) -> bool:
         """Whether nothing more becomes durable."""

@@ -57,8 +57,12 @@ def brought_back(
             break
         except RankloopError as error:
             _log.warning("%s; an older state, or a replay from the start, takes its place", error)
-    for record in journal.scan(engine.position, until):
-        recent.add(record)
+    if not engine.position and journal.base():
+        raise JournalError(
+            f"{journal.where}: entries up to {journal.base()} were compacted, and there is no "
+            "whole state to go on from; take a later position, or restore the journal from a copy"
+        )
+    for record in recent.follow(journal, engine.position, until):
         engine.apply(record)
     return engine
 
@@ -70,6 +74,8 @@ def replayed(
 ) -> Engine:
     """Return the engine that the entries alone lead to, from the first one on.
 
+    Where entries were compacted, it starts from the state that took their place.
+
     Parameters
     ----------
     until : the last entry to apply; None: all
@@ -78,9 +84,14 @@ def replayed(
         compared
     """
     recent = Recent()
-    engine = Engine(remembered(recent, journal))
-    for record in journal.scan(0, until):
-        recent.add(record)
+    fetch = remembered(recent, journal)
+    engine = restored(journal.saved()[-1], fetch) if journal.base() else Engine(fetch)
+    if until is not None and until < engine.position:
+        raise JournalError(
+            f"{journal.where}: entry {until} cannot be gone back to, as what came before entry "
+            f"{engine.position} was compacted; take a later one"
+        )
+    for record in recent.follow(journal, engine.position, until):
         if without is None:
             engine.apply(record)
         else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankloop.serving.config import Settings
     from rankloop.serving.journal.base import Journal
 
-_NEEDED = ("msgspec", "starlette", "uvicorn", "prometheus_client", "zstandard")
+_NEEDED = ("cryptography", "msgspec", "starlette", "uvicorn", "prometheus_client", "zstandard")
 
 
 def needs_extra() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from rankloop.serving.config import LoopSettings
-from rankloop.serving.experiments import Duel, Tally, Trial
+from rankloop.serving.contest import Contest
+from rankloop.serving.experiments import Tally
 from rankloop.serving.joins import Joins
 from rankloop.serving.models import Curve, ModelState
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.learners.snapshot import Snapshot
+    from rankloop.serving.trials import Duel
 
-ENGINE = 1
+ENGINE = 2
 """The version of the arithmetic. Digests are compared only where it is the same."""
 
 
@@ -33,15 +35,16 @@ class Counters(msgspec.Struct):
     closed: int = 0
     lessons: int = 0
     agreed: int = 0
-    experiments: int = 0
-    promotions: int = 0
+    refused: int = 0
 
 
 class Published(NamedTuple):
     """All that ranking needs, and how the loop does, as of one entry; it never changes.
 
     models, versions, curves : by name: what ranks, where it changed last, how well it does
-    duel, tally, alpha : the running experiment, what it has found, its share of the error budget
+    duel, alpha, tallies : the running experiment, its share of the error budget, and what it has
+        found of each challenger
+    contest : how many experiments there were, and what they spent of the error budget
     shown : how well the orders that were shown did
     """
 
@@ -54,8 +57,9 @@ class Published(NamedTuple):
     counters: Counters
     shown: Curve
     duel: Duel | None
-    tally: Tally | None
     alpha: float
+    tallies: tuple[Tally, ...]
+    contest: Contest
 
 
 class State(msgspec.Struct):
@@ -65,10 +69,9 @@ class State(msgspec.Struct):
     position: int
     chain: bytes
     settings: LoopSettings | None
-    champion: str
     models: list[ModelState]
     joins: Joins
     counters: Counters
     shown: Curve
-    trial: Trial | None
+    contest: Contest
     digests: dict[int, str]

@@ -24,6 +24,20 @@ port = 8080
 # sha256 = "..."
 # scopes = ["rank", "feedback"]   # also: admin, metrics
 
+# [limits]   # of one client, a token or an address; 0 is no limit
+# requests_per_second = 100
+# events_per_second = 1000
+
+# Personal fields (query, user, session, about) are sealed under a key; without it, not stored.
+# A new key: rankloop serve --new-key
+# [privacy]
+# master_key_file = "/etc/rankloop/master.key"   # or RANKLOOP_MASTER_KEY
+
+# Feedback that pages send from browsers, by the ticket of a ranking.
+# [browsers]
+# origins = ["https://shop.example"]
+# signing_key_file = "/etc/rankloop/signing.key"   # or RANKLOOP_SIGNING_KEY
+
 [loops.{name}]
 features = {features}
 learners = {learners}   # the first ranks; the others learn in its shadow

@@ -1,1 +1,1 @@
-"""Theory as code: margins, the papers' loss bounds, the adversary of the lower bound."""
+"""Margins, the loss bounds of the papers, and the adversary of the lower bound."""

@@ -1,4 +1,4 @@
-"""Loss bounds of SOLAR (Wang et al., 2015): Lemma 4.1 and Theorems 1 to 4, repaired where needed.
+"""Loss bounds of SOLAR (Wang et al., 2015): Lemma 4.1 and Theorems 1 to 4, with corrections.
 
 A round t here is a pair delta = x_i - x_j with R_i > R_j, taken with the weights w_t of that
 moment; l_t(w) = max(0, 1 - w.delta). R is the largest |delta|, u any comparison vector.
@@ -102,7 +102,7 @@ def pair_constant(grades: ArrayLike, measure: str | Measure = "nDCG") -> float:
 
     True as printed, where the best grade K - 1 may be that of the query: every document counted in
     1 - measure, at most kappa each, scores no more than some document of a lower grade, which is a
-    pair with l >= 1. (For AP half of it would do.) 0 where no document is relevant.
+    pair with l >= 1. (For AP half of it would do.) 0 if no document is relevant.
 
     >>> pair_constant([0, 1, 1, 0], "AP")
     0.5
@@ -199,7 +199,7 @@ def update_bound(deltas: ArrayLike, weights: ArrayLike, gamma: float, aggressive
 
 
 def pair_radius(data: QueryDataset) -> float:
-    """Return R, the largest |x_i - x_j| of a pair R_i > R_j; O(m^2 d) a query."""
+    """Return R, the largest |x_i - x_j| of a pair R_i > R_j; O(m^2 d) per query."""
     return float(query_radii(data).max(initial=0.0))
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from rankloop import _core
 from rankloop.clicks.learners.base import click_grades, seen_grades
-from rankloop.clicks.learners.from_clicks import RANKS, FromClicks
+from rankloop.clicks.learners.from_clicks import FromClicks
+from rankloop.clicks.learners.taught import RANKS
 from rankloop.clicks.users import GradedUser, simulated_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError

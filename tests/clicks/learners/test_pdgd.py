@@ -10,11 +10,11 @@ import pytest
 from rankloop import _core
 from rankloop.clicks.learners.base import click_grades, seen_grades
 from rankloop.clicks.learners.pdgd import PDGD
-from rankloop.clicks.learners.plackett_luce import PLACKETT_LUCE, sample_ranking
+from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.clicks.users import simulated_user, ultra_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
-from rankloop.feedback.ranking import Ranking
+from rankloop.feedback.ranking import PLACKETT_LUCE, Ranking
 
 
 def chance(scores: np.ndarray, order: np.ndarray) -> float:

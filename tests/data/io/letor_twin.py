@@ -41,7 +41,7 @@ def doc_id(comment):
 
 
 def naive_read(content, *, zero_based=None, null=0.0, n_features=None):
-    """Read good LETOR text: split lines, split words, one dictionary a row."""
+    """Read good LETOR text: split lines, split words, one dictionary per row."""
     grades, qids, features, docs = [], [], [], []
     for line in content.decode().split("\n"):
         row, comment = re.fullmatch(r"(.*?)((?:^|(?<=[ \t\r]))#.*)?", line).groups("")

@@ -65,7 +65,7 @@ def test_places_are_freed_in_place():
 
 
 def test_least_loss_changes_f_least():
-    s = support(kernel=RBF(1e-6))  # no two alike: the change of f is abs(alpha)
+    s = support(kernel=RBF(1e-6))  # all different: the change of f is abs(alpha)
     gone = REMOVALS["least-loss"](s, 5)
     assert set(gone) == set(np.argsort(np.abs(s.alphas[:30, 0]))[:5])
     lengths = support(kernel=Linear())

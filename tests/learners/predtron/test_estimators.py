@@ -146,7 +146,7 @@ BAD = [
     (lambda: PredtronClassifier().fit([[1.0], [2]], [1, 1]), "1 class: at least two"),
     (lambda: PredtronClassifier().fit([[1.0], [2]], [0.5, 1]), "Unknown label type"),
     (lambda: PredtronClassifier().fit([[1.0], [2]], [0, 1, 1]), "3 values for 2 rows"),
-    (lambda: PredtronClassifier().fit([[1.0], [2]], [[0, 1], [1, 0]]), "one label a row"),
+    (lambda: PredtronClassifier().fit([[1.0], [2]], [[0, 1], [1, 0]]), "one label per row"),
     (lambda: PredtronClassifier().fit(np.zeros((0, 2)), []), "minimum of 1 is required"),
     (lambda: PredtronClassifier(passes=0).fit([[1.0], [2]], [0, 1]), "passes must be"),
     (lambda: PredtronClassifier(rate=-1).fit([[1.0], [2]], [0, 1]), "rate must be"),

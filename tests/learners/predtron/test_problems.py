@@ -244,7 +244,7 @@ def test_functions_of_ones_own():
     ("make", "says"),
     [
         (lambda: Multiclass(1), "n_classes must be a whole number of at least 2"),
-        (lambda: Multiclass(3, [1, 2]), "one weight a class"),
+        (lambda: Multiclass(3, [1, 2]), "one weight per class"),
         (lambda: Multiclass(3, reject=0), "reject must be a number above 0"),
         (lambda: Binary((1, -1)), "a weight must be a number above 0"),
         (lambda: BinaryReject((1, 2)), "a cost of rejecting must be"),

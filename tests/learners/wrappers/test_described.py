@@ -12,7 +12,7 @@ from rankloop.exceptions import DataError
 
 
 def shop(seed=0, queries=60):
-    """Ten documents a query: a brand that matters, a price that is missing half the time."""
+    """Ten documents per query: a brand that matters, a price that is missing half the time."""
     rng = np.random.default_rng(seed)
     n = 10 * queries
     brand = rng.integers(0, 3, n)

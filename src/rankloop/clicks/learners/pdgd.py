@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rankloop import _core
-from rankloop.clicks.learners.base import ClickLearner, features_of, seen_grades
-from rankloop.clicks.learners.plackett_luce import PLACKETT_LUCE, sample_ranking
+from rankloop.clicks.learners.drawn import DrawsRankings
 from rankloop.clicks.learners.session import Session, check_queries
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.data.validation import check_counts, check_rng
-from rankloop.exceptions import DataError
-from rankloop.learners.online.base import Queries
 from rankloop.learners.online.clipped import CLIP, ClippedRanker
 from rankloop.learners.parameters import check_number
 from rankloop.learners.search import Range, Search
@@ -21,30 +18,27 @@ from rankloop.learners.search import Range, Search
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import ArrayLike, NDArray
-
     from rankloop.clicks.users import SimulatedUser
     from rankloop.data.dataset import QueryDataset
-    from rankloop.feedback.ranking import Ranking
     from rankloop.learners.online.linear import Arrays, Call
 
 
-class PDGD(ClippedRanker, ClickLearner):
+class PDGD(ClippedRanker, DrawsRankings):
     """A linear ranker that draws its rankings, and learns which of two documents people prefer.
 
-    Rankings R are drawn by Plackett and Luce's model of the scores. Where document i was clicked
-    and j was seen but not, the chance to draw i before j is raised:
+    Rankings R are drawn from the Plackett-Luce model of the scores. If document i was clicked, and
+    j was seen but not clicked, the probability to draw i before j is raised:
 
         w += rate decay^t sum_ij rho(i, j) e_i e_j / (e_i + e_j)^2 (x_i - x_j),  e = exp(score),
 
         rho(i, j) = P(R with i and j exchanged) / (P(R) + P(R with i and j exchanged)).
 
-    The weights rho make up for the better place that one of the two had. Seen is what lies above
-    the last click, and the document after it. From a judged query, where no place was better,
+    The weights rho compensate for the better position of one of the two. The documents above the
+    last click, and the one after it, count as seen. In a judged query no position was better, so
     all pairs of different grades are learnt with rho = 1/2.
 
-    Where we depart: rho comes from the scores that the ranking was drawn by, the rest from those
-    of now. They are the same where every ranking is learnt before the next one is drawn.
+    Where we depart: rho is computed from the scores that the ranking was drawn with, and the rest
+    from the current scores. They are the same if every ranking is learnt before the next is drawn.
 
     Parameters
     ----------
@@ -96,41 +90,6 @@ class PDGD(ClippedRanker, ClickLearner):
         super()._check_parameters()
         check_number("rate", self.rate, above=True)
         check_number("decay", self.decay, 0, 1, above=True)
-
-    def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
-        now = self.fork()
-        version, scores = 0, np.zeros(len(X))
-        if now.is_fitted:
-            now._check_width(X)
-            version, scores = now.version_, now.score_rows(X, np.array([0, len(X)]))
-        scores = scores.astype(np.float64)
-        order = sample_ranking(scores, rng, k)
-        return {"order": order, "scores": scores, "version": version, "policy": PLACKETT_LUCE}
-
-    def learn_ranking(self, ranking: Ranking, grades: ArrayLike) -> Self:
-        """Learn from what was chosen; see :meth:`ClickLearner.learn_ranking`."""
-        X = features_of(ranking)
-        if ranking.policy != PLACKETT_LUCE:
-            raise DataError(
-                f"ranking {ranking.id!r} was made {ranking.policy}, but PDGD learns only from "
-                f"those made {PLACKETT_LUCE}: show rankings with its method show, or learn with "
-                "FromClicks"
-            )
-        ranks = np.zeros(len(X), np.int32)
-        ranks[ranking.order] = np.arange(1, len(ranking) + 1)
-        queries = Queries(X, seen_grades(ranking, grades), np.array([0, len(X)]))
-        with self._writing:
-            new = self.fork()
-            vars(new)["_shown"] = (ranks, ranking.scores)
-            try:
-                new.learn_queries(queries)
-            finally:
-                del vars(new)["_shown"]
-            self._become(new)
-        return self
-
-    _shown: ClassVar[tuple[NDArray[np.int32] | None, NDArray[np.float64] | None]] = (None, None)
-    """Ranks and scores of the rows that are being learnt; none where they are judged."""
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_pdgd(

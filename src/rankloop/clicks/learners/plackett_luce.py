@@ -12,9 +12,6 @@ from rankloop.data.validation import check_counts, check_rng
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-PLACKETT_LUCE = "plackett-luce"
-"""The policy that draws a ranking by the chances exp(score), one document after the other."""
-
 
 def sample_ranking(scores: ArrayLike, rng: np.random.Generator, k: int = 10) -> NDArray[np.int64]:
     """Draw the first k candidates, each with a chance proportional to exp(score) among those left.

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.log.log import ClickLog
 
+    PageArrays = tuple[
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.float64],
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.uint8],
+    ]
+
 
 @dataclass(frozen=True, eq=False)
 class GroupedPages:
@@ -41,7 +51,7 @@ class GroupedPages:
     document_ids: NDArray[Any]
 
     @property
-    def arrays(self) -> _core.PageArrays:
+    def arrays(self) -> PageArrays:
         """What the core takes."""
         return (
             self.query_pages,

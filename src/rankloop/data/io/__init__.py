@@ -1,1 +1,1 @@
-"""Every format that is read and written."""
+"""Readers and writers of all formats."""

@@ -1,7 +1,7 @@
-"""Compressed files as streams of bytes, in bounded memory, noticing every cut.
+"""Compressed files as streams of bytes, in bounded memory; an incomplete file is an error.
 
-However much a file swells, at most 128 KB of its content are held at a time; and a file whose
-decompression looks back further than a limit (xz and zstd files choose how far) is refused.
+However large its content is, at most 128 KB of it are held at a time. A file whose decompression
+needs a longer history than the limit is refused (xz and zstd files choose its length).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class DecompressionLimitError(Exception):
-    """A file needs more memory for its decompression than it may have."""
+    """The decompression of a file needs more memory than the limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -31,8 +31,8 @@ class DecompressionLimitError(Exception):
 def decompressed(raw: BinaryIO, codec: str, limit: int) -> BinaryIO:
     """Return the content of a compressed file: `.gz`, `.xz` or `.zst`.
 
-    Reading it raises EOFError, LZMAError, zlib.error or BadGzipFile where the file is cut or
-    damaged, and DecompressionLimitError where its decompression takes more bytes than the limit.
+    Reading it raises EOFError, LZMAError, zlib.error or BadGzipFile if the file is incomplete or
+    damaged, and DecompressionLimitError if its decompression needs more bytes than the limit.
     """
     if codec == ".gz":  # which looks back 32 KB
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
@@ -41,7 +41,7 @@ def decompressed(raw: BinaryIO, codec: str, limit: int) -> BinaryIO:
 
 
 def memory_taken(stream: BinaryIO) -> int:
-    """Return the bytes that decompressing a stream may take; 0 where it is not compressed."""
+    """Return the bytes that decompressing a stream may take; 0 if it is not compressed."""
     if isinstance(stream, gzip.GzipFile):
         return _PIECE
     pieces = getattr(stream, "raw", None)
@@ -73,7 +73,7 @@ class _Pieces(io.RawIOBase):
 
 
 def _xz_pieces(raw: IO[bytes], limit: int) -> Iterator[bytes]:
-    """Give the content of streams one after the other; zeros may stand between and after them."""
+    """Yield the content of streams one after the other, with optional zeros between them."""
     chunk = raw.read(_PIECE)
     while chunk:
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit)
@@ -93,10 +93,10 @@ def _xz_pieces(raw: IO[bytes], limit: int) -> Iterator[bytes]:
 
 
 def _zstd_pieces(raw: IO[bytes], limit: int) -> Iterator[bytes]:
-    """Give the content of frames one after the other, block by block.
+    """Yield the content of frames one after the other, block by block.
 
-    A block holds 128 KB at most. The decoder is given one at a time, since it gives all it can make
-    of its input at once, which for a few bytes can be gigabytes.
+    A block holds at most 128 KB. The decoder gets one block at a time, because it decodes all its
+    input at once, and a few bytes can become gigabytes.
     """
     zstandard = zstandard_package()
     decompressor = zstandard.ZstdDecompressor(max_window_size=min(max(limit, 2**10), 2**31))
@@ -117,7 +117,7 @@ def _zstd_pieces(raw: IO[bytes], limit: int) -> Iterator[bytes]:
 
 
 def _zstd_blocks(raw: IO[bytes], magic: bytes) -> Iterator[bytes]:
-    """Give the header of a frame, its blocks and its checksum, as RFC 8878 lays them out."""
+    """Yield the header of a frame, its blocks and its checksum, as defined in RFC 8878."""
     if magic != _ZSTD_MAGIC:
         raise EOFError("something else follows what is compressed")
     (descriptor,) = _exactly(raw, 1)
@@ -149,7 +149,7 @@ def _parts(n: int) -> Iterator[int]:
 
 
 def zstandard_package() -> Any:
-    """Return the package zstandard, or say how to install it."""
+    """Return the package zstandard, or raise an error that says how to install it."""
     try:
         import zstandard
     except ImportError:

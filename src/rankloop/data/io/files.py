@@ -30,7 +30,7 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst
 
 
 def bare_suffix(path: str | os.PathLike[str]) -> str:
-    """Return the suffix that names the format, compression left aside: `a.txt.gz` -> `.txt`."""
+    """Return the suffix of the format, without that of the compression: `a.txt.gz` -> `.txt`."""
     name = Path(path)
     return (name.with_suffix("") if name.suffix in COMPRESSED_SUFFIXES else name).suffix.lower()
 
@@ -46,16 +46,16 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
 def open_input(
     path: str | os.PathLike[str], decompression_limit: int = DECOMPRESSION_LIMIT
 ) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, decompressed where its first bytes say so; `-` is stdin.
+    """Open a file for reading bytes, and decompress it if it is compressed; `-` is stdin.
 
-    Whatever is wrong with it, from a name that cannot be one to a disk that fails midway, raises a
-    ParseError that names it. So the block should do nothing but read.
+    Every error, from an impossible name to a disk that fails, becomes a ParseError that names the
+    file. So the block should do nothing but read.
 
     Parameters
     ----------
     path : the file
-    decompression_limit : bytes that its decompression may take; xz and zstd files say how far they
-        look back, and one that asks for more raises a MemoryLimitError
+    decompression_limit : bytes that decompression may use; xz and zstd files say how much they
+        need, and a file that needs more raises a MemoryLimitError
     """
     name = os.fspath(path)
     try:
@@ -117,8 +117,8 @@ def unreadable(name: str, error: Exception) -> ParseError:
 def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, compressed as its suffix says; `-` is stdout.
 
-    What is written appears under `path` only when the block ends well; an error leaves what was
-    there before untouched.
+    The file gets its name `path` only when the block ends without an error; an error leaves an
+    old file unchanged.
     """
     name = os.fspath(path)
     if name == "-":

@@ -1,4 +1,4 @@
-"""One door to all formats: find out what a place holds, read it, write it."""
+"""All formats in one place: detect the format of files, read them and write them."""
 
 from __future__ import annotations
 
@@ -38,24 +38,23 @@ def read(
     memory_limit: int | str | None = None,
     like: Features | Sequence[str] | None = None,
     width: int | None = None,
-    **options: Any,
+    **options: object,
 ) -> QueryDataset:
-    """Read files or folders of any format we know into one data set.
+    """Read files or folders of any known format into one data set.
 
-    Missing values of tables are NaN. The tables among the files are one table, and have the same
-    columns.
+    Missing values of tables are NaN. All tables among the files must have the same columns.
 
     Parameters
     ----------
-    paths : see :func:`rankloop.data.io.locations.data_files`; also `s3://...` and other places that
-        fsspec knows, and `duckdb:FILE?SELECT ...` or `postgresql://...?SELECT ...`
-    format : one of `FORMATS`; default: found out from each file
-    memory_limit : what reading all of them may take together, as in :func:`read_letor`
-    like, width : the features of a model that the data is for, as a description or as names, and
-        their number: tables are read with these columns, text with so many
-    options : of text files, see :class:`rankloop.data.io.letor_options.LetorOptions`, or of tables,
-        see :class:`rankloop.data.io.table_columns.TableOptions`; an option that fits none of the
-        files is an error
+    paths : see :func:`rankloop.data.io.locations.data_files`; also `s3://...` and other locations
+        that fsspec knows, and `duckdb:FILE?SELECT ...` or `postgresql://...?SELECT ...`
+    format : one of `FORMATS`; by default it is detected for each file
+    memory_limit : the memory for reading all of them, as in :func:`read_letor`
+    like, width : the features of the model that will use the data, as a description or as names,
+        and their number: tables are read with these columns, text with this number of features
+    options : options of text files (:class:`rankloop.data.io.letor_options.LetorOptions`) or of
+        tables (:class:`rankloop.data.io.table_columns.TableOptions`); an option that applies to
+        none of the files is an error
     """
     if not paths:
         raise DataError("name at least one file or folder to read")
@@ -81,7 +80,7 @@ def read(
 
 
 def _for_model(like: Features | Sequence[str] | None, width: int | None) -> dict[str, Any]:
-    found: dict[str, Any] = {"features": like} if like else {}
+    found: dict[str, object] = {"features": like} if like else {}
     return found if width is None else {**found, "n_features": width}
 
 
@@ -90,7 +89,7 @@ def _read_some(
     known: str,
     format: str | None,
     memory_limit: int | str | None,
-    options: dict[str, Any],
+    options: dict[str, object],
 ) -> QueryDataset:
     for_text, for_tables = _sorted_out(options)
     if known == "letor":
@@ -108,13 +107,13 @@ def _read_some(
 
 
 def _sorted_out(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Part options into those of text and those of tables."""
+    """Divide options into those of text and those of tables."""
     for_text = {name: value for name, value in options.items() if name in _LETOR}
     return for_text, {name: value for name, value in options.items() if name not in _LETOR}
 
 
-def check_options(options: dict[str, Any], formats: list[str]) -> None:
-    """Raise where an option is given that none of the formats could follow."""
+def check_options(options: dict[str, object], formats: list[str]) -> None:
+    """Raise if an option applies to none of the formats."""
     for_text, for_tables = _sorted_out(options)
     for_tables.pop("format", None)
     fits = {"text": "letor" in formats, "tables": any(one in TABLES for one in formats)}
@@ -128,7 +127,7 @@ def check_options(options: dict[str, Any], formats: list[str]) -> None:
             )
 
 
-def _says_something(name: str, value: Any) -> bool:
+def _says_something(name: str, value: object) -> bool:
     default = {field.name: field.default for field in fields(LetorOptions)}.get(name)
     silent = name in ("labelled", "notice") or value is True
     return not silent and value not in (None, (), [], default)
@@ -139,11 +138,11 @@ def read_batches(
     *,
     format: str | None = None,
     progress: Callable[[float], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Iterator[QueryDataset]:
     """Read a file of any size in batches of whole queries, in bounded memory.
 
-    In text, each run of consecutive rows with one id is a query, and an id that comes again is
+    In text, consecutive rows with the same id are a query, and an id that occurs again later is
     another query; in tables, a query that starts again is an error. Judgements (qrels) are one
     batch. `progress` is called before each batch with the share of the file read so far. CSV, JSON
     lines and queries of databases are held in memory as a table.
@@ -177,12 +176,12 @@ def write_batches(
     format: str | None = None,
     **options: Any,
 ) -> None:
-    """Write data sets, one after the other, to one file; it appears whole or not at all.
+    """Write data sets, one after the other, to one file; an error leaves an old file unchanged.
 
     Parameters
     ----------
-    format : one of `FORMATS` but JSON lines; default: as the suffix says
-    options : of the format's writer: `sparse` and `zero_based` for text, `layout` for tables
+    format : one of `FORMATS` except JSON lines; by default the suffix determines it
+    options : options of the writer: `sparse` and `zero_based` for text, `layout` for tables
     """
     known = _known(format) or format_for(path)
     if known == "letor":

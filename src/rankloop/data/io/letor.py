@@ -1,11 +1,11 @@
 """LETOR / SVMlight text: `2 qid:10 1:0.03 46:0.07 #docid = GX01`.
 
-Grades may be real numbers, or -1 for unjudged; query ids numbers or text; features in any order,
-counted from 1 or 0, absent ones being 0; `NULL` (and 1.79769e308, the largest double, as in
-Istella) is a missing value. Any other number beyond the range of a 32-bit float is an error,
-however it is written. A `#` starts a comment at the start of a line or after a blank, and nowhere
-else. Blank lines, CRLF and gz, xz or zst compression are understood. Files without query ids take
-their query sizes from a side file, as LightGBM (`.query`) and XGBoost (`.group`) do.
+Grades are real numbers, or -1 for unjudged documents. Query ids are numbers or text. Features may
+be in any order, counted from 1 or 0, and absent features are 0. `NULL` (and 1.79769e308, the
+largest double, as in Istella) is a missing value. Any other number beyond the range of a 32-bit
+float is an error. A `#` starts a comment only at the start of a line or after a blank. Blank lines,
+CRLF and gz, xz or zst compression are allowed. For files without query ids, the sizes of queries
+are read from a side file, as in LightGBM (`.query`) and XGBoost (`.group`).
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ def read_letor(
     memory_limit: int | str | None = None,
     **options: Any,
 ) -> QueryDataset:
-    r"""Read LETOR text files into one data set; rows of a query may stand anywhere in them.
+    r"""Read LETOR text files into one data set; the rows of a query may be anywhere in them.
 
     Parameters
     ----------
     paths : files, plain or compressed; `-` is standard input
     query_file : text file with the number of rows of each query, for one path without query ids;
-        default: the file beside it with the added suffix `.query` or `.group`
-    memory_limit : what reading and the result may take together, in bytes or as `"4GB"`, besides
-        what Python takes anyway; default: three quarters of the memory that is free
+        by default, the file with the added suffix `.query` or `.group`
+    memory_limit : the memory for reading and for the result, in bytes or as `"4GB"`, in addition to
+        what Python needs anyway; by default, three quarters of the free memory
     options : see :class:`LetorOptions`
 
     Raises
     ------
     ParseError
-        naming the file, the line, what was found and what was expected.
+        with the file, the line, what was found and what was expected.
     MemoryLimitError
-        where the limit would be passed, before it is.
+        before the limit would be exceeded.
 
     Notes
     -----
-    Cost: one pass, several hundred MB of text a second and thread; memory is that of the result,
-    its ids once more, and 1.5 MB a thread. Several files take that of the largest once more, and
-    xz or zst files up to a third of the limit, at most 256 MB, for their decompression.
+    Cost: one pass, several hundred MB of text per second and thread. Memory: the result, a second
+    copy of its ids, and 1.5 MB per thread; with several files, a second copy of the largest one;
+    for xz or zst files, up to a third of the limit, at most 256 MB, for decompression.
 
     Examples
     --------
@@ -116,15 +116,15 @@ def iter_letor(
 ) -> Iterator[QueryDataset]:
     """Read a file of any size in batches of whole queries, within a memory limit.
 
-    A query is a run of consecutive rows with one id; a query must fit the limit. The first batch
-    fixes the number of features unless `n_features` is given: a later, larger index is an error.
-    A batch takes about a sixth of the limit, or what its longest query takes.
+    Consecutive rows with the same id are a query, which must fit into the limit. The first batch
+    determines the number of features unless `n_features` is given; a larger index later is an
+    error. A batch uses about a sixth of the limit, or the memory of its longest query.
 
     Parameters
     ----------
-    path : file, plain or compressed, with query ids; `-` is standard input, read as it comes
-    memory_limit : what reading takes together with the batch that the caller has meanwhile,
-        besides what Python takes anyway
+    path : file, plain or compressed, with query ids; `-` is standard input, read as it arrives
+    memory_limit : the memory for reading and for the batch that the caller holds at the same time,
+        in addition to what Python needs anyway
     progress : called before each batch with the share of the file that has been read
     options : see :class:`LetorOptions`
     """
@@ -138,7 +138,7 @@ def iter_letor(
 def _batches(
     path: PathLike, limit: int, options: LetorOptions
 ) -> Iterator[tuple[QueryDataset, float]]:
-    """Give batches of whole queries, each with the share of the file that has been read."""
+    """Yield batches of whole queries, each with the share of the file that has been read."""
     name = os.fspath(path)
     held = 0  # by the caller, of the batch before
     any_rows = False
@@ -170,13 +170,13 @@ def write_letor(
     zero_based: bool = False,
     sparse: bool = False,
 ) -> None:
-    """Write LETOR text, in the caller's row order; it reads back as the same data, bit for bit.
+    """Write LETOR text in the caller's row order; reading it gives the same data, bit for bit.
 
     Parameters
     ----------
     data : a data set, or several to write one after the other
-    path : file, compressed where it ends in .gz, .xz or .zst; `-` is standard output
-    sparse : leave features that are 0 out
+    path : file, compressed if it ends in .gz, .xz or .zst; `-` is standard output
+    sparse : whether to leave out features that are 0
     """
     with open_output(path) as out:
         for part in [data] if isinstance(data, QueryDataset) else data:
@@ -187,7 +187,7 @@ def write_letor(
 def letor_lines(
     dataset: QueryDataset, *, zero_based: bool = False, sparse: bool = False, step: int = 4096
 ) -> Iterator[bytes]:
-    """Give the text of a data set in pieces of `step` lines."""
+    """Yield the text of a data set in pieces of `step` lines."""
     if dataset.features is not None and not dataset.features.are_numbers:
         strange = [c.name for c in dataset.features if c.kind not in ("number", "boolean")]
         raise DataError(
@@ -233,7 +233,7 @@ def _open_query(reader: _core.LetorReader) -> str:
 def _open_text(
     path: PathLike, limit: int, options: LetorOptions
 ) -> Iterator[tuple[BinaryIO, _core.LetorReader, int]]:
-    """Open a file with a reader of its text; also tell what is left of the limit for its rows."""
+    """Open a file with a reader of its text; also return what is left of the limit for its rows."""
     most = min(limit // 3, DECOMPRESSION_LIMIT)
     with open_input(path, decompression_limit=most) as stream:
         left = max(limit - memory_taken(stream), 1)
@@ -244,7 +244,7 @@ def _open_text(
 def _read_one(
     path: PathLike, query_file: PathLike | None, limit: int, options: LetorOptions
 ) -> tuple[QueryDataset, int, int]:
-    """Read one file; also tell the index of its first feature, and the bytes that it takes."""
+    """Read one file; also return the index of its first feature, and its size in memory."""
     name = os.fspath(path)
     with _open_text(path, max(limit, 1), options) as (_, reader, left):
         try:

@@ -18,15 +18,15 @@ class LetorOptions:
 
     Parameters
     ----------
-    n_features : number of columns; None: as many as the largest index asks for
-    zero_based : whether indices start at 0; None: from 1, unless an index 0 turns up
-    null : value that stands for `NULL`; NaN keeps missing values missing, and then `nan` and its
-        Microsoft spellings (`1.#QNAN`, `-1.#IND`) are missing values too, rather than errors
-    max_index : a larger feature index is an error rather than a huge matrix
-    skip_bad_rows : leave bad rows out, with a BadRowsWarning that counts them
+    n_features : number of columns; None means the largest index
+    zero_based : whether indices start at 0; None means from 1, unless there is an index 0
+    null : the value for `NULL`; with NaN, missing values stay missing, and `nan` and its Microsoft
+        spellings (`1.#QNAN`, `-1.#IND`) are missing values instead of errors
+    max_index : a larger feature index is an error instead of a huge matrix
+    skip_bad_rows : leave out bad rows, with a BadRowsWarning that counts them
     doc_ids : keep the ids of `#docid = ...` comments
-    threads : how many parse, at most 1,024; None: one a processor, at most 8. The result is the
-        same for any.
+    threads : number of threads, at most 1,024; None means one per processor, at most 8. Any number
+        gives the same result.
     """
 
     n_features: int | None = None

@@ -1,4 +1,4 @@
-"""Rows of LETOR text as they come from the core: made a data set, and what is wrong with them."""
+"""Rows of LETOR text from the compiled core: how they become a data set, and their errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
     from rankloop.data.io.letor_options import LetorOptions
 
 PathLike = str | os.PathLike[str]
@@ -33,25 +34,39 @@ PathLike = str | os.PathLike[str]
 _TEXTS_AT_ONCE = 4096  # ids that are Python objects at the same time
 
 
+class LetorRows(TypedDict):
+    """Rows as the compiled reader returns them; texts are UTF-8 bytes with the end of each text."""
+
+    X: NDArray[np.float32]
+    y: NDArray[np.float64]
+    run_ids: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]] | None
+    run_starts: NDArray[np.int64]
+    doc_ids: tuple[NDArray[np.uint8], NDArray[np.int64]] | None
+    bad: list[tuple[int, str]]
+    n_bad: int
+    error: tuple[int, str] | None
+    cost: int
+
+
 @dataclass(frozen=True)
 class Rows:
-    """Rows in file order, with the runs of rows that share a query id (None: rows have none).
+    """Rows in file order, with the runs of rows that share a query id (None if rows have none).
 
-    `cost` is the bytes that they take until they are a data set, `limit` what they may take.
+    `cost` is the number of bytes they need until they are a data set, and `limit` is its maximum.
     """
 
     X: NDArray[np.float32]
     y: NDArray[np.float64]
-    run_ids: NDArray[Any] | None
+    run_ids: Ids | None
     run_starts: NDArray[np.int64]
-    doc_ids: NDArray[Any] | None
+    doc_ids: Ids | None
     doc_bytes: int
     finite: bool
     cost: int
     limit: int
 
     def dataset(self, name: str, query_file: PathLike | None = None) -> QueryDataset:
-        """Gather the rows by query; these rows must not be used any more."""
+        """Group the rows by query; these rows must not be used any more."""
         n = len(self.y)
         if self.run_ids is None:
             grouping = _side_grouping(name, query_file, n)
@@ -68,7 +83,7 @@ class Rows:
         )
 
     def _check_sorting(self, name: str) -> None:
-        """Raise unless rows of a query that stand apart can be brought together in the limit."""
+        """Raise if grouping rows that are not next to each other would exceed the limit."""
         a_row = 48 if self.doc_ids is None else 72  # a sort's keys and order, grades and ids again
         if self.cost + a_row * len(self.y) + self.doc_bytes > self.limit:
             raise MemoryLimitError(
@@ -78,7 +93,7 @@ class Rows:
 
 
 def check_rows(name: str, reader: _core.LetorReader, any_rows: bool) -> None:
-    """Raise where a file has turned out to have no rows."""
+    """Raise if a file has no rows."""
     if not any_rows:
         lines = reader.lines
         found = (
@@ -90,7 +105,7 @@ def check_rows(name: str, reader: _core.LetorReader, any_rows: bool) -> None:
 def make_reader(
     stream: BinaryIO, options: LetorOptions, limit: int, block: int
 ) -> _core.LetorReader:
-    """Make a reader of a stream, which may take so many bytes, and so many of text at once."""
+    """Make a reader of a stream, with limits for its memory and for the text read at once."""
     return _core.LetorReader(
         _source(stream),
         n_features=options.n_features or 0,
@@ -105,7 +120,7 @@ def make_reader(
 
 
 def _source(stream: BinaryIO) -> Any:
-    """Give the core a file descriptor where it can read by itself, else a `readinto`."""
+    """Return a file descriptor if the core can read from it, otherwise a `readinto`."""
     plain = isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)
     if plain and stream.seekable():
         os.lseek(stream.fileno(), stream.tell(), os.SEEK_SET)
@@ -115,7 +130,7 @@ def _source(stream: BinaryIO) -> Any:
 
 
 def position(stream: BinaryIO) -> float:
-    """Return the share of a file that has been read; 0 where that is not known."""
+    """Return the share of a file that has been read; 0 if that is not known."""
     try:
         descriptor = stream.fileno()
         return os.lseek(descriptor, 0, os.SEEK_CUR) / max(os.fstat(descriptor).st_size, 1)
@@ -161,8 +176,8 @@ def take_rows(
     )
 
 
-def _texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[Any]:
-    """Make an array of texts that stand one after the other, a few Python objects at a time."""
+def _texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> Ids:
+    """Make an array of consecutive texts, with a few Python objects at a time."""
     result = np.empty(len(ends), TEXT)
     for first in range(0, len(ends), _TEXTS_AT_ONCE):
         end = min(first + _TEXTS_AT_ONCE, len(ends))
@@ -171,7 +186,7 @@ def _texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Grouping:
-    """Group rows by the sizes in a side file: one whole number a line."""
+    """Group rows by the sizes in a side file, one whole number per line."""
     beside = [f"{name}.query", f"{name}.group"]
     found = query_file or next((p for p in beside if Path(p).is_file()), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""Where data is: files, folders, patterns, remote stores, databases; and what a file holds."""
+"""Locations of data: files, folders, patterns, remote stores and databases; and their formats."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def is_sql(place: PathLike) -> bool:
-    """Whether this names a query of a database."""
+    """Whether this is a query of a database."""
     return os.fspath(place).startswith(_SQL)
 
 
 def is_remote(place: PathLike) -> bool:
-    """Whether this names something that fsspec knows, as `s3://bucket/part-*.parquet`."""
+    """Whether this is a location for fsspec, such as `s3://bucket/part-*.parquet`."""
     return not is_sql(place) and _REMOTE.match(os.fspath(place)) is not None
 
 
 def detect(path: PathLike) -> str:
-    """Tell the format of an existing file, by its first bytes, its suffix and its first line.
+    """Return the format of an existing file, by its first bytes, its suffix and its first line.
 
     Raises
     ------
     ParseError
-        where the file cannot be read.
+        if the file cannot be read.
     """
     name = os.fspath(path)
     if name == "-":
@@ -92,13 +92,13 @@ def detect(path: PathLike) -> str:
 
 
 def table_format(path: PathLike) -> str:
-    """Tell the format of a file that holds a table; what nothing is known of is for Parquet."""
+    """Return the format of a file that holds a table; if nothing is known, it is Parquet."""
     known = detect(path)
     return known if known in TABLES else "parquet"
 
 
 def format_for(path: PathLike) -> str:
-    """Tell the format to write from a file's name: LETOR text for text, or without a suffix."""
+    """Return the format to write, by a file's name: LETOR text for text, or without a suffix."""
     suffix = bare_suffix(path)
     if suffix in BY_SUFFIX:
         return BY_SUFFIX[suffix]
@@ -112,13 +112,13 @@ def format_for(path: PathLike) -> str:
 
 
 def data_files(place: PathLike) -> list[str]:
-    """List the data files that a place stands for.
+    """List the data files of a location.
 
-    A file stands for itself, a pattern (`part-*.csv`) for the files it fits, in order of their
-    names. A folder stands for the files in it: `Fold1/{train,vali,test}`, which together hold every
-    query, where there are LETOR folds; else its parts `S1`, `S2`, ...; else all files with a suffix
-    that we know, those in folders below where it has none itself. Files whose names start with a
-    dot or an underscore are left aside.
+    A file is itself, and a pattern (`part-*.csv`) means the files that match it, in the order of
+    their names. A folder means the files in it: `Fold1/{train,vali,test}`, which together hold
+    every query, if there are LETOR folds; otherwise its parts `S1`, `S2`, ...; otherwise all files
+    with a known suffix, in the folder or, if it has none, in folders below. Files whose names start
+    with a dot or an underscore are ignored.
     """
     name = os.fspath(place)
     if not name:  # which would be the folder we are in
@@ -204,7 +204,7 @@ def _remote_files(name: str) -> list[str]:
 
 @contextlib.contextmanager
 def local_copies(names: list[str]) -> Iterator[list[str]]:
-    """Give files that are on this machine: remote ones are copied for as long as they are read."""
+    """Yield files on this machine; remote files are copied while they are read."""
     if not any(map(is_remote, names)):
         yield names
         return

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, whatever happens meanwhile: an error, a kill, a full disk."""
+"""Write a file completely or not at all, even after an error, a kill or on a full disk."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextlib.contextmanager
 def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new file to write to; it takes the place of `path` if all goes well.
+    """Yield a new file to write to; it replaces `path` if the block ends without an error.
 
-    Until then `path` is as it was, and an error leaves it so. Where the block ends well, the new
-    content is on the disk before it has the name, and the name is before this returns. A new file
-    gets its permissions by the umask and an old one keeps them; a symbolic link stays, and what it
-    leads to is replaced. A device or a pipe is written to as it is.
+    Until then `path` is unchanged, and it stays unchanged after an error. The new content is on the
+    disk before it gets the name, and the name is on the disk before this returns. A new file gets
+    its permissions from the umask and an old one keeps them; a symbolic link stays, and its target
+    is replaced. A device or a pipe is written directly.
 
-    The new file has no name while it is written, so a process that is killed leaves nothing. Where
-    the system cannot do that (other than Linux, some network file systems), it has a name that
-    begins with a dot, and the next one to write the same file removes what the dead left.
+    The new file has no name while it is written, so a process that is killed leaves nothing behind.
+    If the system cannot do that (other than Linux, some network file systems), its name begins with
+    a dot, and the next process that writes the same file removes what a killed one left.
 
     Raises
     ------
     DataError
-        where the file cannot be made or does not fit the disk.
+        if the file cannot be made or the disk is full.
     """
     with _as_our_error(path, OSError, ValueError):
         target = Path(os.path.realpath(path))
@@ -66,7 +66,7 @@ def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _as_our_error(path: str | os.PathLike[str], *kinds: type[Exception]) -> Iterator[None]:
-    """Turn errors of these kinds, and any that says that there is no room, into a DataError."""
+    """Turn errors of these kinds, and those of a full disk, into a DataError."""
     try:
         yield
     except Exception as error:
@@ -78,7 +78,7 @@ def _as_our_error(path: str | os.PathLike[str], *kinds: type[Exception]) -> Iter
 
 
 def _mode(target: Path) -> int | None:
-    """Return what kind of file there is and who may do what with it; None where there is none."""
+    """Return the kind and the permissions of a file; None if there is none."""
     try:
         return target.lstat().st_mode
     except FileNotFoundError:
@@ -86,7 +86,7 @@ def _mode(target: Path) -> int | None:
 
 
 class _Nameless:
-    """A file without a name: gone with the last process that has it open."""
+    """A file without a name, which disappears with the last process that has it open."""
 
     def __init__(self, descriptor: int, target: Path, folder: int) -> None:
         self.descriptor, self.path = descriptor, Path(f"/proc/self/fd/{descriptor}")
@@ -94,7 +94,7 @@ class _Nameless:
 
     @classmethod
     def made(cls, target: Path, folder: int) -> _Nameless | None:
-        """Make one in the folder, or return None where the file system knows no such files."""
+        """Make one in the folder, or return None if the file system does not support it."""
         flag = getattr(os, "O_TMPFILE", None)
         if flag is None or not Path("/proc/self/fd").is_dir():
             return None
@@ -107,10 +107,10 @@ class _Nameless:
         return cls(descriptor, target, folder)
 
     def take_place(self) -> None:
-        """Give it a name beside the target, then the target's.
+        """Give it a name in the folder of the target, then the name of the target.
 
-        All who write one target share that first name, one after the other. What a kill between
-        the two steps leaves is in the way of the next, who removes it.
+        All writers of one target use the same first name, one after the other. If a process is
+        killed between the two steps, the next one removes the file.
         """
         beside = self._target.with_name(f".{self._target.name}.rankloop-new")
         fcntl.flock(self._folder, fcntl.LOCK_EX)  # until the folder is closed
@@ -124,7 +124,7 @@ class _Nameless:
 
 
 class _Hidden:
-    """A file whose name begins with a dot, locked as long as its writer lives."""
+    """A file whose name begins with a dot, locked while its writer is alive."""
 
     def __init__(self, target: Path) -> None:
         self._target, self._prefix = target, f".{target.name}."

@@ -1,4 +1,4 @@
-"""Score files: one number a line, in the row order of the data they score."""
+"""Score files: one number per line, in the row order of the data they score."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def read_scores(path: str | os.PathLike[str], n: int | None = None) -> NDArray[np.float64]:
-    """Read one score a line; `-inf` means not retrieved. A final blank line does no harm.
+    """Read one score per line; `-inf` means not retrieved. A final blank line is allowed.
 
     Parameters
     ----------
-    n : how many there must be
+    n : the required number of scores
     """
     name = os.fspath(path)
     with open_input(path) as stream:
@@ -28,7 +28,7 @@ def read_scores(path: str | os.PathLike[str], n: int | None = None) -> NDArray[n
         lines = []
     if n is not None and len(lines) != n:
         raise ParseError(
-            name, None, f"it has {len(lines):,} scores, but the data has {n:,} rows; one a row"
+            name, None, f"it has {len(lines):,} scores, but the data has {n:,} rows; one per row"
         )
     scores = np.empty(len(lines))
     for i, line in enumerate(lines):
@@ -43,7 +43,7 @@ def read_scores(path: str | os.PathLike[str], n: int | None = None) -> NDArray[n
 
 
 def write_scores(path: str | os.PathLike[str], scores: NDArray[np.floating]) -> None:
-    """Write one score a line, with all its digits; the file appears whole or not at all."""
+    """Write one score per line, with all its digits; an error leaves an old file unchanged."""
     with open_output(path) as stream:
         for first in range(0, len(scores), 65_536):
             part = scores[first : first + 65_536].tolist()

@@ -1,6 +1,6 @@
 """Tables in files, databases and memory: Parquet, Arrow, CSV, JSON lines, SQL, pandas, polars.
 
-A table has one row a document, in any query order. Its features are either *wide*, one column
+A table has one row per document, in any query order. Its features are either *wide*, one column
 each, or one *list* column. What `write_table` writes to Parquet or Arrow, `read_table` reads back
 exactly.
 """
@@ -42,31 +42,31 @@ def read_table(
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
     format: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> QueryDataset:
-    """Read a table: Parquet, Arrow (IPC, Feather 2), CSV, TSV, JSON lines, or what a database has.
+    """Read a table: Parquet, Arrow (IPC, Feather 2), CSV, TSV, JSON lines, or a database query.
 
-    Ids and grades are read first, then the features, 16 columns at a time, straight into their
-    place. For Parquet the peak is the float32 matrix, the ids a few times, and at most 100 MB of
-    pages (of an Arrow file: twice its largest record batch), whatever the order of the rows; text
-    and databases are held as an Arrow table meanwhile, numbers with a fraction as float32.
+    Ids and grades are read first, then the features, 16 columns at a time, directly into the
+    matrix. For Parquet the peak memory is the float32 matrix, a few copies of the ids, and at most
+    100 MB of pages (for Arrow files: twice the largest record batch), for any order of the rows.
+    Text and database queries are held as an Arrow table, with real numbers as float32.
 
     Parameters
     ----------
     paths : files of one table, one after the other, with the same columns in any order; or
         `duckdb:FILE?SELECT ...` or `postgresql://...?SELECT ...`
     allow_nan : read null and NaN features as NaN
-    memory_limit : what reading and the result may take together, in bytes or as `"4GB"`; default:
-        three quarters of the memory that is free
-    format : `parquet`, `arrow`, `csv`, `tsv`, `jsonl` or `sql`; default: found out
+    memory_limit : the memory for reading and for the result, in bytes or as `"4GB"`; by default,
+        three quarters of the free memory
+    format : `parquet`, `arrow`, `csv`, `tsv`, `jsonl` or `sql`; by default it is detected
     options : see :class:`rankloop.data.io.table_columns.TableOptions`
 
     Raises
     ------
     ParseError
-        naming the file and the column or row (counted from 0) that cannot be used.
+        with the file and the column or row (counted from 0) that cannot be used.
     MemoryLimitError
-        where the limit would be passed, before it is.
+        before the limit would be exceeded.
     """
     chosen = table_options(options)
     with in_files(paths, format, chosen) as source:
@@ -74,7 +74,7 @@ def read_table(
 
 
 def table_options(options: Mapping[str, Any]) -> TableOptions:
-    """Return options by name; raise where one is unknown."""
+    """Return options by name; raise if one is unknown."""
     known = [field.name for field in fields(TableOptions)]
     for name in options:
         if name not in known:
@@ -83,15 +83,15 @@ def table_options(options: Mapping[str, Any]) -> TableOptions:
 
 
 def from_table(
-    table: Any,
+    table: object,
     *,
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
-    **options: Any,
+    **options: object,
 ) -> QueryDataset:
     """Take a pyarrow table, a pandas or polars frame, or any Arrow stream in memory.
 
-    Parameters as in :func:`read_table`. Costs one float32 copy of the features.
+    The parameters are those of :func:`read_table`. It makes one float32 copy of the features.
 
     Examples
     --------
@@ -114,18 +114,18 @@ def iter_table(
     allow_nan: bool = False,
     memory_limit: int | str | None = None,
     format: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> Iterator[QueryDataset]:
-    """Read a table in batches of whole queries; each query's rows must stand together.
+    """Read a table in batches of whole queries; the rows of a query must be next to each other.
 
-    Holds about two batches (or the longest query, if longer), one row group and the ids of the
-    queries seen, by which a query that starts again is found and refused.
+    It holds about two batches (or the longest query, if it is longer), one row group and the ids of
+    all queries so far, so that a query that starts again is an error.
 
     Parameters
     ----------
-    batch_rows : rows a batch, at least one query
-    progress : called before each batch with the share of rows read so far, this batch included
-    memory_limit : what a batch may take, its conversion included
+    batch_rows : rows per batch, at least one query
+    progress : called before each batch with the share of rows read, including this batch
+    memory_limit : the memory for a batch, including its conversion
     others : as in :func:`read_table`
     """
     if batch_rows < 1:
@@ -146,7 +146,7 @@ def _parts(
     allow_nan: bool,
     memory_limit: int | str | None,
 ) -> Iterator[tuple[QueryDataset, float]]:
-    """Give batches of whole queries, each with the share of rows read so far."""
+    """Yield batches of whole queries, each with the share of rows read so far."""
     columns = resolve(source, options)
     seen: set[int | str] = set()
     for table, first in whole_queries(source, columns, batch_rows):
@@ -167,13 +167,13 @@ def _parts(
 
 
 def to_table(dataset: QueryDataset, layout: Layout = "wide") -> Any:
-    """Return a pyarrow table, its rows in the caller's order; costs a copy of everything.
+    """Return a pyarrow table with the rows in the caller's order; it copies everything.
 
     Queries without documents have no row and are lost.
 
     Parameters
     ----------
-    layout : `wide`, one column a feature (`f0`, `f1`, ... where they have no names), or `list`,
+    layout : `wide`, one column per feature (`f0`, `f1`, ... if they have no names), or `list`,
         one column `features`
 
     Examples
@@ -193,14 +193,14 @@ def write_table(
     *,
     format: str | None = None,
 ) -> None:
-    """Write a Parquet, Arrow, CSV or TSV file, whole or not at all, about 64 MB at a time.
+    """Write a Parquet, Arrow, CSV or TSV file, completely or not at all, about 64 MB at a time.
 
     Parameters
     ----------
     data : a data set, or several with the same columns to write one after the other
     path : the file; rows in the caller's order, as in :func:`to_table`
     layout : as in :func:`to_table`
-    format : `parquet`, `arrow`, `csv` or `tsv`. None: as the suffix says, `.parquet` or `.pq`,
+    format : `parquet`, `arrow`, `csv` or `tsv`; by default as the suffix says, `.parquet` or `.pq`,
         `.arrow`, `.feather` or `.ipc`, `.csv` or `.tsv`; text may be compressed: `.csv.gz`
     """
     suffix = f".{format}" if format else bare_suffix(path)

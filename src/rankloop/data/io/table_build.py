@@ -1,4 +1,4 @@
-"""From the columns of a table to a data set: gathered by query, or in batches of whole queries."""
+"""Make a data set, or batches of whole queries, from the columns of a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def build(
     memory_limit: int | str | None,
     first_row: int = 0,
 ) -> QueryDataset:
-    """Read ids and grades, then the features straight into their place."""
+    """Read ids and grades, then the features directly into the matrix."""
     n, limit = source.n_rows, memory_limit_or_default(memory_limit)
     at_once = 16 * min(n, columns.rows_at_once) * min(columns.width, COLUMNS_AT_ONCE)
     more = source.decoding + at_once + n * _ROLE_BYTES * len(columns.roles)
@@ -76,7 +76,7 @@ def build(
 
 
 def _refuse_ids(columns: Columns, n: int) -> None:
-    """Raise where text differs from row to row, so that it tells rows apart but not their kind."""
+    """Raise if nearly every row has its own text, because it is then an id and not a category."""
     many = {
         name: len(coder.categories)
         for name, coder in columns.coders.items()
@@ -115,7 +115,7 @@ def _one_a_query(
 
 
 def whole_queries(source: Source, columns: Columns, batch_rows: int) -> Iterator[tuple[Any, int]]:
-    """Tables of complete queries with their first row; the last query waits for its end."""
+    """Yield tables of complete queries with their first row; the last query waits for its end."""
     pa = arrow()
     names = (*columns.roles.values(), *columns.features)
     query = {"query": columns.roles["query"]}

@@ -1,4 +1,4 @@
-"""Arrow values that are no numbers as numbers: categories by their code, dates by their day."""
+"""Turn Arrow values into numbers: categories into their codes, dates into their days."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAY = 86_400_000_000  # microseconds
 
 
 class Coder:
-    """Numbers the categories of a column as they come, or as a model that is given knows them."""
+    """Gives codes to the categories of a column, in order of appearance or as a model has them."""
 
     def __init__(self, categories: Sequence[str] | None = None) -> None:
         self._code = {category: k for k, category in enumerate(categories or ())}
@@ -30,7 +30,7 @@ class Coder:
         return tuple(self._code)
 
     def code(self, array: Any) -> NDArray[np.float32]:
-        """Return the code of each value; NaN where it is null, or unknown to the model."""
+        """Return the code of each value; NaN if it is null, or unknown to the model."""
         pa = arrow()
         if pa.types.is_dictionary(array.type):
             array = plain_words(array)
@@ -56,7 +56,7 @@ def plain_words(array: Any) -> Any:
 
 
 def days(array: Any) -> NDArray[np.float32]:
-    """Return dates or times as days since 1970, NaN where null."""
+    """Return dates or times as days since 1970, NaN if null."""
     pa = arrow()
     try:
         instants = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
@@ -69,7 +69,7 @@ def days(array: Any) -> NDArray[np.float32]:
 
 
 def _whole(array: Any) -> Any:
-    """Return whole numbers as such, as frames hold them as floats where some are missing."""
+    """Return whole numbers as integers; frames hold them as floats if some are missing."""
     pa = arrow()
     try:
         return array.cast(pa.int64())

@@ -1,4 +1,4 @@
-"""Which column of a table is what: by the caller's word, by our own note, or by its name."""
+"""The roles of a table's columns: as the caller says, as our own files note, or by their names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROLES = {
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Which column of a table is what. None: found by its usual name, where there is one.
+    """The roles of a table's columns. A role that is None is found by its usual name.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class TableOptions:
     query : the column of query ids
     doc_id : the column of document ids
     features : the columns of features, the name of one list column, or the description that a
-        model was trained with; None: all columns that are nothing else
-    drop : columns to leave aside
+        model was trained with; None means all columns without another role
+    drop : columns to ignore
     category : columns that hold categories, though they are numbers
-    position : the column of the place at which a document was shown: never a feature
+    position : the column of the position at which a document was shown; it is never a feature
     doc_weight, query_weight : columns of weights
     labelled : whether there must be grades; if not, a table without them has -1, unjudged
-    notice : called with what each column was taken for
+    notice : called with the role that was found for each column
     """
 
     label: str | None = None
@@ -83,14 +83,14 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class Columns:
-    """What each column is."""
+    """The role of each column."""
 
     roles: dict[str, str]  # those of ROLES that the table has
     features: tuple[str, ...]
     listed: bool  # features are one list column
     width: int
     names: tuple[str, ...] | None
-    kinds: tuple[Kind, ...] = ()  # one a column, none for a list
+    kinds: tuple[Kind, ...] = ()  # one per column, none for a list
     coders: Mapping[str, Coder] = field(default_factory=dict)  # of columns that hold categories
 
     guessed: frozenset[str] = frozenset()  # roles that were found by name alone
@@ -108,11 +108,11 @@ class Columns:
 
     @property
     def rows_at_once(self) -> int:
-        """Rows to read together: some MB of features."""
+        """Number of rows to read at a time: some MB of features."""
         return max(256, min(2**16, 2**21 // max(self.width, 1)))
 
     def parts(self) -> Iterator[tuple[slice, Columns]]:
-        """Give the features some columns at a time, with their place in the matrix."""
+        """Yield the features, some columns at a time, with their position in the matrix."""
         step = self.width if self.listed else COLUMNS_AT_ONCE
         for first in range(0, self.width, max(step, 1)):
             part = slice(first, min(first + step, self.width))
@@ -123,7 +123,7 @@ class Columns:
             yield part, Columns(self.roles, features, self.listed, width, names, kinds, self.coders)
 
     def described(self) -> Features | None:
-        """Return what the columns are, once all were read; None where all are numbers."""
+        """Return the description of the columns after all were read; None if all are numbers."""
         if all(kind == "number" for kind in self.kinds):
             return None
         return Features(
@@ -139,7 +139,7 @@ class Columns:
 
 
 def resolve(source: Source, options: TableOptions) -> Columns:
-    """Decide what each column is, or say which columns there are."""
+    """Find the role of each column; an error lists the columns."""
     schema, given = source.schema, options.roles
     present: list[str] = schema.names
     twice = [name for name, times in Counter(present).items() if times > 1]
@@ -170,7 +170,7 @@ def resolve(source: Source, options: TableOptions) -> Columns:
 
 
 def feature_columns(source: Source, options: TableOptions) -> Columns:
-    """Take all columns of a table, or those that are chosen, for features."""
+    """Use all columns of a table, or the chosen ones, as features."""
     names = source.schema.names
     _check_present(options.chosen or (), names)
     return _described(source, options, {}, options.chosen or names)
@@ -212,7 +212,7 @@ def _check_present(named: Sequence[str], present: list[str]) -> None:
 
 
 def _kinds(schema: Any, chosen: list[str], options: TableOptions) -> tuple[Kind, ...]:
-    """Tell what each column of features holds; all that cannot be used are named at once."""
+    """Return the kind of each feature column; one error names all that cannot be used."""
     if options.description is not None:
         return tuple(column.kind for column in options.description)
     kinds = [
@@ -232,7 +232,7 @@ def _kinds(schema: Any, chosen: list[str], options: TableOptions) -> tuple[Kind,
 
 
 def numbered(width: int) -> list[str]:
-    """Names for features that have none."""
+    """Return names for features that have none."""
     return [f"f{j}" for j in range(width)]
 
 
@@ -248,7 +248,7 @@ def is_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def is_number(kind: Any) -> bool:
+def is_number(kind: object) -> bool:
     """Whether values of this Arrow type are numbers, or all missing."""
     t = arrow().types
     return any(
@@ -257,7 +257,7 @@ def is_number(kind: Any) -> bool:
 
 
 def kind_of(kind: Any) -> Kind | None:
-    """Tell what values of an Arrow type are to a learner; None: nothing it could use."""
+    """Return the kind of values of an Arrow type; None if a learner cannot use them."""
     t = arrow().types
     if t.is_dictionary(kind):
         kind = kind.value_type
@@ -288,7 +288,7 @@ def _guess(role: str, free: list[str], present: list[str], needed: Sequence[str]
 
 
 def _our_note(schema: Any) -> dict[str, Any]:
-    """Return what `table_schema` noted about the features; nothing where the table is not ours."""
+    """Return the note of `table_schema` about the features; nothing if the table has none."""
     note = _json_note(schema, b"rankloop")
     for key in ("features", "names"):
         value = note.get(key)

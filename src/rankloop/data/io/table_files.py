@@ -1,4 +1,4 @@
-"""Files of a table, one after the other, as one source; whatever is wrong names the file."""
+"""Several files of a table as one source; every error names the file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _opened(
 
 
 def _chained(names: list[str], sources: list[Source]) -> Source:
-    """Return files as one source; their columns may stand in any order."""
+    """Return files as one source; their columns may be in any order."""
     pa = arrow()
     first = sources[0].schema
     for name, source in zip(names, sources, strict=True):

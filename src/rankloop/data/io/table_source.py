@@ -1,4 +1,4 @@
-"""What a table is read from, more than once and some columns at a time: a file, or memory."""
+"""The source of a table, a file or memory, which can be read several times, by columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMN_BYTES = 6 * 2**20
 
 @dataclass(frozen=True)
 class Source:
-    """A table's schema, its number of rows, and record batches of the columns asked for."""
+    """The schema of a table, its number of rows, and a function that reads some of its columns."""
 
     schema: Any
     n_rows: int
@@ -36,7 +36,7 @@ class Source:
 
 
 def arrow() -> Any:
-    """Return pyarrow, or say how to install it."""
+    """Return pyarrow, or raise an error that says how to install it."""
     try:
         import pyarrow
     except ImportError:
@@ -44,8 +44,8 @@ def arrow() -> Any:
     return pyarrow
 
 
-def in_memory(table: Any) -> Source:
-    """Take a pyarrow table, or whatever pyarrow can make one of."""
+def in_memory(table: object) -> Source:
+    """Take a pyarrow table, or anything that pyarrow can convert to one."""
     pa = arrow()
     try:
         taken = table if isinstance(table, pa.Table) else pa.table(table)
@@ -63,7 +63,7 @@ def in_memory(table: Any) -> Source:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Turn whatever goes wrong with a file into an error that names it."""
+    """Turn every error with a file into an error that names the file."""
     pa = arrow()
     try:
         yield
@@ -121,7 +121,7 @@ def _parquet(file: Any) -> Source:
     return Source(file.schema_arrow, metadata.num_rows, batches, decoding)
 
 
-def _ipc(opened: Any) -> Source:
+def _ipc(opened: object) -> Source:
     import pyarrow as pa
 
     def whole_batches(fields: list[int]) -> Iterator[Any]:
@@ -143,7 +143,7 @@ def _ipc(opened: Any) -> Source:
 
 
 def _row_bytes(schema: Any) -> int:
-    """Return what a row takes, about: lists by their length, texts as a pointer and a few bytes."""
+    """Return the approximate size of a row; a text counts as a pointer and some bytes."""
     total = 0
     for kind in schema.types:
         width = getattr(kind, "list_size", 1) if hasattr(kind, "value_type") else 1

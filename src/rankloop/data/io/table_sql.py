@@ -14,8 +14,8 @@ _QUERY = re.compile(r"\?(?=\s*(?:select|with|from|table|values)\b)", re.IGNORECA
 def run_query(place: str) -> Any:
     """Run `duckdb:FILE?SELECT ...` or `postgresql://...?SELECT ...`, and return an Arrow table.
 
-    A DuckDB file is opened for reading only; without a file the query runs in memory, and may name
-    files itself.
+    A DuckDB file is opened read-only; without a file the query runs in memory, and may read files
+    by itself.
     """
     found = _QUERY.search(place)
     if found is None:

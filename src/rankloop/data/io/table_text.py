@@ -21,10 +21,10 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> Any:
-    """Read a table with a line of names first; its delimiter is found out from that line.
+    """Read a table whose first line has the names; the delimiter is detected in that line.
 
-    Numbers with a fraction are read as float32 at once, but for ids, grades and weights. Empty
-    fields and the usual words (NA, NULL, nan) are missing, unless they are quoted.
+    Real numbers are read as float32, except ids, grades and weights. Empty fields and the usual
+    words (NA, NULL, nan) are missing values, unless they are quoted.
     """
     from pyarrow import csv
 
@@ -39,7 +39,7 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
     header = _header(name, head)
     delimiter = delimiter or max(_DELIMITERS, key=header.count)
     parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in head)
-    missing: dict[str, Any] = {"strings_can_be_null": True, "quoted_strings_can_be_null": False}
+    missing: dict[str, object] = {"strings_can_be_null": True, "quoted_strings_can_be_null": False}
     rest = {"read_options": csv.ReadOptions(block_size=_BLOCK), "parse_options": parsing}
     with _complaints(name):
         guess = csv.read_csv(
@@ -58,7 +58,7 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
 
 
 def read_json_lines(name: str) -> Any:
-    """Read one JSON object a line."""
+    """Read one JSON object per line."""
     from pyarrow import json
 
     with _complaints(name):
@@ -72,7 +72,7 @@ def read_json_lines(name: str) -> Any:
 
 
 def _dates(column: Any) -> Any:
-    """Return a column of text as dates, where every value is one as ISO 8601 writes it."""
+    """Return a column of text as dates, if every value is a date in the form of ISO 8601."""
     pa = arrow()
     if column.type != pa.string():
         return None
@@ -86,7 +86,7 @@ def _dates(column: Any) -> Any:
 
 
 def _read(reader: Any, name: str | bytes, **options: Any) -> Any:
-    """Call a reader of pyarrow; what is not compressed, it reads by itself."""
+    """Call a reader of pyarrow, which reads uncompressed files by itself."""
     if isinstance(name, bytes):
         return reader(arrow().BufferReader(name), **options)
     if name != "-" and not is_compressed(name):
@@ -123,7 +123,7 @@ def _is_number(text: str) -> bool:
 
 
 def _narrow(schema: Any, options: TableOptions) -> dict[str, Any]:
-    """Return the types to read columns as: what looks like a feature, as float32."""
+    """Return the types for reading columns: float32 for those that look like features."""
     pa = arrow()
     usual = {name for names in ROLES.values() for name in names}
     kept = {*options.roles.values(), *options.category}

@@ -1,4 +1,4 @@
-"""From Arrow columns to arrays we can trust, or the row whose value is wrong."""
+"""Turn Arrow columns into checked arrays; an error names the row."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rankloop.exceptions import DataError, MemoryLimitError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
     from rankloop.data.io.table_columns import Columns
     from rankloop.data.io.table_source import Source
 
@@ -27,9 +28,9 @@ _TEXT_COPIES = 4  # of ids: in a page, as they are read, joined and gathered
 def read_roles(
     source: Source, roles: dict[str, str], first_row: int, spare: int | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return ids, grades and weights, one array a role; errors count rows from `first_row`.
+    """Return ids, grades and weights by role; errors count rows from `first_row`.
 
-    `spare` is the bytes that long ids may take together.
+    `spare` is the number of bytes for long ids.
     """
     pa = arrow()
     texts = [name for name in roles.values() if not is_number(source.schema.field(name).type)]
@@ -99,7 +100,7 @@ def _list_features(array: Any, columns: Columns, first_row: int) -> NDArray[np.f
 
 
 def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
-    """Convert ids, grades or weights whose first row is `row`; each value is there and fits."""
+    """Convert ids, grades or weights whose first row is `row`, and check each value."""
     pa = arrow()
     if pa.types.is_dictionary(array.type):
         array = plain_words(array)
@@ -119,7 +120,7 @@ def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
     return values
 
 
-def _ids(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
+def _ids(array: Any, role: str, name: str, row: int) -> Ids:
     pa = arrow()
     kind, types = array.type, pa.types
     if types.is_null(kind):  # of no rows: there would be an error for each
@@ -152,6 +153,6 @@ def _refuse(
 
 
 def _floats(array: Any, dtype: Any) -> NDArray[Any]:
-    """Arrow numbers as floats, null as NaN, too large as inf."""
+    """Return Arrow numbers as floats: null as NaN, and too large ones as inf."""
     kind = arrow().from_numpy_dtype(dtype)
     return np.asarray(array.cast(kind, safe=False).to_numpy(zero_copy_only=False))

@@ -1,4 +1,4 @@
-"""From a data set to a table: its schema, its record batches, and the file they go to."""
+"""Write a data set as a table: its schema, its record batches and the file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SLICE_BYTES = 2**26
 
 
 def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
-    """Return the Arrow schema of a data set, with a note by which it reads back exactly."""
+    """Return the Arrow schema of a data set, with a note so that reading restores it exactly."""
     pa = arrow()
     if layout not in ("wide", "list"):
         raise DataError(f"layout must be 'wide' or 'list'; found {layout!r}")
@@ -39,7 +39,7 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
     ]
     d = dataset.n_features
     names = numbered(d) if dataset.feature_names is None else list(dataset.feature_names)
-    note: dict[str, Any] = {"unnamed": dataset.feature_names is None}
+    note: dict[str, object] = {"unnamed": dataset.feature_names is None}
     if layout == "wide" or d == 0:
         clash, count = Counter([name for name, _ in fields] + names).most_common(1)[0]
         if count > 1:
@@ -61,7 +61,7 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
 
 
 def record_batches(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
-    """Give the rows in the caller's order, so many at once that memory stays bounded."""
+    """Yield the rows in the caller's order, in batches that keep memory bounded."""
     pa = arrow()
     n, d = dataset.X.shape
     place = dataset.in_row_order(np.arange(n))
@@ -83,7 +83,7 @@ def record_batches(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
         yield pa.record_batch(arrays, schema=schema)
 
 
-_ARROW_TYPE: dict[str, Callable[[], Any]] = {
+_ARROW_TYPE: dict[str, Callable[[], object]] = {
     "number": lambda: arrow().float32(),
     "boolean": lambda: arrow().bool_(),
     "date": lambda: arrow().timestamp("ms"),
@@ -98,7 +98,7 @@ def _kinds(dataset: QueryDataset) -> list[str]:
 
 
 def _as_arrow(values: NDArray[np.float32], dataset: QueryDataset, j: int) -> Any:
-    """Return one column of features as it was read."""
+    """Return one column of features in the form in which it was read."""
     pa = arrow()
     kind = _kinds(dataset)[j]
     if kind == "number":
@@ -117,7 +117,7 @@ def _as_arrow(values: NDArray[np.float32], dataset: QueryDataset, j: int) -> Any
 
 @contextlib.contextmanager
 def table_writer(path: str | os.PathLike[str], schema: Any, kind: str) -> Iterator[Any]:
-    """Open a new file for record batches, `parquet`, `arrow`, `csv` or `tsv`, whole when done."""
+    """Open a new file for record batches in one of these formats; see `open_output`."""
     pa = arrow()
     if kind in ("csv", "tsv"):
         from pyarrow import csv
@@ -148,7 +148,7 @@ def table_writer(path: str | os.PathLike[str], schema: Any, kind: str) -> Iterat
 
 
 def how_they_differ(a: QueryDataset, b: QueryDataset) -> str:
-    """Tell the columns of two data sets, for an error message."""
+    """Return a text about the columns of two data sets, for an error message."""
 
     def told(data: QueryDataset) -> str:
         roles = (f"{name} ({v.dtype.name})" for name, v, _ in _role_columns(data))
@@ -159,7 +159,7 @@ def how_they_differ(a: QueryDataset, b: QueryDataset) -> str:
 
 
 def _role_columns(dataset: QueryDataset) -> list[tuple[str, NDArray[Any], bool]]:
-    """List the columns besides the features: name, values, whether one a query."""
+    """List the columns besides the features: name, values, whether one per query."""
     columns = [
         ("label", dataset.y, False),
         ("query", dataset.query_ids, True),

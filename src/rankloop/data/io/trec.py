@@ -1,7 +1,7 @@
 """TREC files: relevance judgements (qrels) and system output (runs).
 
 A qrels line is `query 0 document grade`, a run line `query Q0 document rank score tag`, separated
-by blanks. The second field and a run's rank are not used: scores decide the order.
+by blanks. The second field and the rank of a run are ignored: scores determine the order.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
+
 _CHUNK = 2**22
 _BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 _QRELS = ("query", "0", "document", "grade")
@@ -33,10 +35,10 @@ _RUN = ("query", "Q0", "document", "rank", "score", "tag")
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
-    """Judgements, one a row: query ids (numbers or text), document ids (text), finite grades."""
+    """Judgements, one per row: query ids (numbers or text), document ids (text), finite grades."""
 
-    query_ids: NDArray[Any]
-    doc_ids: NDArray[Any]
+    query_ids: Ids
+    doc_ids: Ids
     grades: NDArray[np.float64]
 
     def __post_init__(self) -> None:
@@ -48,10 +50,10 @@ class Qrels:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a system retrieved, one document a row: query ids, document ids, finite scores."""
+    """What a system retrieved, one document per row: query ids, document ids, finite scores."""
 
-    query_ids: NDArray[Any]
-    doc_ids: NDArray[Any]
+    query_ids: Ids
+    doc_ids: Ids
     scores: NDArray[np.float64]
     tag: str = "rankloop"
 
@@ -63,28 +65,28 @@ class Run:
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:
-    """Read judgements, compressed or not (`-`: standard input), rows in file order.
+    """Read judgements, compressed or not, in file order; `-` is standard input.
 
     Raises
     ------
     ParseError
-        naming the line that is malformed or judges a document again.
+        with the line that is malformed or judges a document again.
     """
     query_ids, doc_ids, grades, _ = _read(path, _QRELS)
     return Qrels(query_ids, doc_ids, grades)
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
-    """Read a run, compressed or not (`-`: standard input), rows in file order.
+    """Read a run, compressed or not, in file order; `-` is standard input.
 
-    The tag is that of the first line; errors as in :func:`read_qrels`.
+    The tag is that of the first line; errors are those of :func:`read_qrels`.
     """
     query_ids, doc_ids, scores, tag = _read(path, _RUN)
     return Run(query_ids, doc_ids, scores, tag)
 
 
 def write_qrels(qrels: Qrels, path: str | os.PathLike[str]) -> None:
-    """Write judgements in their order, compressed as the suffix says; whole or not at all."""
+    """Write judgements in their order; a suffix such as `.gz` compresses the file."""
     columns = zip(
         _words(qrels.query_ids, "query id"),
         _words(qrels.doc_ids, "document id"),
@@ -98,10 +100,10 @@ def write_qrels(qrels: Qrels, path: str | os.PathLike[str]) -> None:
 
 
 def write_run(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run in rank order, compressed as the suffix says; whole or not at all.
+    """Write a run in rank order; a suffix such as `.gz` compresses the file.
 
-    Queries stand in order of first appearance, equal scores in the order of the rows, ranks count
-    from 1. Scores are written so that they read back exactly.
+    Queries are in order of first appearance, equal scores in the order of the rows, and ranks count
+    from 1. Scores are written with all their digits.
     """
     (tag,) = _words(np.array([run.tag], TEXT), "tag")
     query = number_ids(run.query_ids.tolist(), {})
@@ -120,7 +122,7 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
 
 def _read(
     path: str | os.PathLike[str], fields: tuple[str, ...]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], str]:
+) -> tuple[Ids, Ids, NDArray[np.float64], str]:
     """Return query, document and value (grade or score) of each line, and the first line's tag."""
     name = os.fspath(path)
     queries: dict[str, int] = {}
@@ -167,7 +169,7 @@ def _read(
 
 
 def _chunks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, many at once, with the number of the first of them."""
+    """Yield many whole lines at a time, with the number of the first one."""
     line, rest = 1, stream.read(3).removeprefix(b"\xef\xbb\xbf")
     while data := stream.read(_CHUNK):
         head, newline, data = data.rpartition(b"\n")
@@ -181,7 +183,7 @@ def _chunks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _count_fields(chunk: bytes) -> NDArray[np.int64]:
-    """Fields of each line, blanks being those of `bytes.split`."""
+    """Return the number of fields of each line, separated as by `bytes.split`."""
     text = np.frombuffer(chunk, np.uint8)
     blank = _BLANK[text]
     ends = np.flatnonzero(blank[1:] & ~blank[:-1]) + 1  # the blank after each field
@@ -229,7 +231,7 @@ def _write(path: str | os.PathLike[str], lines: Iterator[str]) -> None:
 
 
 def _words(values: NDArray[Any], what: str) -> list[str]:
-    """Ids as text; each must be one field of a line."""
+    """Return ids as text; each must be one field of a line."""
     words: list[str] = values.astype(TEXT).tolist()
     line = " ".join(words).encode()
     fields = line.split()
@@ -256,14 +258,14 @@ def _settle(rows: Qrels | Run, values: str) -> None:
 
 
 def number_ids(ids: Sequence[Any], numbers: dict[Any, int]) -> NDArray[np.int64]:
-    """Give numbers to ids as they appear, going on from `numbers`."""
+    """Return numbers of ids in order of appearance, continuing from `numbers`."""
     for new in dict.fromkeys(ids):
         numbers.setdefault(new, len(numbers))
     return np.fromiter(map(numbers.__getitem__, ids), np.int64, len(ids))
 
 
 def first_repeat(key: NDArray[np.int64]) -> tuple[int, int] | None:
-    """Return the first row whose key stood before, after the row where it stood."""
+    """Return the row of a key and the first later row with the same key."""
     order = np.argsort(key, kind="stable")
     same = np.flatnonzero(key[order[1:]] == key[order[:-1]])
     if not len(same):

@@ -1,9 +1,9 @@
-"""Judgements, runs and data sets brought together, document by document."""
+"""Join judgements, runs and data sets by document."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from rankloop.exceptions import DataError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from rankloop.data.grouping import Ids
+
 
 @dataclass(frozen=True, eq=False)
 class Joined:
@@ -24,8 +26,8 @@ class Joined:
     Attributes
     ----------
     dataset : every judged or retrieved document of the judged queries, without features
-    scores : one a document of `dataset`; -inf: not retrieved
-    n_unjudged_queries : queries of the run left out, having no judgement
+    scores : one per document of `dataset`; -inf means not retrieved
+    n_unjudged_queries : queries of the run without a judgement, which are left out
     n_missing_queries : judged queries that the run does not have
     n_unjudged : retrieved documents without a judgement (grade -1)
     n_not_retrieved : judged documents that the run does not have (score -inf)
@@ -40,12 +42,12 @@ class Joined:
 
 
 def join(qrels: Qrels, run: Run) -> Joined:
-    """Bring together, query by query, the documents that were judged or retrieved.
+    """Combine the documents of each query that were judged or retrieved.
 
-    A retrieved document without judgement has grade -1, a judged one that was not retrieved has
-    score -inf. Queries come in the judgements' order; in each, retrieved documents in the run's
-    order, then the others. A judged query that the run lacks is kept, all -inf; a query of the run
-    without any judgement is left out, and counted. O(n log n).
+    A retrieved document without a judgement has grade -1, and a judged one that was not retrieved
+    has score -inf. Queries are in the order of the judgements; in each, retrieved documents come
+    first, in the order of the run. A judged query that the run lacks is kept, with scores of -inf;
+    a query of the run without a judgement is left out and counted. Cost: O(n log n).
 
     Examples
     --------
@@ -86,11 +88,12 @@ def join(qrels: Qrels, run: Run) -> Joined:
 
 
 def run_scores(dataset: QueryDataset, run: Run) -> NDArray[np.float64]:
-    """Return the run's score of each document of a data set; -inf where it did not retrieve it.
+    """Return the run's score of each document of a data set; -inf if it was not retrieved.
 
-    Queries that the data set lacks are passed over. A document that it lacks, in a query that it
-    has, is an error, since leaving it out would flatter the run: :func:`join` keeps such documents
-    as unjudged. Without document ids, a document's id is its row in the caller's order.
+    Queries that the data set lacks are ignored. A document that it lacks, in a query that it has,
+    is an error, because leaving it out would make the run look better; :func:`join` keeps such
+    documents as unjudged. Without document ids, the id of a document is its row in the caller's
+    order.
     """
     known = Qrels(dataset.qid, _doc_ids(dataset), dataset.y)
     n = len(known)
@@ -109,7 +112,7 @@ def run_scores(dataset: QueryDataset, run: Run) -> NDArray[np.float64]:
 
 
 def run_from_scores(dataset: QueryDataset, scores: ArrayLike, tag: str = "rankloop") -> Run:
-    """Make a run of one score a document, in rank order; equal scores keep the data set's order.
+    """Make a run of one score per document, in rank order; equal scores keep the data set's order.
 
     A score of -inf means not retrieved: the document is left out. Without document ids, a
     document's id is its row in the caller's order, as text.
@@ -153,7 +156,7 @@ def qrels_from_dataset(dataset: QueryDataset) -> Qrels:
     return Qrels(*(dataset.in_row_order(column)[judged] for column in columns))
 
 
-def _doc_ids(dataset: QueryDataset) -> NDArray[Any]:
+def _doc_ids(dataset: QueryDataset) -> Ids:
     if dataset.doc_ids is not None:
         return dataset.doc_ids
     rows = np.arange(dataset.n_documents) if dataset.rows is None else dataset.rows
@@ -161,9 +164,9 @@ def _doc_ids(dataset: QueryDataset) -> NDArray[Any]:
 
 
 def _keys(left: Qrels, run: Run, what: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give numbers to the queries and the (query, document) pairs of `left`, then of `run`, alike.
+    """Return numbers for the queries and the (query, document) pairs of `left` and `run` together.
 
-    Queries are numbered as they appear, so that those of `left` come first.
+    Queries are numbered in order of appearance, so that those of `left` come first.
     """
     query_ids = [left.query_ids, run.query_ids]
     if query_ids[0].dtype != query_ids[1].dtype:
@@ -185,15 +188,15 @@ def _keys(left: Qrels, run: Run, what: str) -> tuple[NDArray[np.int64], NDArray[
 def _look_up(
     key: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[np.float64], missing: float
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Values of keys by those known, and which were."""
+    """Return the values of keys, and which keys are known."""
     order = np.argsort(known)
     at = order[np.minimum(np.searchsorted(known, key, sorter=order), len(known) - 1)]
     found = known[at] == key
     return np.where(found, values[at], missing), found
 
 
-def _nothing_in_common(what: str, ids: NDArray[Any], run_ids: NDArray[Any]) -> DataError:
-    def some(values: NDArray[Any]) -> str:
+def _nothing_in_common(what: str, ids: Ids, run_ids: Ids) -> DataError:
+    def some(values: Ids) -> str:
         return ", ".join(map(repr, values[:1].tolist())) or "no query"
 
     return DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.measured import Floats
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -116,7 +118,7 @@ class AdaRank(BatchRanker):
             np.bincount(self.features_, self.alphas_, self.n_features_in_), np.float64
         )
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return features with their weights, largest first."""
         return explain_weights(self, self.weights_)
 
@@ -140,7 +142,7 @@ class AdaRank(BatchRanker):
             "alphas_": Array((None,)),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         if len(state["features_"]) != len(state["alphas_"]):
             raise ModelError("features_ and alphas_ differ in length")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
 
@@ -74,7 +74,7 @@ class BatchRanker(Ranker):
         """Return the data for :meth:`_rounds`; override it to leave out rows in another way."""
         return teaching(data)
 
-    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
+    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         """Return a function that scores rows after each round; override it to score faster."""
         return lambda: self.score_rows(X, offsets)
 
@@ -82,7 +82,7 @@ class BatchRanker(Ranker):
         """Return what :meth:`_go_back` needs to return to this round, including `rounds_`."""
         return copy.deepcopy(self.state())
 
-    def _go_back(self, mark: dict[str, Any]) -> None:
+    def _go_back(self, mark: dict[str, object]) -> None:
         for name, value in mark.items():
             setattr(self, name, value)
 
@@ -138,7 +138,7 @@ class BatchRanker(Ranker):
     def fit_path(
         self,
         data: QueryDataset,
-        settings: Iterable[Mapping[str, Any]],
+        settings: Iterable[Mapping[str, object]],
         *,
         valid: QueryDataset | None = None,
     ) -> Iterator[Self]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.measured import Floats
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -68,7 +70,7 @@ class SingleFeature(BatchRanker):
         self.patience = patience
         self.warm_start = warm_start
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the feature, and 1 or -1."""
         self._check_fitted()
         feature, sign = self.choice_.tolist()
@@ -86,7 +88,7 @@ class SingleFeature(BatchRanker):
         choice = Array((2,), np.int64, low=-1, high=max(n_features - 1, 1))
         return {**super()._forms(n_features), "choice_": choice}
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         feature, sign = state["choice_"].tolist()
         if abs(sign) > 1 or (sign and feature not in range(state["n_features_in_"])):
@@ -141,7 +143,7 @@ class Constant(BatchRanker):
         self.patience = patience
         self.warm_start = warm_start
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return an empty list."""
         self._check_fitted()
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows
     from rankloop.learners.batch.measured import Floats
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -116,7 +118,7 @@ class CoordinateAscent(BatchRanker):
         self._check_fitted()
         return np.array(self.starts_[self.best_[0]])
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return features with their weights, largest first."""
         return explain_weights(self, self.weights_)
 
@@ -147,7 +149,7 @@ class CoordinateAscent(BatchRanker):
             "best_": Array((1,), np.int64, low=0),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         if not state["best_"][0] < len(state["starts_"]) == len(state["finished_"]):
             raise ModelError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
-    from rankloop.losses.base import QueryLoss
+    from rankloop.losses.base import Loss
+    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConvexRanker(BatchRanker):
     """A linear ranker with scores X @ weights_, where the weights minimise a convex objective.
 
@@ -42,15 +46,18 @@ class ConvexRanker(BatchRanker):
     weights_ : (d,) the weights
     """
 
-    C: float
-    tolerance: float
-    weights_: NDArray[np.float64]
+    C: float = 1.0
+    tolerance: float = 1e-8
+    valid_measure: str | Measure = "nDCG@10"
+    patience: int | None = None
+    warm_start: bool = False
+    weights_: NDArray[np.float64] = field(init=False)
 
     _learns: ClassVar[tuple[str, ...]] = ("weights_",)
     follows_path: ClassVar[bool] = True
 
     @abstractmethod
-    def _loss(self) -> QueryLoss:
+    def _loss(self) -> Loss:
         """Return the loss of a query."""
 
     def _check(self, data: QueryDataset) -> None:  # noqa: ARG002
@@ -71,11 +78,11 @@ class ConvexRanker(BatchRanker):
             self.weights_ = point.w
             yield point.objective
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return _core.row_products(X, self.weights_, threads())
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the weight of each feature, the largest absolute value first."""
         self._check_fitted()
         return weight_parts(self, self.weights_)

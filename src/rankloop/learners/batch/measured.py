@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Rows
+    from rankloop.learners.base import Rows, Scores
     from rankloop.learners.batch.base import BatchRanker
 
     Floats = NDArray[np.float64]
+    from rankloop.learners.explaining import Parts
 
 _AVERAGED = CONVENTIONS["standard"].differing("standard, ties averaged", ties="averaged")
 _BLOCK = 1024
@@ -54,11 +55,11 @@ class Objective:
         """Raise if the measure cannot be computed on the data."""
         evaluate(data, np.zeros(data.n_documents), measure)
 
-    def values(self, scores: NDArray[Any]) -> Floats:
+    def values(self, scores: Scores) -> Floats:
         """Return the measure of each query's ranking."""
         return evaluate(self.data, scores, self.measure, self.convention).results[0].values
 
-    def mean(self, scores: NDArray[Any]) -> float:
+    def mean(self, scores: Scores) -> float:
         """Return its mean."""
         return float(np.average(self.values(scores), weights=self.weights))
 
@@ -88,7 +89,7 @@ def linear_scores(X: Rows, weights: Floats) -> Floats:
     return scores
 
 
-def explain_weights(ranker: BatchRanker, weights: Floats) -> list[dict[str, Any]]:
+def explain_weights(ranker: BatchRanker, weights: Floats) -> Parts:
     """Return the features with nonzero weights, largest first."""
     order = np.argsort(-np.abs(weights), kind="stable")
     return [

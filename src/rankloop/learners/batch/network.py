@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop.losses.whole import WholeLoss
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Rows
-    from rankloop.losses.base import Floats, QueryLoss
+    from rankloop.losses.base import Floats, Loss
 
 _ROWS = 8192
 
@@ -24,7 +26,7 @@ class Network:
     Cost: O(n d hidden) per call, in addition to the loss; O(n hidden) memory.
     """
 
-    def __init__(self, data: QueryDataset, loss: QueryLoss, C: float, hidden: int) -> None:
+    def __init__(self, data: QueryDataset, loss: Loss, C: float, hidden: int) -> None:
         self._data, self._C, self._hidden = data, C, hidden
         self._whole = WholeLoss(loss, data)
 
@@ -69,3 +71,15 @@ def _transposed_times(X: Rows, pull: Floats) -> Floats:
         rows = slice(first, first + _ROWS)
         total += X[rows].astype(np.float64).T @ pull[rows]
     return total
+
+
+def explain_units(
+    weights: Floats, bias: Floats, inner: Floats, names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the hidden units with the weights of their features, largest first."""
+    parts = []
+    for k in np.argsort(-np.abs(weights), kind="stable"):
+        order = np.argsort(-np.abs(inner[:, k]), kind="stable")
+        features = {names[j]: float(inner[j, k]) for j in order}
+        parts.append({"weight": float(weights[k]), "bias": float(bias[k]), "features": features})
+    return parts

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.linear import ConvexRanker
-from rankloop.learners.batch.network import Network, hidden_units
+from rankloop.learners.batch.network import Network, explain_units, hidden_units
 from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Range
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
-    from rankloop.losses.base import QueryLoss
-    from rankloop.metrics.measures import Measure
+    from rankloop.losses.base import Loss
 
 
+@dataclass(eq=False, repr=False)
 class RankNet(ConvexRanker):
     """A ranker that minimises the logistic loss over pairs.
 
@@ -78,34 +80,19 @@ class RankNet(ConvexRanker):
     Burges et al., Learning to rank using gradient descent (2005).
     """
 
+    C: float = 1e-2
+    hidden: int = 0
+    rounds: int = 200
+    random_state: int = 0
+
     search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-6, 1, points=13, log=True)}
 
     follows_path: ClassVar[bool] = False  # hidden units would continue from another local optimum
 
     _learns: ClassVar[tuple[str, ...]] = ("weights_", "hidden_weights_", "hidden_bias_")
 
-    hidden_weights_: NDArray[np.float64]
-    hidden_bias_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        C: float = 1e-2,
-        hidden: int = 0,
-        rounds: int = 200,
-        tolerance: float = 1e-8,
-        random_state: int = 0,
-        valid_measure: str | Measure = "nDCG@10",
-        patience: int | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.C = C
-        self.hidden = hidden
-        self.rounds = rounds
-        self.tolerance = tolerance
-        self.random_state = random_state
-        self.valid_measure = valid_measure
-        self.patience = patience
-        self.warm_start = warm_start
+    hidden_weights_: NDArray[np.float64] = field(init=False)
+    hidden_bias_: NDArray[np.float64] = field(init=False)
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)
@@ -118,7 +105,7 @@ class RankNet(ConvexRanker):
                 f"{self.hidden}; set warm_start to False to start again"
             )
 
-    def _loss(self) -> QueryLoss:
+    def _loss(self) -> Loss:
         return PairwiseLogistic()
 
     def _reset(self, n_features: int) -> None:
@@ -150,22 +137,16 @@ class RankNet(ConvexRanker):
             self.weights_, self.hidden_bias_, self.hidden_weights_ = network.unpacked(packed)
             yield value
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         if not self.hidden_bias_.size:
             return super().score_rows(X, offsets)
         return np.asarray(hidden_units(X, self.hidden_weights_, self.hidden_bias_) @ self.weights_)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the weights of features, or of hidden units with their features, largest first."""
         self._check_fitted()
         if not self.hidden_bias_.size:
             return super().explain()
-        parts = []
-        for k in np.argsort(-np.abs(self.weights_), kind="stable"):
-            inner = self.hidden_weights_[:, k]
-            order = np.argsort(-np.abs(inner), kind="stable")
-            features = {self.feature_name(int(j)): float(inner[j]) for j in order}
-            weight, bias = float(self.weights_[k]), float(self.hidden_bias_[k])
-            parts.append({"weight": weight, "bias": bias, "features": features})
-        return parts
+        names = [self.feature_name(j) for j in range(self.n_features_in_)]
+        return explain_units(self.weights_, self.hidden_bias_, self.hidden_weights_, names)

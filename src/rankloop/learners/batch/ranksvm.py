@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.learners.batch.linear import ConvexRanker
@@ -12,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.learners.search import Search
-    from rankloop.losses.base import QueryLoss
-    from rankloop.metrics.measures import Measure
+    from rankloop.losses.base import Loss
 
 
+@dataclass(eq=False, repr=False)
 class RankSVM(ConvexRanker):
     """The linear large-margin ranker, solved in the primal.
 
@@ -60,21 +61,9 @@ class RankSVM(ConvexRanker):
     search engines using clickthrough data (2002).
     """
 
+    C: float = 1e-3
+
     search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1e-1, points=13, log=True)}
 
-    def __init__(
-        self,
-        C: float = 1e-3,
-        tolerance: float = 1e-8,
-        valid_measure: str | Measure = "nDCG@10",
-        patience: int | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.C = C
-        self.tolerance = tolerance
-        self.valid_measure = valid_measure
-        self.patience = patience
-        self.warm_start = warm_start
-
-    def _loss(self) -> QueryLoss:
+    def _loss(self) -> Loss:
         return PairwiseHinge(squared=True)

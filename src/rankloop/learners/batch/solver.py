@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.batch.preconditioner import Dense, Diagonal
-    from rankloop.losses.base import Floats, QueryLoss
+    from rankloop.losses.base import Floats, Loss
 
 _MOST_ROUNDS, _MOST_PRODUCTS = 1000, 1000
 _FLAT = 0.1  # stop when a product lowers the model by this fraction of the mean decrease
@@ -41,7 +41,7 @@ class Ridge:
     number of threads.
     """
 
-    def __init__(self, data: QueryDataset, loss: QueryLoss, C: float) -> None:
+    def __init__(self, data: QueryDataset, loss: Loss, C: float) -> None:
         self._data, self._C = data, C
         self._whole = WholeLoss(loss, data)
 

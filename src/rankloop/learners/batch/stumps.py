@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rankloop.learners.parameters import check_whole
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rankloop.learners.forms import Form
 
     Floats = NDArray[np.float64]
+    from rankloop.learners.explaining import Parts
+    from rankloop.learners.kept import State
 
 MOST_THRESHOLDS = 255
 """The number of a bin is stored in one byte."""
@@ -169,7 +171,7 @@ class StumpRanker(BatchRanker):
             "alphas_": Array((None,)),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         if len({len(state[name]) for name in self._learns}) > 1:
             raise ModelError("features_, thresholds_ and alphas_ differ in length")
@@ -218,7 +220,7 @@ class StumpRanker(BatchRanker):
         """Score checked rows."""
         return self._scorer(X, offsets)()
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the feature, threshold and alpha of each weak ranker, largest alphas first.
 
         If a weak ranker was chosen in several rounds, its alphas are summed.

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     import lightgbm
-    from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.boosting.objectives import Objective
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
@@ -69,7 +68,7 @@ class BoostedRanker(TreeModel):
     increasing: Sequence[int | str] = ()
     decreasing: Sequence[int | str] = ()
     categorical: Sequence[int | str] = ()
-    params: Mapping[str, Any] | None = None
+    params: Mapping[str, object] | None = None
     valid_measure: str | Measure = "nDCG@10"
     convention: str = "standard"
     patience: int | None = 50
@@ -184,19 +183,20 @@ class BoostedRanker(TreeModel):
             if self._grown is booster:
                 self.booster_ = bridge.text_of(booster, start + done)
 
-    def _end_early(self) -> None:
+    def end_early(self) -> None:
+        """Keep the trees of the last complete round."""
         if self._grown is not None:
             self.booster_ = bridge.text_of(self._grown, self.rounds_)
 
-    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], NDArray[Any]]:
+    def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
-        scores: NDArray[Any] = self.score_rows(X, offsets)
+        scores: Scores = self.score_rows(X, offsets)
         seen = self.rounds_
 
-        def more() -> NDArray[Any]:
+        def more() -> Scores:
             nonlocal scores, seen
-            new: dict[str, Any] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
+            new: dict[str, object] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
             scores, seen = scores + self._predicted(X, raw_score=True, **new), self.rounds_
             return scores
 
@@ -232,7 +232,7 @@ class BoostedRanker(TreeModel):
         with self._writing:
             new = self.fork()
             if new._booster is not None:
-                new.booster_ = refit_leaves(new, data, decay)
+                new.booster_ = refit_leaves(new, data, decay, new._step)
                 new.n_queries_seen_ = data.n_queries
             self._become(new)
         return self

@@ -54,7 +54,7 @@ def engine() -> Any:
     return lightgbm
 
 
-def check_params(params: Mapping[str, Any] | None) -> None:
+def check_params(params: Mapping[str, object] | None) -> None:
     """Raise if LightGBM does not know a parameter, or if the learner has its own for it."""
     if params is None:
         return

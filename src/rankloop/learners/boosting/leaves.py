@@ -10,16 +10,24 @@ from rankloop.learners.batch.base import teaching
 from rankloop.learners.boosting.bridge import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.boosting.base import BoostedRanker
+    from rankloop.learners.boosting.objectives import Objective
 
 
-def refit_leaves(ranker: BoostedRanker, data: QueryDataset, decay: float) -> str:
+def refit_leaves(
+    ranker: BoostedRanker,
+    data: QueryDataset,
+    decay: float,
+    objective_of: Callable[[QueryDataset], Objective],
+) -> str:
     """Return the model with leaf values moved towards a Newton step on the data."""
     booster, data = ranker.to_lightgbm(), teaching(data)
     if not data.n_documents:
         return text_of(booster)
-    objective, scores = ranker._step(data), np.zeros(data.n_documents)
+    objective, scores = objective_of(data), np.zeros(data.n_documents)
     for tree in range(booster.num_trees()):
         only: dict[str, Any] = {"start_iteration": tree, "num_iteration": 1}
         leaf = np.asarray(booster.predict(data.X, pred_leaf=True, **only)).ravel().astype(np.int64)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 class ListNetBoost(BoostedRanker):
     """Trees that minimise the ListNet loss: -sum_i softmax(R)_i log softmax(s)_i.
 
-    As in :class:`XENDCGBoost`, each tree is grown on the approximate Newton step of section 4.4.
+    As in :class:`XENDCGBoost`, each tree is grown on the approximate Newton step of section 4.4, as
+    in the paper's experiments. `LossBoost("listnet")` minimises the same loss with the diagonal of
+    its Hessian instead, which gives other trees.
 
     Where we depart: a document with weight 2 counts as two documents; grades may be real numbers of
     any size.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rankloop.learners.boosting.base import BoostedRanker
-from rankloop.learners.boosting.objectives import WholeObjective, smooth_loss
+from rankloop.learners.boosting.objectives import WholeObjective
+from rankloop.losses.registry import smooth_loss
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
@@ -22,8 +23,9 @@ class LossBoost(BoostedRanker):
 
     Parameters
     ----------
-    loss : a smooth loss of :mod:`rankloop.losses`: `logistic` (pairs, as in RankNet),
-        `squared-hinge` (pairs), `listnet` or `xendcg` (with gamma 1)
+    loss : the name of a smooth loss: `logistic` (pairs, as in RankNet), `squared-hinge` (pairs),
+        `listnet`, `xendcg` (with gamma 1), or your own (see :func:`rankloop.losses.register_loss`);
+        your own cannot use document weights, and without `curvature` its Hessian counts as 1
     trees, rate, leaves, min_data_in_leaf, feature_fraction, lambda_l2, increasing, decreasing,
         categorical, params, convention, random_state : see :class:`BoostedRanker`
     valid_measure, patience, warm_start : see :class:`BatchRanker`

@@ -16,14 +16,16 @@ from rankloop.processors import threads
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import lightgbm
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
 
 ROWS_A_THREAD = 4000  # for about 100 features
 
@@ -53,7 +55,7 @@ class TreeModel(BatchRanker):
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {**super()._forms(n_features), "booster_": Text()}
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         if state["booster_"]:
             check_trees(state["booster_"], state["n_features_in_"])
@@ -89,7 +91,7 @@ class TreeModel(BatchRanker):
         with replaced_when_done(path) as partial:
             partial.write_text(text)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return self._predicted(X, raw_score=True) if self._booster else np.zeros(len(X))
 
@@ -103,7 +105,7 @@ class TreeModel(BatchRanker):
             used = threads()
         return np.asarray(self._booster.predict(X, num_threads=used, **what))
 
-    def contributions(self, X: Any) -> NDArray[np.float64]:
+    def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds to each row's score (SHAP), with the mean score last.
 
         Each row sums to the score. Cost: O(leaves x depth^2) per row and tree.
@@ -115,7 +117,7 @@ class TreeModel(BatchRanker):
         contributed: NDArray[np.float64] = self._predicted(rows, pred_contrib=True)
         return contributed
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the gain and number of splits of each feature, largest gain first."""
         self._check_fitted()
         d = self.n_features_in_

@@ -11,8 +11,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.losses import ListNetLoss, PairwiseHinge, PairwiseLogistic, XENDCGLoss
-from rankloop.losses.whole import WholeLoss
+from rankloop.losses.by_query import summed_loss
 from rankloop.metrics.conventions import CONVENTIONS
 from rankloop.metrics.evaluation import evaluate
 from rankloop.processors import threads
@@ -20,20 +19,13 @@ from rankloop.processors import threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.losses.base import Floats, QueryLoss
+    from rankloop.losses.base import Floats, Loss
     from rankloop.metrics.conventions import ArrayFunction
 
     Singles = NDArray[np.float32]
 
 _MOST_GRADES = 1000
 GAMMAS = ("number", "random", "tight")
-SMOOTH: dict[str, QueryLoss] = {
-    "squared-hinge": PairwiseHinge(squared=True),
-    "logistic": PairwiseLogistic(),
-    "listnet": ListNetLoss(),
-    "xendcg": XENDCGLoss(),
-}
-"""The smooth losses of :mod:`rankloop.losses`, by name."""
 
 
 class Objective(Protocol):
@@ -47,7 +39,7 @@ class Objective(Protocol):
 
     native: str | None
     labels: NDArray[Any]
-    params: dict[str, Any]
+    params: dict[str, object]
     gradient: Singles
     hessian: Singles
 
@@ -102,7 +94,7 @@ class SoftmaxObjective:
     seed: int = 0
     terms: int = 2
     native: str | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.labels = self.shape.y
@@ -130,14 +122,14 @@ class SoftmaxObjective:
 
 
 class WholeObjective:
-    """Any compiled loss, with the diagonal of its Hessian."""
+    """Any loss, with the diagonal of its Hessian."""
 
     native: str | None = None
 
-    def __init__(self, loss: QueryLoss, data: QueryDataset) -> None:
+    def __init__(self, loss: Loss, data: QueryDataset) -> None:
         self.labels = data.y
-        self.params: dict[str, Any] = {}
-        self._whole, self._queries = WholeLoss(loss, data), len(data)
+        self.params: dict[str, object] = {}
+        self._whole, self._queries = summed_loss(loss, data), len(data)
         self.gradient, self.hessian = np.empty((2, data.n_documents), np.float32)
 
     def at(self, scores: Floats, tree: int) -> float:  # noqa: ARG002
@@ -160,7 +152,7 @@ class MeasuredObjective:
         self.native: str | None = native
         self.labels: NDArray[Any]
         self.labels, gains = ranks_and_gains(shape.y, gain)
-        self.params: dict[str, Any] = {"label_gain": gains.tolist()}
+        self.params: dict[str, object] = {"label_gain": gains.tolist()}
         self._data = dataclasses.replace(shape.bare(), y=self.labels.astype(np.float64))
         self._rules = CONVENTIONS["standard"].differing(
             "own gains", gain=lambda ranks: gains[ranks.astype(np.int64)]
@@ -195,10 +187,3 @@ def ranks_and_gains(y: Floats, gain: ArrayFunction) -> tuple[NDArray[np.int32], 
         gains, groups = np.unique(rounded, return_inverse=True)
         ranks = groups[ranks]
     return ranks.astype(np.int32), gains
-
-
-def smooth_loss(name: Any) -> QueryLoss:
-    """Find a smooth loss by its name."""
-    if name not in SMOOTH:
-        raise DataError(f"unknown loss {name!r}; smooth losses are: {', '.join(SMOOTH)}")
-    return SMOOTH[name]

@@ -24,13 +24,15 @@ from rankloop.learners.wrappers.scaled import Scaled
 from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.losses.base import Floats
     from rankloop.metrics.measures import Measure
 
@@ -150,7 +152,7 @@ class Blend(BatchRanker):
 
     def _told(self, member: Ranker) -> Ranker:
         """Pass on the shared parameters, also to a ranker inside a wrapper."""
-        shared: dict[str, Any] = {
+        shared: dict[str, object] = {
             "valid_measure": self.valid_measure,
             "convention": self.convention,
         }
@@ -165,7 +167,7 @@ class Blend(BatchRanker):
             check_learners("members", self.members, Ranker)
         goes_on = self.warm_start and self.is_fitted
         for member in self.members_ if goes_on else self.members or ():
-            member._check(data)
+            member.check_data(data)
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -179,7 +181,7 @@ class Blend(BatchRanker):
             "weights_": Array((None,)),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         kinds, n = state["kinds_"], len(state["members_"])
         if not len(kinds) == len(state["weights_"]) == n or (kinds >= n).any():
@@ -195,7 +197,7 @@ class Blend(BatchRanker):
                 found.append((copy.deepcopy(member).set_params(**moved), kind))
         return found
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         return np.asarray(self.weights_ @ self._standardised(X, offsets))
 
@@ -227,7 +229,7 @@ class Blend(BatchRanker):
 
         self.weights_ = shrunk_weights(self.kinds_, measured, valid.query_weights)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""
         self._check_fitted()
         return member_parts(self.members_, self.weights_)
@@ -248,7 +250,7 @@ def default_members(data: QueryDataset) -> list[Ranker]:
 
 def _takes(member: Ranker, data: QueryDataset) -> bool:
     try:
-        member._check(data)
+        member.check_data(data)
     except DataError:
         return False
     return True

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
     from rankloop.metrics.measures import Measure
@@ -96,7 +97,7 @@ class Mix(OnlineRanker):
         self._check_fitted()
         return _core.mixing_weights(self.losses_, self.n_queries_seen_, self._uniform)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""
         weights = self.mix_
         return member_parts([named(one, self.feature_names_in_) for one in self.members_], weights)
@@ -168,7 +169,7 @@ class Mix(OnlineRanker):
             member.merge_forks([one.members_[k] for one in learners], base.members_[k])
         self.members_ = members
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         members = [member.score_rows(X, offsets) for member in self.members_]
         none = np.empty((0, len(members)))

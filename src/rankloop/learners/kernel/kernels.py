@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Kernel(ABC):
     """A symmetric positive semi-definite function of two rows; values add and multiply.
 
-    `kernel(X, Z)` gives float32, one row a row of X, one column a row of Z. Cost O(n m d) by one
-    matrix product, except chi-squared.
+    `kernel(X, Z)` is float32, with a row per row of X and a column per row of Z. Cost: O(n m d) by
+    one matrix product, except chi-squared.
     """
 
     reads_back: ClassVar[bool] = True
@@ -37,7 +37,7 @@ class Kernel(ABC):
         """Return the kernel of every row with itself."""
 
     def check_rows(self, X: Rows) -> None:  # noqa: B027
-        """Raise where the kernel is not defined on these rows."""
+        """Raise if the kernel is not defined on these rows."""
 
     def __add__(self, other: Kernel) -> Kernel:
         return Sum(self, other)
@@ -83,7 +83,7 @@ class RBF(Kernel):
         check_number("sigma2 of rbf", self.sigma2, above=True)
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:
-        """Return what distances leave; rows are moved to near 0 first, which distances ignore."""
+        """Return exp(-distance); rows are moved near 0 first, which does not change distances."""
         scale = float(np.sqrt(np.float32(1 / self.sigma2)))
         return _core.rbf_rows(np.ascontiguousarray(X), np.ascontiguousarray(Z), scale, threads())
 
@@ -155,7 +155,7 @@ class ChiSquared(Kernel):
         check_number("gamma of chi2", self.gamma, above=True)
 
     def check_rows(self, X: Rows) -> None:
-        """Raise where a feature is below 0."""
+        """Raise if a feature is below 0."""
         if X.size and X.min() < 0:
             raise DataError(
                 f"chi2 is for features from 0; found {X.min():g}; scale them to 0..1 inside each "
@@ -163,7 +163,7 @@ class ChiSquared(Kernel):
             )
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:
-        """Return what distances relative to size leave."""
+        """Return exp(-chi-squared distance)."""
         self.check_rows(X)
         self.check_rows(Z)
         return _core.chi_rows(
@@ -194,7 +194,7 @@ class Sum(Kernel):
         return np.asarray(self.left.diagonal(X) + self.right.diagonal(X))
 
     def check_rows(self, X: Rows) -> None:
-        """Raise where either is not defined."""
+        """Raise if either is not defined."""
         self.left.check_rows(X)
         self.right.check_rows(X)
 
@@ -220,7 +220,7 @@ class Product(Kernel):
         return np.asarray(self.left.diagonal(X) * self.right.diagonal(X))
 
     def check_rows(self, X: Rows) -> None:
-        """Raise where either is not defined."""
+        """Raise if either is not defined."""
         self.left.check_rows(X)
         self.right.check_rows(X)
 
@@ -229,10 +229,10 @@ class Product(Kernel):
 
 
 def _within(kernel: Kernel, *kinds: type[Kernel]) -> str:
-    """Write a part, in brackets where it would be read otherwise."""
+    """Return the text of a part, in brackets if they are needed."""
     return f"({kernel})" if isinstance(kernel, kinds) else str(kernel)
 
 
 def _number(value: float) -> str:
-    """Write a number so that it reads back as it is: 2 for 2.0."""
+    """Return the text of a number: 2 for 2.0."""
     return repr(int(value)) if value == int(value) else repr(float(value))

@@ -40,7 +40,7 @@ class KernelSlam(KernelRanker):
 
     Notes
     -----
-    Cost: O(m B d) a query of m documents with B held, and O(B d) memory, taken at the start. In
+    Cost: O(m B d) per query of m documents with B held, and O(B d) memory, taken at the start. In
     several passes a document may be held more than once.
 
     Examples
@@ -107,7 +107,7 @@ class KernelMinimax(KernelRanker):
 
     Notes
     -----
-    Cost: O(m B d) a query of m documents with B held, and O(B d) memory, taken at the start.
+    Cost: O(m B d) per query of m documents with B held, and O(B d) memory, taken at the start.
 
     References
     ----------
@@ -154,12 +154,12 @@ class KernelSolarI(KernelRanker):
     Parameters
     ----------
     kernel, budget, removal : see :class:`KernelRanker`
-    C : how much a pair may pull, above 0
+    C : limits the step of a pair, above 0
     average, passes, random_state : see :class:`KernelRanker`
 
     Notes
     -----
-    Cost: O(m B d + m^2 d) a query of m documents with B held, and O(m) a violated pair. Memory
+    Cost: O(m B d + m^2 d) per query of m documents with B held, and O(m) per violated pair. Memory
     O(B d + m^2). Nearly every document of a query is added, so a budget fills soon.
 
     References
@@ -204,9 +204,9 @@ class KernelSolarI(KernelRanker):
 
 
 def steps_of(linear: LinearRanker, query: Queries, scores: Rows, seen: int) -> Floats:
-    """Return the step that a linear learner takes where document i is the i-th unit vector.
+    """Return the step of a linear learner if document i is the i-th unit vector.
 
-    There, weights are scores, and what is added to them is what each document counts for.
+    Its weights are then scores, and its step is the coefficient of each document.
     """
     m = len(query.y)
     units = query._replace(X=np.eye(m, dtype=np.float32))

@@ -33,7 +33,7 @@ class KernelPredtron(KernelRanker):
 
     Notes
     -----
-    Cost: O(m B d) a query of m documents with B held, and an assignment; O(B d) memory, taken at
+    Cost: O(m B d) per query of m documents with B held, and an assignment; O(B d) memory, taken at
     the start. Nearly every document of a query is added, so a budget fills soon.
 
     References

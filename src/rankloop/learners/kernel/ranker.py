@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -24,34 +24,36 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.learners.kernel.kernels import Kernel
     from rankloop.learners.online.base import Queries
     from rankloop.learners.search import Search
 
     Floats = NDArray[np.float64]
+    from rankloop.learners.explaining import Parts
+    from rankloop.learners.kept import State
 
 
 class KernelRanker(OnlineRanker):
-    """An online ranker whose score is sum_k alpha_k K(x_k, x) over documents it held on to.
+    """An online ranker whose score is sum_k alpha_k K(x_k, x) over stored documents.
 
-    A subclass says what a query adds (:meth:`_steps`): one coefficient a document, 0 for most. It
-    has, besides those of :class:`OnlineRanker`, the parameters
+    A subclass defines what a query adds (:meth:`_steps`): one coefficient per document, 0 for most.
+    In addition to the parameters of :class:`OnlineRanker` it has:
 
     kernel : `rbf(sigma2)`, `poly(degree)`, `linear`, `chi2(gamma)`, sums and products of them
-    budget : how many documents it holds on to at most, from 1; None: all, in growing memory
+    budget : maximum number of stored documents, at least 1; None stores all, in growing memory
     removal : what to do when it is full: `forgetron`, `random`, `least-loss`, `projection` or
         `merging`, see :mod:`rankloop.learners.kernel.budget`
-    average : rank by the mean of the coefficients after each query rather than by the last ones
+    average : whether to rank by the mean of the coefficients after each query, or by the last ones
 
-    Features should be alike in scale: use normalised data, or `Mapped(learner, ["minmax"])`.
+    Features should be on a similar scale: use normalised data, or `Mapped(learner, ["minmax"])`.
 
     Attributes
     ----------
-    support_ : (k, d) the documents held
-    coefficients_ : (k,) what the kernel with each counts for
-    updates_ : on how many of the queries learnt from it took a step
+    support_ : (k, d) the stored documents
+    coefficients_ : (k,) the coefficient of each
+    updates_ : number of queries on which it took a step
     """
 
     kernel: str | Kernel
@@ -77,14 +79,14 @@ class KernelRanker(OnlineRanker):
 
     @abstractmethod
     def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
-        """Return what each document of a query is to count for, after so many queries."""
+        """Return the coefficients that a query adds, after this number of queries."""
 
     def _scaled(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
-        """Return rows as the kernel sees them."""
+        """Return rows in the form for the kernel."""
         return X
 
     def _learn_supported(self, support: Support, query: Queries, scores: Rows, seen: int) -> bool:
-        """Learn from one query of these scores; say whether anything changed."""
+        """Learn from one query with these scores; return whether anything changed."""
         steps = self._steps(query, scores, seen)
         if not np.isfinite(steps).all():
             raise OverflowError
@@ -96,7 +98,7 @@ class KernelRanker(OnlineRanker):
 
     @property
     def support_(self) -> Rows:
-        """The documents held."""
+        """The stored documents."""
         self._check_fitted()
         return self.rows_[: self.held_].copy()
 
@@ -108,8 +110,8 @@ class KernelRanker(OnlineRanker):
         mean = self.average and self.n_queries_seen_ > 0
         return np.asarray(alphas[:, 1] / self.n_queries_seen_ if mean else alphas[:, 0].copy())
 
-    def explain(self) -> list[dict[str, Any]]:
-        """Return the documents that count for most, with their coefficients and features."""
+    def explain(self) -> Parts:
+        """Return the documents with the largest coefficients, with their features."""
         return support_parts(self, self.support_, self.coefficients_)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
@@ -123,7 +125,7 @@ class KernelRanker(OnlineRanker):
             "ledger_": Array((3,), low=0),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         held, rows, born = state["held_"], state["rows_"], state["born_"]
         most = len(rows) if self.budget is None else self.budget
@@ -177,7 +179,7 @@ class KernelRanker(OnlineRanker):
     def _discount_past(self, keep: float) -> None:
         self.alphas_ = self.alphas_ * [keep, 1.0]
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         X = self._scaled(X, offsets)
         kernel = parse_kernel(self.kernel)
@@ -185,7 +187,7 @@ class KernelRanker(OnlineRanker):
         return self._ranking(self._held(kernel).scores(X), self.n_queries_seen_)
 
     def _ranking(self, found: Rows, queries: int) -> Rows:
-        """Return the scores that rank, of those now and their sum."""
+        """Return the scores for ranking, from the current scores and their sum."""
         return found[:, 1] / np.float32(queries) if self.average and queries else found[:, 0]
 
     def _held(self, kernel: Kernel) -> Support:

@@ -1,1 +1,1 @@
-"""One published online algorithm a file."""
+"""Online learners, one published algorithm per file."""

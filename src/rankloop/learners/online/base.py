@@ -1,8 +1,8 @@
-"""The online contract: learn a query, go on, rank, forget and start again."""
+"""The base class of online learners, which learn query by query."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class Queries(NamedTuple):
-    """Checked queries, one after the other, as learners learn from them.
+    """Checked queries in the order of learning.
 
-    A document of weight 0 counts as not judged; nothing is learnt from a query of weight 0.
+    A document with weight 0 counts as not judged; nothing is learnt from a query with weight 0.
     """
 
     X: Rows
@@ -46,7 +46,7 @@ class Queries(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many there are."""
+        """The number of queries."""
         return len(self.offsets) - 1
 
     def one(self, query: int) -> Queries:
@@ -62,17 +62,18 @@ class Queries(NamedTuple):
 
 
 class OnlineRanker(Ranker):
-    """A ranker that learns query by query and never has to stop.
+    """A ranker that learns query by query and can always continue to learn.
 
-    A subclass says how it starts (:meth:`_reset`), how it learns from a query
+    A subclass defines how it starts (:meth:`_reset`), how it learns from a query
     (:meth:`_learn_query`, or :meth:`_learn_queries` for many at once), how it scores
-    (:meth:`score_rows`) and what it learns (`_learns`). It has the parameters
+    (:meth:`score_rows`) and what it learns (`_learns`). It has these parameters:
 
-    passes : how often `fit` goes through the data, at least 1
-    random_state : seed of the order of queries in `fit`, another one each pass; None: as given
+    passes : number of passes of `fit` over the data, at least 1
+    random_state : random seed of the order of queries in `fit`, which is different in each pass;
+        None keeps the given order
 
-    Every call that learns works on a copy that takes the learner's place when all went well: an
-    error leaves the learner as it was, and threads that rank meanwhile see the one or the other.
+    Every call that learns works on a copy, which replaces the learner's state at the end. So an
+    error leaves the learner unchanged, and threads that rank see the old or the new state.
     """
 
     is_online: ClassVar[bool] = True
@@ -84,16 +85,16 @@ class OnlineRanker(Ranker):
     """Whether the parameters are known to be right; setting one forgets it."""
 
     def _check_parameters(self) -> None:
-        """Raise where a parameter cannot be used; called anew only where one has changed."""
+        """Raise if a parameter cannot be used; called again only if a parameter has changed."""
 
     def _check_queries(self, queries: Queries) -> None:
-        """Raise, before anything changes, where a grade or a weight cannot be used."""
+        """Raise, before anything changes, if a grade or a weight cannot be used."""
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        """Learn from queries in order; put the scores each had before into `scores`, if given.
+        """Learn from queries in order; write their scores before learning into `scores`, if given.
 
-        What was learnt before is never changed in place, but replaced. Here: query by query, by
-        :meth:`_learn_query`.
+        Replace learnt arrays and never change them in place. This one calls :meth:`_learn_query`
+        for each query.
         """
         for q in range(queries.n):
             query = queries.one(q)
@@ -103,13 +104,13 @@ class OnlineRanker(Ranker):
             self._learn_query(query)
 
     def _learn_query(self, query: Queries) -> None:
-        """Learn from one query; replace what was learnt, as :meth:`_learn_queries` says."""
+        """Learn from one query; replace learnt arrays, as in :meth:`_learn_queries`."""
         raise NotImplementedError(  # an abstract learner has either of the two
             f"{type(self).__name__} must have _learn_query or _learn_queries"
         )
 
     def _discount_past(self, keep: float) -> None:
-        """Make what was learnt count for less; replace it, as :meth:`_learn_queries` does."""
+        """Reduce the influence of what was learnt; replace it, as in :meth:`_learn_queries`."""
         raise DataError(
             f"a {type(self).__name__} cannot keep only {keep} of what it learnt: it always keeps "
             "all of it"
@@ -118,7 +119,7 @@ class OnlineRanker(Ranker):
     def _check(self, data: QueryDataset) -> None:
         self.check_queries(queries_of(data))
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: Mapping[str, object]) -> None:
         self._check_parameters()
         super()._check_state(state)
 
@@ -128,7 +129,7 @@ class OnlineRanker(Ranker):
         valid: QueryDataset | None,  # noqa: ARG002 - there are no rounds to choose from
         on_round: Callable[[Round], None] | None,  # noqa: ARG002
     ) -> Iterator[None]:
-        """Go `passes` times through the queries."""
+        """Learn from the queries, in several passes."""
         rng = None if self.random_state is None else np.random.default_rng(self.random_state)
         for _ in range(self.passes):
             self._learn_data(data if rng is None else data.select(rng.permutation(len(data))))
@@ -136,7 +137,7 @@ class OnlineRanker(Ranker):
 
     def partial_fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -144,7 +145,7 @@ class OnlineRanker(Ranker):
         sample_weight: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on learning, once through the queries in the order of their first rows."""
+        """Continue to learn: one pass over the queries, in the order of their first rows."""
         self._take_in(as_dataset(X, y, qid, group, sample_weight, query_weight))
         return self
 
@@ -155,18 +156,18 @@ class OnlineRanker(Ranker):
         valid: QueryDataset | None = None,  # noqa: ARG002 - there are no rounds to choose from
         on_round: Callable[[Round], None] | None = None,  # noqa: ARG002
     ) -> Self:
-        """Go on from what was learnt: :meth:`partial_fit`."""
+        """Continue from the current state; the same as :meth:`partial_fit`."""
         return self.partial_fit(data)
 
     def learn(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
         query_weight: float | None = None,
     ) -> Self:
-        """Learn from one query. Cheap: some microseconds for a short list of float32 rows."""
+        """Learn from one query. This takes some microseconds for a short list of float32 rows."""
         rows, grades = self._named(X), as_grades(y)
         if len(rows) != len(grades):
             raise DataError(f"y has {len(grades):,} values for {len(rows):,} rows")
@@ -181,11 +182,11 @@ class OnlineRanker(Ranker):
         return self
 
     def learn_pairs(
-        self, better: Any, worse: Any, *, query_weight: ArrayLike | None = None
+        self, better: object, worse: object, *, query_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from pairs alone: row i of `better` should rank above row i of `worse`.
 
-        Each pair counts as a query of two documents with grades 1 and 0, and of its weight.
+        Each pair counts as a query of two documents with grades 1 and 0 and this weight.
         """
         above, below = self._named(better), self._named(worse)
         if above.shape != below.shape:
@@ -202,14 +203,15 @@ class OnlineRanker(Ranker):
         return self
 
     def discount_past(self, keep: float) -> Self:
-        """Make what was learnt count for only this much, before going on with other data.
+        """Reduce the influence of what was learnt to this fraction, before learning other data.
 
-        Rankings stay as they are; what comes next counts for more the smaller `keep` is. First-
-        order learners shrink their weights beside their steps, second-order ones their precision.
+        Rankings do not change; the smaller `keep` is, the more influence the next queries have.
+        First-order learners shrink their weights relative to their steps, and second-order learners
+        shrink their precision.
 
         Parameters
         ----------
-        keep : above 0, at most 1, which changes nothing
+        keep : above 0 and at most 1; 1 changes nothing
         """
         self._check_fitted()
         if not 0 < keep <= 1:
@@ -222,28 +224,29 @@ class OnlineRanker(Ranker):
         return self
 
     def predict_then_learn(self, data: QueryDataset) -> NDArray[np.float32]:
-        """Learn from queries in order, and return the scores each had just before it was learnt.
+        """Learn from queries in order, and return the scores of each before learning from it.
 
-        This is progressive validation: measuring these scores measures the learner on data it had
-        not seen.
+        This is progressive validation: these scores measure the learner on data that it had not
+        seen.
         """
         scores = np.empty(data.n_documents, np.float32)
         self._take_in(data, scores)
         return scores
 
     def merge(self, others: Sequence[Self], base: Self | None = None) -> Self:
-        """Take in what others learnt elsewhere, all of them having started where `base` stands.
+        """Combine this learner with others that learnt elsewhere, all starting from `base`.
 
-        Counters and sums are exact. Weights of first-order learners become their mean, each counted
-        by the queries it was learnt from (parameter mixing), which is not what one learner would
-        have learnt from all queries in turn. Second-order learners add up their evidence: what one
-        would know of the same queries, but for the weights at which each query was met. Learners
-        that can do neither refuse.
+        Counters and sums are exact. The weights of first-order learners are averaged in proportion
+        to their numbers of queries (parameter mixing); this differs from what one learner would
+        have learnt from all queries in turn. Second-order learners add up their precision; this
+        differs from one learner only because each query was learnt at other weights. Learners that
+        can do neither raise an error.
 
         Parameters
         ----------
         others : learners of the same kind and parameters
-        base : what this one and all others went on from; None: they started from nothing
+        base : the learner from which this one and all others continued; None if they started from
+            scratch
 
         Examples
         --------
@@ -275,7 +278,7 @@ class OnlineRanker(Ranker):
         return self
 
     def merge_forks(self, learners: Sequence[Self], base: Self) -> None:
-        """Become what learners know together, without a lock; for learners made of others."""
+        """Combine learners without a lock; for learners that consist of others."""
         if not base.is_fitted:
             base = base.fork()
             base._reset(self.n_features_in_)
@@ -284,11 +287,11 @@ class OnlineRanker(Ranker):
         self.n_queries_seen_ = summed_changes(counts, base.n_queries_seen_)
 
     def _merge(self, learners: Sequence[Self], base: Self) -> None:  # noqa: ARG002
-        """Become what all of these learners know together, `base` being what each began with."""
+        """Combine these learners, each of which started from `base`."""
         raise DataError(f"what several {type(self).__name__} have learnt cannot be merged")
 
-    def _named(self, X: Any) -> Rows:
-        """Return rows to learn from, columns in the order learnt."""
+    def _named(self, X: object) -> Rows:
+        """Return rows to learn from, with columns in the order of the training data."""
         rows = as_matrix(X)
         names = None if rows is X else column_names(X)  # an array has no names
         order = None if names is None else columns_by_name(self.feature_names_in_, names)
@@ -319,7 +322,7 @@ class OnlineRanker(Ranker):
             raise _refusal(data.query_ids[fault.args[0]], fault.args[1]) from None
 
     def check_queries(self, queries: Queries) -> None:
-        """Raise where a parameter, a grade or a weight cannot be used."""
+        """Raise if a parameter, a grade or a weight cannot be used."""
         if not self._is_checked:
             check_whole("passes", self.passes)
             check_seed("random_state", self.random_state)
@@ -328,9 +331,9 @@ class OnlineRanker(Ranker):
         self._check_queries(queries)
 
     def learn_queries(self, queries: Queries, scores: Rows | None = None) -> None:
-        """Learn without a lock, on a copy (:meth:`fork`) that nobody else knows yet.
+        """Learn without a lock, on a copy (:meth:`fork`) that no other thread uses.
 
-        For learners made of others, and for loops that change many learners at once.
+        It is for learners that consist of others, and for loops that change many learners at once.
         """
         self.check_queries(queries)
         if not self.is_fitted:
@@ -346,11 +349,11 @@ class OnlineRanker(Ranker):
 
 
 def queries_of(data: QueryDataset) -> Queries:
-    """Return the queries of a data set as learners take them."""
+    """Return the queries of a data set in the form that learners take."""
     return Queries(data.X, data.y, data.offsets, data.doc_weights, data.query_weights)
 
 
-def _refusal(query: Any, reason: str) -> DataError:
+def _refusal(query: object, reason: str) -> DataError:
     which = "the query" if query is None else f"query {query}"
     return DataError(
         f"nothing was learnt: of {which}, {reason}; its features may be too large (scale or clip "

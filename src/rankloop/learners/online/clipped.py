@@ -1,4 +1,4 @@
-"""Linear online rankers that bound what one query can do."""
+"""Linear online rankers that limit the effect of one query."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CLIP = 10.0
 class ClippedRanker(LinearRanker):
     """A linear ranker in which an outlier does not undo what all other queries taught.
 
-    Besides those of :class:`LinearRanker` it has the parameter
+    In addition to the parameters of :class:`LinearRanker` it has:
 
-    clip : no query counts for more than so many times the mean of those before it, as its update
-        is measured (how far the weights move; for second-order learners how far its documents lie
-        apart beside what is known, and how much it weighs); 0: no bound. The first query has
-        nothing to be compared with. On features of one scale, 10 is hardly ever reached.
+    clip : the largest update of a query, as a multiple of the mean update before it; 0 means no
+        limit. The size of an update is how far the weights move; for second-order learners it is
+        how far the documents of the query are apart relative to what is known, times its weight.
+        The first query is not limited. On features with one scale, 10 is hardly ever reached.
     """
 
     clip: float
@@ -51,7 +51,7 @@ class ClippedRanker(LinearRanker):
 
 
 def share(sizes: NDArray[np.float64], size: float, clip: float) -> float:
-    """Return how much of an update of this size may be made, and count it: as the core does."""
+    """Return the share of an update of this size that is allowed, and count it."""
     allowed = 1.0
     if clip == 0 or not size > 0:
         return allowed

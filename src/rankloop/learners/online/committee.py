@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 
 class CommitteePerceptron(ClippedRanker):
-    """A pairwise perceptron whose longest-lived hypotheses rank together.
+    """A pairwise perceptron whose most successful hypotheses rank together.
 
-    A hypothesis lives from one mistake to the next; the number of pairs it gets right meanwhile is
-    its say. The `size` hypotheses with the most say form the committee, and documents are ranked by
-    the mean of their weights, each counted by its say.
+    A hypothesis is the weight vector between two mistakes; its votes are the number of pairs that
+    it ranks correctly. The `size` hypotheses with the most votes form the committee, and documents
+    are ranked by the mean of their weights, weighted by votes.
 
-    The first of the weakest members gives way to a hypothesis with more say.
+    A hypothesis with more votes replaces the first of the weakest members.
 
-    Where we depart: the hypothesis being learnt takes part too, by its say so far, and ranks alone
-    while nobody has any.
+    Where we depart: the current hypothesis takes part, too, with its votes so far, and ranks alone
+    while no hypothesis has votes.
 
     Parameters
     ----------
-    size : seats in the committee, at least 1
+    size : number of hypotheses in the committee, at least 1
     pair_order : see :class:`PairwisePerceptron`
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(d) a pair and O(size d) a query; O(size d) memory.
+    Cost: O(d) per pair and O(size d) per query; O(size d) memory.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Linear online rankers: weights, and perhaps their mean."""
+"""Linear online rankers, which score with their weights or with the mean of their weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Grades, Offsets, Rows
+    from rankloop.learners.base import Grades, Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
 
@@ -35,26 +35,27 @@ if TYPE_CHECKING:
         Rows | None,  # where to put the scores before learning
     ]
     Arrays = dict[str, NDArray[Any]]
+    from rankloop.learners.explaining import Parts
 
 
 class LinearRanker(OnlineRanker):
     """A linear ranker: scores are X @ weights_.
 
-    A subclass says how it learns (:meth:`_learn`) and, where it knows more than weights, how it
-    starts (:meth:`_start`). Besides those of :class:`OnlineRanker` it has the parameter
+    A subclass defines how it learns (:meth:`_learn`) and, if it learns more than weights, how it
+    starts (:meth:`_start`). In addition to the parameters of :class:`OnlineRanker` it has:
 
-    average : rank by the mean of the weights after each query rather than by the last ones
+    average : whether to rank by the mean of the weights after each query, instead of the last ones
 
-    Most have, besides, a bound on what one query can do, so that an outlier does not undo what all
+    Most of them also limit the effect of one query, so that an outlier does not undo what all
     others taught:
 
-    clip : no query moves the weights by more than so many times the mean of the moves before it;
-        0 for no bound. On data of one scale, 10 is never reached.
+    clip : the largest move of the weights, as a multiple of the mean move before it; 0 means no
+        limit. On data with one scale, 10 is never reached.
 
     Attributes
     ----------
     weights_ : (d,) the weights that rank
-    updates_ : on how many of the queries learnt from it took a step
+    updates_ : number of queries on which it took a step
     """
 
     average: bool
@@ -68,14 +69,14 @@ class LinearRanker(OnlineRanker):
 
     @abstractmethod
     def _learn(self, call: Call, arrays: Arrays) -> int:
-        """Learn from queries in order; return on how many of them it took a step.
+        """Learn from queries in order; return the number of queries on which it took a step.
 
-        Every function of the core begins with what `call` holds. `arrays` are copies of those that
-        `_arrays` names, to be changed in place.
+        `call` holds the first arguments of every function of the core. `arrays` are copies of those
+        that `_arrays` names, and may be changed in place.
         """
 
     def _start(self, n_features: int) -> None:
-        """Set the arrays of a learner that has seen nothing."""
+        """Set the arrays of a learner that has seen no data."""
         self.last_weights_ = np.zeros(n_features)
 
     @property
@@ -85,12 +86,12 @@ class LinearRanker(OnlineRanker):
         return self._ranking_weights().copy()
 
     def _ranking_weights(self) -> NDArray[np.float64]:
-        """Return the weights that rank, not to be changed."""
+        """Return the weights that rank; do not change them."""
         if self.sum_ is None or self.n_queries_seen_ == 0:
             return self.last_weights_
         return self.sum_ / self.n_queries_seen_
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the weights, largest first."""
         return weight_parts(self, self.weights_)
 
@@ -130,7 +131,7 @@ class LinearRanker(OnlineRanker):
         self.last_weights_ = mean_weights([one.last_weights_ for one in learners], counts)
 
     def _merge_counters(self, learners: Sequence[Self], base: Self) -> None:
-        """Add up what is a sum over queries."""
+        """Add up the attributes that are sums over queries."""
         sums = {"sizes_", "sum_"} & {*self._arrays, *(() if self.sum_ is None else ("sum_",))}
         for name in ("updates_", *sorted(sums)):
             found = [getattr(one, name) for one in learners]
@@ -139,6 +140,6 @@ class LinearRanker(OnlineRanker):
     def _discount_past(self, keep: float) -> None:
         self.last_weights_ = self.last_weights_ * keep
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return row_scores(X, self._ranking_weights())

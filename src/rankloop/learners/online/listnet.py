@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 class OnlineListNet(ClippedRanker):
-    """Gradient descent on ListNet's loss, one step a query.
+    """Gradient descent on ListNet's loss, one step per query.
 
     loss = -sum_i softmax(R)_i log softmax(s)_i,   w -= rate X'(softmax(s) - softmax(R)).
 
-    Where we depart: queries whose judged documents share one grade are passed over. As printed,
-    they have a uniform target, which draws their scores together and teaches nothing about order;
-    `one_grade` learns from them all the same.
+    Where we depart: queries whose judged documents have only one grade are skipped. In the paper
+    they have a uniform target, which makes their scores more similar and teaches nothing about
+    order; with `one_grade` they are learnt from.
 
     Parameters
     ----------
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
-    one_grade : learn from queries of one grade, as printed
+    one_grade : whether to learn from queries with only one grade, as in the paper
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(m d) a query and O(d) memory.
+    Cost: O(m d) per query and O(d) memory.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What learners that went on from one state, each with queries of its own, know together."""
+"""Combine learners that continued from one state, each with its own queries."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def summed_changes(values: Sequence[Any], base: Any) -> Any:
 
 
 def mean_weights(weights: Sequence[Floats], counts: Sequence[int]) -> Floats:
-    """Return the mean of weights, each counted by the queries it was learnt from.
+    """Return the mean of weights, weighted by the number of queries of each learner.
 
-    This is parameter mixing: it is not what one learner would have learnt from all queries in
-    turn, but on data that can be ranked without mistakes it converges as that does.
+    This is parameter mixing: it differs from what one learner would have learnt from all queries in
+    turn, but on data that can be ranked without mistakes it converges, too.
 
     References
     ----------
@@ -50,14 +50,14 @@ def mean_weights(weights: Sequence[Floats], counts: Sequence[int]) -> Floats:
 def merged_precision(
     roots: Sequence[Floats], weights: Sequence[Floats], base_root: Floats, base_weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Return root and mean of the Gaussian that has all evidence, what `base` knew counted once.
+    """Return root and mean of the Gaussian with all evidence, counting that of `base` once.
 
-    With precision L = U'U and h = L w, both are sums over what was learnt from:
+    With precision L = U'U and h = L w, both are sums over queries:
 
         L = L_0 + sum_k (L_k - L_0),   h = h_0 + sum_k (h_k - h_0),   w = L^-1 h.
 
-    Exact where what each query adds does not depend on the weights it met; else as good as their
-    curvatures, taken at different weights, agree.
+    It is exact if what a query adds does not depend on the current weights; otherwise it is as good
+    as the curvatures at different weights agree.
     """
     first = row_pairs(base_root.T, base_root.T)
     precisions = [row_pairs(root.T, root.T) for root in roots]

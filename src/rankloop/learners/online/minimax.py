@@ -1,4 +1,4 @@
-"""The minimax perceptron: one most violating pair a query."""
+"""The minimax perceptron: one step per query, along the pair that violates its order most."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class MinimaxPerceptron(ClippedRanker):
 
     Notes
     -----
-    Cost: O(m d) a query and O(d) memory. On data that no ranker orders without a fault it does
-    much worse than :class:`Slam`: one outlier a query decides the step.
+    Cost: O(m d) per query and O(d) memory. On data that cannot be ranked without mistakes it is
+    much worse than :class:`Slam`, because one outlier in a query determines the step.
 
     References
     ----------

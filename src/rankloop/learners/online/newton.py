@@ -1,4 +1,4 @@
-"""Second-order online XE_NDCG: no learning rate to choose."""
+"""Second-order online XE_NDCG, which needs no learning rate."""
 
 from __future__ import annotations
 
@@ -29,35 +29,34 @@ class NewtonXENDCG(SecondOrderRanker):
         1/2 (v - w)' L (v - w) + c loss(v),   c = (sum of gains)^power,
 
     found by `steps` Newton steps, and adds the curvature of c loss there to L. The loss is that of
-    :class:`OnlineXENDCG`. Ours: the paper has neither an online nor a second-order form. The weight
-    c lets queries with much to say count more than those with little; its gains are 2^R - 1,
-    whatever gamma is. A step is halved until the objective falls. Queries of one grade are passed
-    over.
+    :class:`OnlineXENDCG`. This algorithm is our own: the paper has neither an online nor a
+    second-order form. The weight c gives more influence to queries with larger gains; its gains are
+    2^R - 1 for every gamma. A step is halved until the objective falls. Queries with only one grade
+    are skipped.
 
     Parameters
     ----------
-    prior : precision of the weights before any data, above 0; features of about unit size are
-        expected (scale raw ones)
-    steps : Newton steps a query, at least 1
-    power : how the weight of a query grows with its gains; 0: all alike
+    prior : precision of the weights before any data, above 0, for features of about unit size
+        (scale raw ones)
+    steps : number of Newton steps per query, at least 1
+    power : how the weight of a query grows with its gains; with 0, all queries have weight 1
     gamma : from 0 to 1; 1 makes targets proportional to the gains of nDCG
-    covariance, directions : `full`, or for many features `low-rank` with so many directions, or
-        `diagonal`; see :class:`SecondOrderRanker`
+    covariance, directions : `full`, or for many features `low-rank` with this number of directions,
+        or `diagonal`; see :class:`SecondOrderRanker`
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes
     ----------
-    precision_ : (d, d) L, the inverse covariance of the weights; (d,) its diagonal where there is
-        no more
-    root_, variances_, directions_ : what it is kept in; see :class:`SecondOrderRanker`
+    precision_ : (d, d) L, the inverse covariance of the weights; (d,) if it is diagonal
+    root_, variances_, directions_ : how L is stored; see :class:`SecondOrderRanker`
 
     Notes
     -----
-    Cost, full: O(m d^2 + m^2 d + steps m^3) a query of m <= d documents, O(steps (m d^2 + d^3)) of
-    a longer one, and O(d^2) memory. L is kept as its root, to which a query's curvature is added by
-    reflections, so that no stream makes it indefinite. Of r directions, or a diagonal (r = 0):
-    O((m + r)^2 d + steps m^3) a query of m <= d documents, and O((m + r) d) memory. A weight of a
+    Cost, full: O(m d^2 + m^2 d + steps m^3) per query of m <= d documents, O(steps (m d^2 + d^3))
+    of a longer one, and O(d^2) memory. L is kept as its root, to which a query's curvature is added
+    by reflections, so that no stream makes it indefinite. Of r directions, or a diagonal (r = 0):
+    O((m + r)^2 d + steps m^3) per query of m <= d documents, and O((m + r) d) memory. A weight of a
     document counts as so many copies of it; a weight of a query multiplies c.
 
     References

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rankloop import _core
 from rankloop.exceptions import DataError
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 PairOrder = Literal["grades", "rows"]
 
 
-def check_pair_order(value: Any) -> None:
-    """Raise unless it is one of the orders in which pairs come."""
+def check_pair_order(value: object) -> None:
+    """Raise unless this is a known order of pairs."""
     if value not in ("grades", "rows"):
         raise DataError(f"pair_order must be grades or rows; found {value!r}")
 
@@ -23,20 +23,20 @@ def check_pair_order(value: Any) -> None:
 class PairwisePerceptron(ClippedRanker):
     """Perceptron on pair differences: w += x_i - x_j where R_i > R_j and w.(x_i - x_j) <= 0.
 
-    Pairs come one by one, and the order of the pairs inside a query decides much of what is learnt:
-    later ones undo earlier ones. Known as PRank (pairwise) in the SOLAR paper, which does not tell
-    its order; `rows` gives its numbers, where rows come in file order.
+    It takes one pair at a time, and the order of the pairs within a query has a large effect,
+    because later pairs undo earlier ones. The SOLAR paper calls it PRank (pairwise) and does not
+    give its order; `rows` reproduces its numbers if rows are in file order.
 
     Parameters
     ----------
-    pair_order : `grades`: better grades first, then in row order, on both sides; or `rows`: the
-        worse document in row order, and for each the better ones in row order
+    pair_order : `grades` takes better grades first, then row order, for both documents; `rows`
+        takes the worse documents in row order, and for each the better ones in row order
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(d) a pair; by grades, for lists of 32 to 4 d documents, O(m^2 d) a query and O(m) a
+    Cost: O(d) per pair; by grades, for lists of 32 to 4 d documents, O(m^2 d) per query and O(m) a
     mistake. Memory O(d + m^2).
 
     References

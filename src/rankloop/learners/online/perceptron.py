@@ -1,4 +1,4 @@
-"""The classification perceptron: where it all began."""
+"""The classification perceptron."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Perceptron(ClippedRanker):
-    """Tell relevant documents (grades above 0) from others, and rank by how surely.
+    """Classify documents as relevant (grades above 0) or not, and rank by the score.
 
-    Documents come one by one, in row order: where y w.x <= 0, w += rate y x, with y = 1 for a
-    relevant document and -1 for another. It sees neither queries nor grades.
+    It takes one document at a time, in row order: if y w.x <= 0, w += rate y x, with y = 1 for a
+    relevant document and -1 for others. It uses neither queries nor grades.
 
-    Where we depart: a score of 0 is a mistake, so that it starts to learn from w = 0. There is no
-    threshold; add a constant feature to have one.
+    Where we depart: a score of 0 is a mistake, so that it learns when w = 0. There is no threshold;
+    add a constant feature to get one.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Perceptron(ClippedRanker):
 
     Notes
     -----
-    Cost: O(m d) a query and O(d) memory.
+    Cost: O(m d) per query and O(d) memory.
 
     References
     ----------

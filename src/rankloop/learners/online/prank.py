@@ -22,16 +22,16 @@ _MOST_GRADES = 64
 
 
 class PRank(ClippedRanker):
-    """Pointwise perceptron: each document's grade is predicted by where its score falls.
+    """Pointwise perceptron that predicts the grade of each document from its score.
 
-    The grade of x is the number of thresholds b_1 <= ... <= b_n that w.x reaches. Where it is
-    wrong, every threshold on the wrong side moves by 1 and w by the sum of those moves times x.
+    The predicted grade of x is the number of thresholds b_1 <= ... <= b_n that w.x reaches. If it
+    is wrong, every threshold on the wrong side moves by 1, and w by the sum of those moves times x.
     Documents are taken one by one, in row order; a ranking sorts by w.x.
 
-    Thresholds that a score ties with move too.
+    A threshold that equals the score moves, too.
 
-    Where we depart: the number of grades is not given but grows as better ones are met; a new
-    threshold starts where the last one is.
+    Where we depart: the number of grades is not a parameter, but grows when a higher grade occurs;
+    a new threshold starts at the value of the last one.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class PRank(ClippedRanker):
 
     Notes
     -----
-    Cost: O(m d) a query and O(d) memory. Grades must be whole numbers from 0 to 64.
+    Cost: O(m d) per query and O(d) memory. Grades must be whole numbers from 0 to 64.
 
     References
     ----------
@@ -69,7 +69,7 @@ class PRank(ClippedRanker):
 
     @property
     def thresholds_(self) -> NDArray[np.float64]:
-        """The thresholds between the grades met so far."""
+        """The thresholds between the grades that occurred so far."""
         return self.room_[: int(self.count_[0])]
 
     def _start(self, n_features: int) -> None:

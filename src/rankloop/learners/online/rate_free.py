@@ -1,4 +1,4 @@
-"""SLAM without a rate: coin betting on its subgradients."""
+"""SLAM without a learning rate: coin betting on its subgradients."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
 
 
 class RateFreeSlam(ClippedRanker):
-    """SLAM whose step size is won by betting: nothing to tune, on features of any scale.
+    """SLAM whose step size is determined by betting: nothing to tune, for features of any scale.
 
     Where :class:`Slam` would step, with z the subgradient of its surrogate at w and g = -z,
 
         won += g.w (at least 0),   staked += |g|,   longest = max(longest, |g|),
         w = (margin + won) / (longest (staked + longest)) * sum of all g so far.
 
-    The sum of g is the direction that pays, and what was won by it decides how far to go. Features
-    times a constant give the same rankings. With f_t the surrogate of the rounds with a step, T of
-    them, |g| <= L and any u:  sum f_t(w_t) - f_t(u)  is at most
+    The sum of g is the direction of the bets, and the amount won determines how far to go.
+    Multiplying the features by a constant does not change the rankings. If f_t is the surrogate of
+    the rounds with a step, |g| <= L and u is any vector, then  sum f_t(w_t) - f_t(u)  is at most
 
         margin + |u| sqrt(L S log(1 + S^2 |u|^2 / margin^2)),   S = L + sum |g|,
 
-    where L is known from the start; that is the regret of SLAM at the best rate for u, but for the
-    logarithm (:func:`rankloop.theory.perceptron.betting_regret_bound`).
+    if L is known from the start; apart from the logarithm, this is the regret of SLAM at the best
+    learning rate for u (:func:`rankloop.theory.perceptron.betting_regret_bound`).
 
-    Where we depart: L is the longest g so far, as in practice nobody knows it; norms take the place
-    of coordinates, so that the rankings do not depend on how the features' space is turned.
+    Where we depart: L is the longest g so far, because it is not known in practice; norms replace
+    coordinates, so that the rankings do not depend on a rotation of the features.
 
     Parameters
     ----------
     measure : `nDCG`, `nDCG@k` or `AP`
-    margin : above 0; it is also what the first bet is made with
+    margin : above 0; it is also the money for the first bet
     steps_on, within_grade : see :class:`Slam`
-    clip : see :class:`ClippedRanker`; here it bounds g
+    clip : see :class:`ClippedRanker`; here it limits g
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: as :class:`Slam`, and O(d) a step; O(d) memory.
+    Cost: that of :class:`Slam`, and O(d) per step; O(d) memory.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class RateFreeSlam(ClippedRanker):
         check_slam(self.measure, self.margin, self.steps_on, self.within_grade)
 
     def _discount_past(self, keep: float) -> None:
-        """Count what was won and staked for less; the weights keep their direction."""
+        """Reduce the amounts won and staked; the weights keep their direction."""
         self.steps_ = self.steps_ * keep
         won, staked, longest = self.purse_.tolist()
         if not longest > 0:

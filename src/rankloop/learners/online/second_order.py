@@ -1,4 +1,4 @@
-"""Linear online rankers that know how certain each weight is."""
+"""Linear online rankers with a covariance of their weights."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ COVARIANCES = ("full", "low-rank", "diagonal")
 class SecondOrderRanker(ClippedRanker):
     """A linear ranker with a covariance of its weights, whose inverse is the precision L.
 
-    A subclass says what L is before any data (:meth:`_prior`). Besides those of
-    :class:`ClippedRanker` it has the parameters
+    A subclass defines L before any data (:meth:`_prior`). In addition to the parameters of
+    :class:`ClippedRanker` it has:
 
-    covariance : `full`; `low-rank`: L is a diagonal and some directions, for many features; or
-        `diagonal`
-    directions : how many are kept beside the diagonal, at least 1
+    covariance : `full`; `low-rank`, for many features, where L is a diagonal and some directions;
+        or `diagonal`
+    directions : number of directions in addition to the diagonal, at least 1
 
-    What a query adds to L is kept as far as the largest directions go; of the others, the diagonal.
+    The largest directions of what queries add to L are kept; of all others, only the diagonal.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class SecondOrderRanker(ClippedRanker):
 
     @property
     def precision_(self) -> NDArray[np.float64]:
-        """The inverse covariance of the weights, (d, d); its diagonal where there is no more."""
+        """The inverse covariance of the weights, (d, d), or (d,) if it is diagonal."""
         self._check_fitted()
         if self.covariance == "diagonal":
             return 1 / self.variances_
@@ -121,7 +121,7 @@ class SecondOrderRanker(ClippedRanker):
             raise DataError(f"covariance must be one of {known}; found {self.covariance!r}")
 
     def _known(self, arrays: Arrays) -> Known:
-        """Return what the core keeps a Gaussian in; raise where it is of another kind."""
+        """Return the arrays of the Gaussian for the core; raise if it is of another kind."""
         for name, shape in self._shapes(self.n_features_in_).items():
             if arrays[name].shape != shape:
                 raise DataError(

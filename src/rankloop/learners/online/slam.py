@@ -23,17 +23,18 @@ WithinGrade = Literal["score", "mean"]
 class Slam(ClippedRanker):
     """Perceptron for ranking on the SLAM surrogate of nDCG, nDCG@k or AP.
 
-    On a query whose ranking is not perfect, one subgradient step on
+    On a query whose ranking is not perfect, it takes one subgradient step on
 
         sum_i v_i max(0, margin + max_{j: R_j < R_i} s_j - s_i),
 
-    where i counts documents by grade, best first, and inside a grade by score. The weights v make
+    where i numbers documents by grade, best first, and within a grade by score. The weights v make
     the surrogate an upper bound of 1 - measure: v_i = G(R_i) D(i) / Z for nDCG (only i <= k for
     nDCG@k), 1/r on the r relevant documents for AP (grades above 0 count as 1).
 
-    Where we depart: a round is a mistake where some document scores *no more* than one of a lower
-    grade, so that ties (and weights of 0) never hide one; among equals the lowest row is taken. For
-    nDCG@k such a mistake may be below rank k, where the paper takes no step: see `steps_on`.
+    Where we depart: a round is a mistake if some document scores *no more* than one of a lower
+    grade, so that ties (and weights of 0) count as mistakes; among equal documents the lowest row
+    is taken. For nDCG@k such a mistake may be below rank k, where the paper takes no step: see
+    `steps_on`.
 
     Parameters
     ----------
@@ -41,19 +42,18 @@ class Slam(ClippedRanker):
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay; 0 keeps it constant, 0.5 is usual
     margin : above 0
-    steps_on : `mistakes`, wherever they are; or `loss`, as printed in Algorithm 2: only where the
-        measure is below 1, documents of equal scores counted in the worse order. They differ for
-        nDCG@k alone.
-    within_grade : which documents of a grade have which weights: by `score`, highest first, as in
-        the paper, or all the `mean` of the grade's, which keeps the surrogate convex (and never
-        below the paper's)
+    steps_on : `mistakes`, at any rank; or `loss`, as in Algorithm 2, which takes a step only if the
+        measure is below 1, with tied documents in the worse order. They differ only for nDCG@k.
+    within_grade : how weights are assigned within a grade: by `score`, highest first, as in the
+        paper, or the `mean` for all documents of the grade, which makes the surrogate convex (and
+        never smaller than the paper's)
     clip : see :class:`ClippedRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(m d + m log m) a query and O(d) memory; about one pass over the features. A weight of a
-    document multiplies its term of the sum, a weight of a query its step.
+    Cost: O(m d + m log m) per query and O(d) memory; about one pass over the features. The weight
+    of a document multiplies its term of the sum, and the weight of a query multiplies its step.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Slam(ClippedRanker):
 
 
 def check_slam(measure: Any, margin: Any, steps_on: Any, within_grade: Any) -> None:
-    """Raise where a parameter of SLAM's surrogate cannot be used."""
+    """Raise if a parameter of SLAM's surrogate cannot be used."""
     wanted = parse(measure)
     if wanted != AP and (wanted.name != "nDCG" or wanted.parameters):
         raise MeasureError(f"Slam learns nDCG, nDCG@k or AP; found {wanted}")

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 class SolarI(LinearRanker):
-    """First-order SOLAR: the smallest step that mends a pair, up to a slack.
+    """First-order SOLAR: the smallest step that corrects a pair, up to a slack.
 
     For every pair with R_i > R_j, delta = x_i - x_j and loss l = max(0, 1 - w.delta):
 
         w += tau delta,   tau = l / (|delta|^2 + 1/(2 C)).
 
-    Pairs come one by one, better grades first, then in row order. Those of lists of more than 512
-    documents come in tiles: 32 documents against 32 others, then against the next 32. The paper
-    leaves the order open.
+    It takes one pair at a time, better grades first, then in row order. In lists of more than 512
+    documents, pairs are taken in tiles: 32 documents with 32 others, then with the next 32. The
+    paper does not give the order.
 
     Parameters
     ----------
-    C : how much a pair may pull, above 0; the paper's online tables have 1e-5
+    C : limits the step of a pair, above 0; the paper's online tables use 1e-5
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(d) a pair; for lists of 32 to 4 d documents O(m^2 d) a query and O(m) a violated pair,
-    in the space of documents, and O(64) a violated pair of lists of more than 512. Memory
+    Cost: O(d) per pair; for lists of 32 to 4 d documents O(m^2 d) per query and O(m) per violated
+    pair, in the space of documents, and O(64) per violated pair of lists of more than 512. Memory
     O(d + m^2), at most O(m d) for lists of more than 512.
 
     References

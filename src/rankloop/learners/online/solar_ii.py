@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SolarII(SecondOrderRanker):
-    """Second-order SOLAR: weights with a covariance S that shrinks where pairs were seen.
+    """Second-order SOLAR: weights with a covariance S that shrinks in the direction of each pair.
 
     For every pair with R_i > R_j, delta = x_i - x_j and loss l = max(0, 1 - w.delta), where l > 0:
 
@@ -28,30 +28,30 @@ class SolarII(SecondOrderRanker):
     keep the inverse L = S^-1, which is a sum over pairs, L += delta delta' / gamma, as its root.
     The result is the paper's, at a fraction of the cost.
 
-    Pairs come better grades first, then in row order, on both sides. Those of lists of more than
-    512 documents come in tiles: 32 documents against 32 others, then against the next 32. The
-    paper leaves the order open.
+    It takes better grades first, then row order, for both documents of a pair. In lists of more
+    than 512 documents, pairs are taken in tiles: 32 documents with 32 others, then with the next
+    32. The paper does not give the order.
 
     Parameters
     ----------
-    gamma : how little a pair counts, above 0; the paper's online tables have 1e4
-    covariance, directions : `full`, or for many features `low-rank` with so many directions, or
-        `diagonal`, where a pair shrinks variances alone; see :class:`SecondOrderRanker`
-    clip : see :class:`ClippedRanker`; a diagonal covariance has none
+    gamma : the larger it is, the smaller the effect of a pair, above 0; the paper's online tables
+        use 1e4
+    covariance, directions : `full`, or for many features `low-rank` with this number of directions,
+        or `diagonal`, where a pair shrinks only variances; see :class:`SecondOrderRanker`
+    clip : see :class:`ClippedRanker`; it has no effect with a diagonal covariance
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes
     ----------
-    precision_ : (d, d) L, the inverse covariance of the weights; (d,) its diagonal where there is
-        no more
-    root_, variances_, directions_ : what it is kept in; see :class:`SecondOrderRanker`
+    precision_ : (d, d) L, the inverse covariance of the weights; (d,) if it is diagonal
+    root_, variances_, directions_ : how L is stored; see :class:`SecondOrderRanker`
 
     Notes
     -----
-    Cost a query, full: O(d^3 + m d^2 + m^2 d) and O(m^2) a violated pair; O(d^2) a violated pair of
-    lists longer than 1.6 d, and O(d^2 / 16 + 4096) of lists of more than 512; memory O(d^2 + m^2).
-    Low-rank: O((m + r)^2 d + m^3) and O(m^2) a violated pair; memory O(r d + m^2). Diagonal:
-    O(d) a pair and O(d) memory.
+    Cost a query, full: O(d^3 + m d^2 + m^2 d) and O(m^2) per violated pair; O(d^2) per violated
+    pair of lists longer than 1.6 d, and O(d^2 / 16 + 4096) of lists of more than 512; memory O(d^2
+    + m^2). Low-rank: O((m + r)^2 d + m^3) and O(m^2) per violated pair; memory O(r d + m^2).
+    Diagonal: O(d) per pair and O(d) memory.
 
     References
     ----------

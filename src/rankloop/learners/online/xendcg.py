@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class OnlineXENDCG(ClippedRanker):
-    """Gradient descent on XE_NDCG, one step a query.
+    """Gradient descent on XE_NDCG, one step per query.
 
     loss = -sum_i phi_i log softmax(s)_i with phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
 
-    Queries whose judged documents share one grade teach nothing and are passed over.
+    Queries whose judged documents have only one grade are skipped.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class OnlineXENDCG(ClippedRanker):
 
     Notes
     -----
-    Cost: O(m d) a query and O(d) memory. :class:`NewtonXENDCG` needs no rate.
+    Cost: O(m d) per query and O(d) memory. :class:`NewtonXENDCG` needs no rate.
 
     References
     ----------

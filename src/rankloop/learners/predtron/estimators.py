@@ -1,6 +1,6 @@
 """Predtron as scikit-learn estimators: classes, sets of labels, ordered grades.
 
-They are not rankers: rows stand alone, and there are no queries. The ranker is in `ranker.py`.
+They are not rankers: rows are independent, and there are no queries. The ranker is in `ranker.py`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 
 class PredtronClassifier(RowEstimator):
-    """Classes by perceptron, with costs.
+    """A perceptron for classification, with costs.
 
-    There is no option to reject here, as :class:`BinaryReject` hardly ever takes it; look at
-    `decision_function` for how sure a prediction is.
+    It has no option to reject, because :class:`BinaryReject` hardly ever uses it;
+    `decision_function` shows how certain a prediction is.
 
     Parameters
     ----------
-    class_weight : what a mistake costs on each label, by label; others cost 1
+    class_weight : the cost of a mistake, by label; other labels cost 1
     the others : see :class:`RowEstimator`
 
     Attributes
     ----------
-    classes_ : sorted
+    classes_ : the classes, sorted
 
     Notes
     -----
-    Cost: O(k d) a row for k classes; two classes share one weight vector.
+    Cost: O(k d) per row for k classes; two classes share one weight vector.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class PredtronClassifier(RowEstimator):
 
     def __init__(
         self,
-        class_weight: Mapping[Any, float] | None = None,
+        class_weight: Mapping[object, float] | None = None,
         geometry: str = "euclidean",
         rule: str = "predtron",
         rate: float = 1.0,
@@ -86,7 +86,7 @@ class PredtronClassifier(RowEstimator):
         self.passes = passes
         self.random_state = random_state
 
-    def _problem(self, y: Any, classes: Any) -> Problem:
+    def _problem(self, y: object, classes: object) -> Problem:
         found = classes_of(y if classes is None else classes)
         if found.dtype.kind == "f" and (found % 1 != 0).any():
             raise DataError("Unknown label type: y has fractions; give whole numbers or names")
@@ -96,13 +96,13 @@ class PredtronClassifier(RowEstimator):
         self.classes_ = found
         return problem
 
-    def _encode(self, y: Any) -> list[int]:
+    def _encode(self, y: object) -> list[int]:
         return encoded(y, self.classes_)
 
     def _decode(self, predictions: list[int]) -> NDArray[Any]:
         return self.classes_[np.array(predictions, np.int64)]
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Return the scores: (n, k), or (n,) for two classes, above 0 for the second."""
         scores = self.scores(X)
         return scores if len(self.classes_) > 2 else scores[:, 0]
@@ -117,7 +117,7 @@ class PredtronClassifier(RowEstimator):
 
 
 class PredtronOrdinal(RowEstimator):
-    """Ordered grades by perceptron, where being far off costs more.
+    """A perceptron for ordered grades; the cost of a mistake grows with its distance.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class PredtronOrdinal(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k grades.
+    Cost: O(k d) per row for k grades.
 
     Examples
     --------
@@ -166,11 +166,11 @@ class PredtronOrdinal(RowEstimator):
         self.passes = passes
         self.random_state = random_state
 
-    def _problem(self, y: Any, classes: Any) -> Problem:
+    def _problem(self, y: object, classes: object) -> Problem:
         self.classes_ = classes_of(y if classes is None else classes)
         return Ordinal(len(self.classes_))
 
-    def _encode(self, y: Any) -> list[int]:
+    def _encode(self, y: object) -> list[int]:
         return encoded(y, self.classes_)
 
     def _decode(self, predictions: list[int]) -> NDArray[Any]:
@@ -178,7 +178,7 @@ class PredtronOrdinal(RowEstimator):
 
 
 class PredtronMultilabel(RowEstimator):
-    """Sets of labels by perceptron; y has a row of 0 and 1 for each row of X.
+    """A perceptron for sets of labels; y has a row of 0 and 1 for each row of X.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class PredtronMultilabel(RowEstimator):
 
     Notes
     -----
-    Cost: O(k d) a row for k labels, with `error-set` O(k d + k^2).
+    Cost: O(k d) per row for k labels, with `error-set` O(k d + k^2).
 
     Examples
     --------
@@ -226,7 +226,7 @@ class PredtronMultilabel(RowEstimator):
         self.passes = passes
         self.random_state = random_state
 
-    def _problem(self, y: Any, classes: Any) -> Problem:  # noqa: ARG002
+    def _problem(self, y: object, classes: object) -> Problem:  # noqa: ARG002
         losses: dict[str, type[Multilabel]] = {
             "hamming": Hamming,
             "subset": SubsetZeroOne,
@@ -237,7 +237,7 @@ class PredtronMultilabel(RowEstimator):
         self._width = label_matrix(y).shape[1]
         return losses[self.loss](self._width)
 
-    def _encode(self, y: Any) -> list[NDArray[np.bool_]]:
+    def _encode(self, y: object) -> list[NDArray[np.bool_]]:
         found = label_matrix(y)
         if found.shape[1] != self._width:
             raise DataError(f"y has {found.shape[1]} labels, not {self._width} as before")

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class PredtronLabelRanker(RowEstimator):
-    """Labels in order of relevance, for each row; y has a grade for each label, a row a row.
+    """Ranks the labels of each row by relevance; y has a grade for each row and label.
 
-    Where :class:`PredtronMultilabel` says which labels a row has, this one says which come first.
+    :class:`PredtronMultilabel` predicts which labels a row has; this one predicts their order.
 
     Parameters
     ----------
-    f : how a place in the order is represented, see :class:`MultilabelRanking`
+    f : how a position is represented, see :class:`MultilabelRanking`
     measure : `nDCG`, `nDCG@k` or `P@k`
     the others : see :class:`RowEstimator`
 
     Notes
     -----
-    Cost: O(k d) a row for k labels, and where it steps an assignment of O(k^3) at worst.
+    Cost: O(k d) per row for k labels, and for each step an assignment of at most O(k^3).
 
     Examples
     --------
@@ -75,24 +75,24 @@ class PredtronLabelRanker(RowEstimator):
         self.passes = passes
         self.random_state = random_state
 
-    def _problem(self, y: Any, classes: Any) -> MultilabelRanking:  # noqa: ARG002
+    def _problem(self, y: object, classes: object) -> MultilabelRanking:  # noqa: ARG002
         grades = _grade_matrix(y)
         self._width = grades.shape[1]
         top = max(float(grades.max(initial=0)), 1.0)
         return MultilabelRanking(self._width, self.f, self.measure, top)
 
-    def _encode(self, y: Any) -> list[Floats]:
+    def _encode(self, y: object) -> list[Floats]:
         found = _grade_matrix(y)
         if found.shape[1] != self._width:
             raise DataError(f"y has {found.shape[1]} labels, not {self._width} as before")
         return list(found)
 
-    def _decode(self, predictions: list[Any]) -> NDArray[np.int64]:
+    def _decode(self, predictions: list[object]) -> NDArray[np.int64]:
         """Return the labels of each row, best first, counted from 0."""
         ranks = np.array(predictions, np.int64).reshape(len(predictions), self._width)
         return np.argsort(ranks, axis=1)
 
-    def score(self, X: Any, y: ArrayLike) -> float:
+    def score(self, X: object, y: ArrayLike) -> float:
         """Return the mean of the measure; rows without a relevant label count as 1."""
         scores, labels = self.scores(X), self._encode(y)
         problem = self.ranker_.problem
@@ -106,14 +106,14 @@ class PredtronLabelRanker(RowEstimator):
         return tags
 
 
-def _grade_matrix(y: Any) -> Floats:
-    """Return grades as a matrix, a row a row and a column a label."""
+def _grade_matrix(y: object) -> Floats:
+    """Return grades as a matrix with one column per label."""
     found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     fits = found.ndim == 2 and found.shape[1] >= 2 and found.dtype.kind in "buif"
     grades = found.astype(np.float64) if fits else np.full((1, 1), np.nan)
     if not (np.isfinite(grades) & (grades >= 0)).all():
         raise DataError(
-            "y must be a matrix of grades from 0, one row a row and at least two labels; found "
+            "y must be a matrix of grades from 0, one row per row and at least two labels; found "
             f"{found.dtype} of shape {found.shape}"
         )
     return grades

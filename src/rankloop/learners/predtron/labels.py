@@ -44,15 +44,15 @@ def _one_each(y: Any) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise DataError(f"y must have one label a row; found {labels.ndim} axes")
+        raise DataError(f"y must have one label per row; found {labels.ndim} axes")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("y contains NaN or infinity")
     return labels
 
 
-def label_matrix(y: Any) -> NDArray[np.bool_]:
+def label_matrix(y: object) -> NDArray[np.bool_]:
     """Return sets of labels as rows of a boolean matrix."""
     found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     if found.ndim != 2 or not np.isin(found, (0, 1)).all():
-        raise DataError(f"y must be a matrix of 0 and 1, one row a row; found {found.ndim} axes")
+        raise DataError(f"y must be a matrix of 0 and 1, one row per row; found {found.ndim} axes")
     return found.astype(bool)

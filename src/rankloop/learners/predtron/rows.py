@@ -1,4 +1,4 @@
-"""What the estimators share: rows in, labels out, and going on learning."""
+"""The base class of the estimators that predict labels of rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 
 class RowEstimator(Estimator, ABC):
-    """Fit, go on, score and predict rows, one after the other.
+    """An estimator that learns from rows one after the other, and predicts their labels.
 
     A subclass makes the problem from the labels, and turns labels into numbers and back. It has
-    the parameters
+    these parameters:
 
     geometry, rule, rate, kernel, budget, average : see :class:`Predtron`
     intercept : whether to add a constant feature
-    passes : how often `fit` goes through the data, at least 1
-    random_state : seed of the order of rows in `fit`, another one each pass; None: as given
+    passes : number of passes of `fit` over the data, at least 1
+    random_state : random seed of the order of rows in `fit`, which is different in each pass; None
+        keeps the given order
 
     Attributes
     ----------
@@ -50,19 +51,19 @@ class RowEstimator(Estimator, ABC):
     n_features_in_: int
 
     @abstractmethod
-    def _problem(self, y: Any, classes: Any) -> Problem:
-        """Return the problem that labels belong to; remember what they are called."""
+    def _problem(self, y: object, classes: object) -> Problem:
+        """Return the problem for these labels, and store their names."""
 
     @abstractmethod
     def _encode(self, y: Any) -> list[Any]:
-        """Return labels as the problem takes them."""
+        """Return labels in the form for the problem."""
 
     @abstractmethod
     def _decode(self, predictions: list[Any]) -> NDArray[Any]:
         """Return predictions as labels."""
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Learn from nothing: `passes` times through the rows."""
+    def fit(self, X: object, y: ArrayLike) -> Self:
+        """Fit from scratch, in several passes over the rows."""
         check_whole("passes", self.passes)
         rows, labels = self._begin(X, y, None)
         order = np.arange(len(rows))
@@ -71,13 +72,13 @@ class RowEstimator(Estimator, ABC):
             self._go_on(rows, labels, order if rng is None else rng.permutation(order))
         return self
 
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Go on learning, once through the rows; the first call says which classes there are.
+    def partial_fit(self, X: object, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Continue to learn, in one pass over the rows; the first call determines the classes.
 
         Parameters
         ----------
         X, y : rows and their labels
-        classes : all classes that will ever come; default: those of the first y
+        classes : all classes that can occur; by default, those of the first y
         """
         if not hasattr(self, "ranker_"):
             rows, labels = self._begin(X, y, classes)
@@ -87,15 +88,15 @@ class RowEstimator(Estimator, ABC):
         self._go_on(rows, labels, np.arange(len(rows)))
         return self
 
-    def scores(self, X: Any) -> Floats:
-        """Return the score vectors t of rows, one a row."""
+    def scores(self, X: object) -> Floats:
+        """Return the score vectors t of rows, one per row."""
         rows = self._rows(X)
         weights = self.ranker_.weights
         if weights is None:
             return np.zeros((len(rows), self.ranker_.problem.dimension))
         return weights.scores(rows, mean=True)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Return the scores: of each class, grade or label."""
         return self.scores(X)
 
@@ -105,14 +106,14 @@ class RowEstimator(Estimator, ABC):
         scores = self.scores(X)
         return self._decode([decode(t) for t in scores] if decode else [])
 
-    def margins(self, X: Any, y: ArrayLike) -> Floats:
+    def margins(self, X: object, y: ArrayLike) -> Floats:
         """Return by how much each row's label is ahead of the best wrong prediction."""
         scores, labels = self.scores(X), self._encode(y)
         problem = self.ranker_.problem
         return np.array([problem.margin(t, label) for t, label in zip(scores, labels, strict=True)])
 
-    def score(self, X: Any, y: ArrayLike) -> float:
-        """Return the share of rows that are predicted right."""
+    def score(self, X: object, y: ArrayLike) -> float:
+        """Return the share of rows that are predicted correctly."""
         right = self.predict(X) == np.asarray(y)
         return float(right.reshape(len(right), -1).all(axis=1).mean())
 
@@ -122,7 +123,7 @@ class RowEstimator(Estimator, ABC):
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
-                "one label a row"
+                "one label per row"
             )
         problem = self._problem(y, classes)
         learner = Predtron(
@@ -141,11 +142,11 @@ class RowEstimator(Estimator, ABC):
         self.ranker_, self.n_features_in_ = learner, matrix.shape[1]
         return self._rows(matrix), labels
 
-    def _go_on(self, rows: Floats, labels: list[Any], order: NDArray[np.int64]) -> None:
+    def _go_on(self, rows: Floats, labels: list[object], order: NDArray[np.int64]) -> None:
         for i in order:
             self.ranker_.learn(rows[i], labels[i])
 
-    def _rows(self, X: Any) -> Floats:
+    def _rows(self, X: object) -> Floats:
         if not hasattr(self, "ranker_"):
             raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit")
         rows = as_matrix(X).astype(np.float64)

@@ -1,9 +1,9 @@
-"""Rules: along which direction a mistake moves the scores."""
+"""Rules: the direction in which a mistake moves the scores."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Rule(ABC):
-    """A rule. It steps only where the prediction loses something."""
+    """A rule. It takes a step only if the prediction has a loss."""
 
-    def step(self, problem: Problem, scores: Floats, label: Any) -> tuple[float, Floats | None]:
+    def step(self, problem: Problem, scores: Floats, label: object) -> tuple[float, Floats | None]:
         """Return the loss of the prediction, and the gradient by the scores; None without loss."""
         prediction = problem.decode_against(scores, label)
         loss = problem.loss(prediction, label)
@@ -24,7 +24,7 @@ class Rule(ABC):
 
     @abstractmethod
     def gradient(
-        self, problem: Problem, scores: Floats, label: Any, prediction: Any, loss: float
+        self, problem: Problem, scores: Floats, label: object, prediction: object, loss: float
     ) -> Floats:
         """Return the gradient of the surrogate by the scores."""
 
@@ -43,8 +43,8 @@ class MistakeDriven(Rule):
         self,
         problem: Problem,
         scores: Floats,
-        label: Any,
-        prediction: Any,  # noqa: ARG002
+        label: object,
+        prediction: object,  # noqa: ARG002
         loss: float,  # noqa: ARG002
     ) -> Floats:
         """Return rep(s) - rep(y)."""
@@ -55,7 +55,7 @@ class MistakeDriven(Rule):
 class LossDriven(Rule):
     """Predtron.LD: L (rep(prediction) - rep(y)), scaled by the loss L that was incurred.
 
-    The paper's appendix is not at hand; so derived: with prediction and L of the round held fixed,
+    The paper's appendix is not available, so this is our derivation: for fixed prediction and L,
 
         f(W) = L max(0, 1 - <rep(y) - rep(prediction), W X>)
 
@@ -69,7 +69,7 @@ class LossDriven(Rule):
     """
 
     def gradient(
-        self, problem: Problem, scores: Floats, label: Any, prediction: Any, loss: float
+        self, problem: Problem, scores: Floats, label: object, prediction: object, loss: float
     ) -> Floats:
         """Return L (rep(prediction) - rep(y))."""
         right = problem.represent(problem.correct(label, scores))
@@ -80,7 +80,7 @@ RULES: dict[str, type[Rule]] = {"predtron": MistakeDriven, "loss-driven": LossDr
 
 
 def as_rule(rule: str | Rule) -> Rule:
-    """Take a rule as it is, or by its name."""
+    """Return a rule unchanged, or find it by its name."""
     if isinstance(rule, Rule):
         return rule
     if not isinstance(rule, str) or rule not in RULES:

@@ -42,7 +42,7 @@ class NamedKernel:
 class DenseWeights:
     """A (rows, features) matrix and its dual; its mean over rounds, where asked for.
 
-    Cost: O(size) a round and in memory; a Schatten step is a singular value decomposition.
+    Cost: O(size) per round and in memory; a Schatten step is a singular value decomposition.
     """
 
     def __init__(self, geometry: Geometry, shape: tuple[int, int], average: bool) -> None:

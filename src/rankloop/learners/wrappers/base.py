@@ -12,13 +12,12 @@ from rankloop.learners.forms import Learner, Values
 from rankloop.learners.online.newton import NewtonXENDCG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterator
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.rounds import Round
     from rankloop.metrics.measures import Measure
 
@@ -60,13 +59,13 @@ class Wrapped(BatchRanker):
             self._kept: Values(),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         width = self._kept_width(state[self._kept], state["n_features_in_"])
         Learner(Ranker, width).check("ranker_", state["ranker_"])
 
     @abstractmethod
-    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
         """Return the number of transformed features; raise if the transformation is damaged."""
 
     def _fit(
@@ -92,9 +91,10 @@ class Wrapped(BatchRanker):
         self.n_queries_seen_ = self.ranker_.n_queries_seen_
         self.rounds_ = self.ranker_.rounds_ or 0
 
-    def _end_early(self) -> None:
+    def end_early(self) -> None:
+        """Keep the last complete round of the ranker."""
         self.ranker_ = self.ranker_.fork()
-        self.ranker_._end_early()
+        self.ranker_.end_early()
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -108,8 +108,8 @@ class Wrapped(BatchRanker):
         return ranker
 
     def _check(self, data: QueryDataset) -> None:
-        self._fresh()._check(data)
+        self._fresh().check_data(data)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         return self.ranker_.score_rows(self._transform_rows(X, offsets), offsets)

@@ -21,14 +21,16 @@ from rankloop.learners.parameters import check_learners
 from rankloop.learners.wrappers.base import Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Self
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from rankloop.data.features import Missing
-    from rankloop.learners.base import Offsets, Ranker, Rows
+    from rankloop.learners.base import Offsets, Ranker, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.online.base import Queries
     from rankloop.metrics.measures import Measure
 
@@ -57,7 +59,7 @@ class _Describes:
 
     takes_nan: ClassVar[bool] = True
     takes_kinds: ClassVar[bool] = True
-    description_: dict[str, Any]
+    description_: dict[str, object]
     n_features_in_: int
     _check_width: Callable[[Rows], None]
 
@@ -67,7 +69,7 @@ class _Describes:
         known = getattr(self, "description_", {})
         return Features.from_dict(known) if known else None
 
-    def _described_rows(self, X: Any) -> Rows:
+    def _described_rows(self, X: object) -> Rows:
         """Return rows with the columns and codes of the description."""
         features = self.features
         assert features is not None
@@ -160,12 +162,12 @@ class Described(_Describes, Wrapped):
         else:
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
             data = replace(data, feature_names=None)
-        ranker._check(replace(data, X=nothing, features=None))
+        ranker.check_data(replace(data, X=nothing, features=None))
 
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return Features.learn(data, self.missing).to_dict()
 
-    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
         features = Features.from_dict(kept)
         if len(features) != n_features:
             raise ModelError(f"description_ describes {len(features)} features, not {n_features}")
@@ -183,10 +185,10 @@ class Described(_Describes, Wrapped):
         """Whether the ranker itself accepts missing values and categories."""
         return self.ranker is not None and self.ranker.takes_nan
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""
         self._check_fitted()
         return self.ranker_.explain()
@@ -248,7 +250,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
             "description_": Values(),
         }
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         features = Features.from_dict(state["description_"])
         if len(features) != state["n_features_in_"]:
@@ -278,7 +280,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
 
     def partial_fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -310,20 +312,19 @@ class OnlineDescribed(_Describes, OnlineRanker):
         learner.learn_queries(queries._replace(X=self._encoded(queries.X)), scores)
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork()
-        self.ranker_._discount_past(keep)
+        self.ranker_ = self.ranker_.fork().discount_past(keep)
 
     def _encoded(self, X: Rows) -> Rows:
         return Features.from_dict(self.description_).encode(X)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         return self.ranker_.score_rows(self._encoded(X), offsets)
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the learner, with the names of the features that it receives."""
         self._check_fitted()
         return named(self.ranker_, Features.from_dict(self.description_).encoded_names).explain()

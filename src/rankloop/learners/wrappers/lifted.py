@@ -12,6 +12,7 @@ from rankloop.learners.wrappers.base import Wrapped
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Ranker, Rows
+    from rankloop.learners.explaining import Parts
 
 
 class Lifted(Wrapped):
@@ -71,7 +72,7 @@ class Lifted(Wrapped):
     def _fitted(self, data: QueryDataset) -> dict[str, Any]:
         return KernelFeatures(self.features, self.random_state).fit(data.X).to_dict()
 
-    def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:
+    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
         features = KernelFeatures.from_dict(kept)
         features.check(n_features)
         return features.size
@@ -82,7 +83,7 @@ class Lifted(Wrapped):
     def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         return KernelFeatures.from_dict(self.features_).transform_rows(X)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the landmarks or frequencies, each with its value for every feature."""
         self._check_fitted()
         held = "landmarks" if "landmarks" in self.features_ else "frequencies"

@@ -24,10 +24,10 @@ from rankloop.learners.parameters import check_learners
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
     from rankloop.learners.online.base import Queries
 
 
@@ -122,7 +122,7 @@ def _width(name: str, n_features: int, features: Mapping[str, KernelFeatures]) -
     return 1
 
 
-def check_maps(maps: Any) -> None:
+def check_maps(maps: object) -> None:
     """Raise unless this is a list of at least one name of a map."""
     named = isinstance(maps, list | tuple) and all(isinstance(name, str) for name in maps)
     if not named or not maps:
@@ -210,7 +210,7 @@ class Mapped(OnlineRanker):
         return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
     ranker_: OnlineRanker
-    scaler_: dict[str, Any]
+    scaler_: dict[str, object]
     features_: Mapping[str, Any] = MappingProxyType({})
 
     def _state_names(self) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ class Mapped(OnlineRanker):
         kept = ["scaler_", "features_"] if self._kernel_maps() else ["scaler_"]
         return {**super()._forms(n_features), "ranker_": learner, **dict.fromkeys(kept, Values())}
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         width, scaler = state["n_features_in_"], state["scaler_"]
         if scaler:
@@ -296,11 +296,11 @@ class Mapped(OnlineRanker):
         self.ranker_ = self.ranker_.fork()
         self.ranker_.merge_forks([one.ranker_ for one in learners], base.ranker_)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         return self.ranker_.score_rows(self._mapped(X, offsets), offsets)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the learner, with features named after their maps."""
         self._check_fitted()
         names = map_names(self.maps, self.feature_names_in_, self.n_features_in_)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Ranker, Rows
+    from rankloop.learners.explaining import Parts
     from rankloop.metrics.measures import Measure
 
 
@@ -133,7 +134,7 @@ class Scaled(Wrapped):
     def _maps(self) -> list[str]:
         return self.scaler_.get("maps", ["raw"])  # type: ignore[no-any-return]
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the ranker; thresholds and weights refer to scaled features."""
         self._check_fitted()
         return self.ranker_.explain()

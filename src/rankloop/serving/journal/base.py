@@ -6,17 +6,21 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from zlib import crc32
 
+from rankloop import _core
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import decode, encode
+from rankloop.serving.entries import Forgotten, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rankloop.serving.entries import Entry
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of what stores keep; a newer one is refused, an older one brought forward."""
 
+
+ACTS = ("act", "model", "experiment", "ended", "forgotten")
+"""How the keys of acts begin, those of operators and of the loop itself."""
 
 EMPTIED = -1
 """Stands for the checksum of an entry that was compacted."""
@@ -26,11 +30,20 @@ class JournalError(RankloopError):
     """A journal that cannot be reached, is damaged, or was written by a newer version."""
 
 
+class UnreachableError(JournalError):
+    """The store does not answer, or cannot write; it may again in a moment."""
+
+
 class Draft(NamedTuple):
-    """An entry to append; `at` is when it came, in milliseconds since 1970."""
+    """An entry to append.
+
+    at : when it came, in milliseconds since 1970
+    body : its bytes, where they are known already
+    """
 
     entry: Entry
     at: int
+    body: bytes = b""
 
 
 class Record(NamedTuple):
@@ -39,6 +52,15 @@ class Record(NamedTuple):
     position: int
     at: int
     entry: Entry
+
+
+class Sealed(NamedTuple):
+    """A draft as stores keep it, but for its place."""
+
+    at: int
+    key: str | None
+    fingerprint: bytes
+    body: bytes
 
 
 class Outcome(NamedTuple):
@@ -67,6 +89,19 @@ class Row(NamedTuple):
     check: int
 
 
+class StoredKey(NamedTuple):
+    """A person's key as stores keep it, wrapped by a master key that they do not know.
+
+    id : random; what is sealed under the key begins with it
+    name : of the person, unreadable without the master key; it may have several keys
+    wrapped : empty where it was destroyed; the row stays, so that nobody stores the key again
+    """
+
+    id: bytes
+    name: bytes
+    wrapped: bytes
+
+
 class Journal(ABC):
     """An ordered list of entries that survives crashes.
 
@@ -78,8 +113,11 @@ class Journal(ABC):
     """What people call this journal: its file, or its address without a password."""
 
     @abstractmethod
-    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+    def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction: all of them or none, durable on return.
+
+        `keys` are stored beside the entries that are sealed under them, and those that a
+        `Forgotten` names are destroyed, all in the same transaction.
 
         A draft whose key is known is not stored again. It is a `duplicate` where its fingerprint is
         the same, else a `conflict`.
@@ -107,19 +145,41 @@ class Journal(ABC):
 
     @abstractmethod
     def save(self, state: Saved, keep: int = 3) -> None:
-        """Keep a state beside the entries, and only the newest few of them."""
+        """Keep a state beside the entries, and only the newest few of them.
+
+        The oldest stays as well where entries were dropped: it is what a replay starts from.
+        """
 
     @abstractmethod
     def saved(self, until: int | None = None) -> list[Saved]:
         """Return the states that are kept, newest first, none beyond a position."""
 
     @abstractmethod
-    def empty(self, until: int) -> None:
-        """Drop the bytes of all entries up to a position; their keys stay."""
+    def empty(self, until: int, state: int) -> None:
+        """Drop the bytes of all entries up to a position; their keys stay.
+
+        States before the one at the position `state`, which takes their place, are dropped too.
+        """
 
     @abstractmethod
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 where all are there."""
+
+    @abstractmethod
+    def key(self, key_id: bytes | None = None) -> StoredKey | None:
+        """Return a key, or any one that is good; None where there is none."""
+
+    @abstractmethod
+    def keys_of(self, names: Sequence[bytes]) -> list[StoredKey]:
+        """Return all keys under any of these names."""
+
+    @abstractmethod
+    def acts(self, limit: int) -> list[Record]:
+        """Return the last acts and changes of settings, oldest first, as far as they are here."""
+
+    @abstractmethod
+    def scrub(self) -> None:
+        """Overwrite what was deleted, as far as the store can, so that no file shows it."""
 
     @abstractmethod
     def tend(self) -> None:
@@ -135,14 +195,23 @@ class Journal(ABC):
 
     def read(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Record]:
         """Return up to `limit` entries that follow a position; raise where one is damaged."""
-        rows = self.rows(after, until, limit)
+        return self.records(after, self.rows(after, until, limit))
+
+    def records(self, after: int, rows: Sequence[Row]) -> list[Record]:
+        """Return rows that follow a position as entries; raise where one is missing or damaged."""
         for expected, row in enumerate(rows, start=after + 1):
             if row.position != expected:
                 raise JournalError(
                     f"{self.where}: entry {expected} is missing, the next one is {row.position}; "
                     "restore the journal from a copy"
                 )
-        return [self._record(row) for row in rows]
+        checks = _core.crc32_of_each(after + 1, [row.body for row in rows])
+        return [
+            Record(row.position, row.at, decode(row.body))
+            if row.check == check
+            else self._record(row)  # which says what is wrong
+            for row, check in zip(rows, checks, strict=True)
+        ]
 
     def record(self, position: int) -> Record:
         """Return the entry at a position, with when it came."""
@@ -186,28 +255,54 @@ def checksum(position: int, body: bytes) -> int:
     return crc32(body, crc32(position.to_bytes(8, "little")))
 
 
+def sealed(drafts: Sequence[Draft]) -> list[Sealed]:
+    """Return drafts as bytes; all fingerprints are made at once, as that keeps no thread waiting.
+
+    A fingerprint is the BLAKE2b of what an entry said, in 16 bytes.
+    """
+    bodies = [draft.body or encode(draft.entry) for draft in drafts]
+    said = [draft.entry.said(body) for draft, body in zip(drafts, bodies, strict=True)]
+    prints = _core.blake2b_of_each(said)
+    return [
+        Sealed(draft.at, draft.entry.key, fingerprint, body)
+        for draft, fingerprint, body in zip(drafts, prints, bodies, strict=True)
+    ]
+
+
+def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[bytes]:
+    """Return the keys that entries say are destroyed, where these are new."""
+    return [
+        key
+        for draft, outcome in zip(drafts, outcomes, strict=True)
+        if isinstance(draft.entry, Forgotten) and outcome.status == "new"
+        for key in draft.entry.keys
+    ]
+
+
 def new_rows(
-    drafts: Sequence[Draft], known: dict[str, tuple[int, bytes]], head: int
+    drafts: Sequence[Sealed], known: dict[str, tuple[int, bytes]], head: int
 ) -> tuple[list[Outcome], list[Row]]:
     """Return what becomes of drafts, and the rows to add after the position `head`.
 
     `known` holds position and fingerprint of the keys that are stored already.
     """
-    outcomes, rows = [], []
+    outcomes, new = [], []
     known = dict(known)
+    last = head
     for draft in drafts:
-        key, body = draft.entry.key, encode(draft.entry)
-        fingerprint = draft.entry.fingerprint(body)
+        key = draft.key
         if key is not None and key in known:
             position, other = known[key]
-            status: Literal["duplicate", "conflict"] = (
-                "duplicate" if other == fingerprint else "conflict"
-            )
-            outcomes.append(Outcome(status, position))
+            same = other == draft.fingerprint
+            outcomes.append(Outcome("duplicate" if same else "conflict", position))
             continue
-        head += 1
-        rows.append(Row(head, draft.at, key, fingerprint, body, checksum(head, body)))
-        outcomes.append(Outcome("new", head))
+        last += 1
+        new.append(draft)
+        outcomes.append(Outcome("new", last))
         if key is not None:
-            known[key] = (head, fingerprint)
-    return outcomes, rows
+            known[key] = (last, draft.fingerprint)
+    checks = _core.crc32_of_each(head + 1, [draft.body for draft in new])
+    places = range(head + 1, last + 1)
+    return outcomes, [
+        Row(n, *draft, check) for n, draft, check in zip(places, new, checks, strict=True)
+    ]

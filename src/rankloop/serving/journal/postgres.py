@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from rankloop.serving.entries import digest_of
 from rankloop.serving.journal.base import (
+    ACTS,
     EMPTIED,
     SCHEMA,
     Journal,
@@ -20,7 +21,11 @@ from rankloop.serving.journal.base import (
     Record,
     Row,
     Saved,
+    StoredKey,
+    UnreachableError,
+    destroyed,
     new_rows,
+    sealed,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +33,8 @@ if TYPE_CHECKING:
 
     from rankloop.serving.journal.base import Draft
 
-_TABLES = """
+_STEPS = (  # what each version of the schema adds to the one before
+    """
 CREATE SCHEMA IF NOT EXISTS {schema};
 CREATE TABLE {schema}.about (version integer NOT NULL);
 CREATE TABLE {schema}.entries (
@@ -43,8 +49,19 @@ ALTER TABLE {schema}.entries ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE TABLE {schema}.states (
     position bigint PRIMARY KEY, digest text NOT NULL, body bytea NOT NULL
 );
-INSERT INTO {schema}.about VALUES ({version});
-"""
+INSERT INTO {schema}.about VALUES (1);
+""",
+    """
+CREATE TABLE {schema}.keys (
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    id bytea PRIMARY KEY,
+    name bytea NOT NULL,
+    wrapped bytea NOT NULL
+);
+CREATE INDEX ON {schema}.keys (name);
+UPDATE {schema}.about SET version = 2;
+""",
+)
 
 
 class PostgresJournal(Journal):
@@ -97,31 +114,47 @@ class PostgresJournal(Journal):
                 )
             with db.transaction():
                 self._lock_writers(db)
-                found = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",))
-                if (found.fetchone() or (None,))[0] is None:
-                    db.execute(self._sql(_TABLES, version=sql.Literal(SCHEMA)))
-                row = db.execute(self._sql("SELECT version FROM {schema}.about")).fetchone()
-                version = 0 if row is None else int(row[0])
+                version = self._version(db)
                 if version > SCHEMA:
                     raise JournalError(
                         f"{self.where}: its schema is version {version}, and this Rankloop knows "
                         f"{SCHEMA}; use a newer Rankloop"
                     )
+                for step in _STEPS[version:]:
+                    db.execute(self._sql(step))
 
-    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+    def _version(self, db: psycopg.Connection[Any]) -> int:
+        found = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",)).fetchone()
+        if found is None or found[0] is None:
+            return 0
+        row = db.execute(self._sql("SELECT version FROM {schema}.about")).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`."""
-        keys = [draft.entry.key for draft in drafts if draft.entry.key is not None]
+        new = sealed(drafts)
+        names = [draft.key for draft in new if draft.key is not None]
         known_keys = "SELECT key, position, fingerprint FROM {schema}.entries WHERE key = ANY(%s)"
         insert = "INSERT INTO {schema}.entries VALUES (%s, %s, %s, %s, %s, %s)"
+        new_key = (
+            "INSERT INTO {schema}.keys (id, name, wrapped) VALUES (%s, %s, %s) "
+            "ON CONFLICT DO NOTHING"
+        )
         with self._running() as db, db.transaction():
             self._lock_writers(db)  # its own statement: what follows sees all that was committed
-            found = db.execute(self._sql(known_keys), (keys,), binary=True)
+            found = db.execute(self._sql(known_keys), (names,), binary=True)
             known = {key: (position, bytes(print_)) for key, position, print_ in found}
-            outcomes, rows = new_rows(drafts, known, self._last(db))
+            outcomes, rows = new_rows(new, known, self._last(db))
             if rows:
                 with db.cursor() as cursor:
                     cursor.executemany(self._sql(insert), rows)
                 db.execute(self._sql("NOTIFY {schema}"))
+            if keys:
+                with db.cursor() as cursor:
+                    cursor.executemany(self._sql(new_key), keys)
+            if gone := destroyed(drafts, outcomes):
+                wipe = "UPDATE {schema}.keys SET name = '', wrapped = '' WHERE id = ANY(%s)"
+                db.execute(self._sql(wipe), (gone,))
         return outcomes
 
     def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
@@ -162,10 +195,10 @@ class PostgresJournal(Journal):
                 self._leader.execute("SELECT 1")
                 return True
             session = self._connect()
+            row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
         except psycopg.Error:
             self._leader = None
             return False
-        row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
         if row is not None and row[0]:
             self._leader = session
             return True
@@ -193,11 +226,13 @@ class PostgresJournal(Journal):
         )
         old = (
             "DELETE FROM {schema}.states WHERE position NOT IN "
-            "(SELECT position FROM {schema}.states ORDER BY position DESC LIMIT %s)"
+            "(SELECT position FROM {schema}.states ORDER BY position DESC LIMIT %s) "
+            "AND (%s = 0 OR position > (SELECT min(position) FROM {schema}.states))"
         )
+        base = self.base()
         with self._running() as db, db.transaction():
             db.execute(self._sql(insert), state)
-            db.execute(self._sql(old), (keep,))
+            db.execute(self._sql(old), (keep, base))
 
     def saved(self, until: int | None = None) -> list[Saved]:
         """Return the states that are kept, newest first, none beyond a position."""
@@ -209,7 +244,7 @@ class PostgresJournal(Journal):
             found = db.execute(self._sql(query), (until or 2**62,), binary=True)
             return [Saved(*row) for row in found]
 
-    def empty(self, until: int) -> None:
+    def empty(self, until: int, state: int) -> None:
         """Drop the bytes of all entries up to a position; their keys stay."""
         change = (
             "UPDATE {schema}.entries SET body = '', checksum = %s "
@@ -217,6 +252,8 @@ class PostgresJournal(Journal):
         )
         with self._running() as db, db.transaction():
             db.execute(self._sql(change), (EMPTIED, until, EMPTIED))
+            older = "DELETE FROM {schema}.states WHERE position < %s"
+            db.execute(self._sql(older), (state,))
 
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 where all are there."""
@@ -228,6 +265,40 @@ class PostgresJournal(Journal):
                 return 0
             last = db.execute(self._sql(query), (EMPTIED,)).fetchone()
         return 0 if last is None else int(last[0])
+
+    def key(self, key_id: bytes | None = None) -> StoredKey | None:
+        """Return a key, or any one that is good; None where there is none."""
+        query = (
+            "SELECT id, name, wrapped FROM {schema}.keys "
+            "WHERE CASE WHEN %(id)s::bytea IS NULL THEN wrapped <> '' ELSE id = %(id)s END LIMIT 1"
+        )
+        with self._running() as db:
+            row = db.execute(self._sql(query), {"id": key_id}, binary=True).fetchone()
+        return None if row is None else StoredKey(*row)
+
+    def keys_of(self, names: Sequence[bytes]) -> list[StoredKey]:
+        """Return all keys under any of these names."""
+        query = "SELECT id, name, wrapped FROM {schema}.keys WHERE name = ANY(%s) ORDER BY number"
+        with self._running() as db:
+            found = db.execute(self._sql(query), (list(names),), binary=True)
+            return [StoredKey(*row) for row in found]
+
+    def acts(self, limit: int) -> list[Record]:
+        """Return the last acts and changes of settings, oldest first."""
+        kinds = " OR ".join(f"starts_with(key, '{kind}:')" for kind in ACTS)
+        query = (
+            "SELECT position, at, key, fingerprint, body, checksum FROM {schema}.entries "
+            f"WHERE (key IS NULL OR {kinds}) AND checksum <> {EMPTIED} "
+            "ORDER BY position DESC LIMIT %s"
+        )
+        with self._running() as db:
+            rows = db.execute(self._sql(query), (limit,), binary=True).fetchall()
+        return [self._record(Row(*row)) for row in reversed(rows)]
+
+    def scrub(self) -> None:
+        """Free the pages of destroyed keys; PostgreSQL's log and backups live on for a while."""
+        with self._running() as db:
+            db.execute(self._sql("VACUUM {schema}.keys"))
 
     def tend(self) -> None:
         """Do nothing: PostgreSQL looks after itself."""
@@ -268,7 +339,9 @@ class PostgresJournal(Journal):
             yield
         except psycopg.Error as error:
             reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise JournalError(f"{self.where}: {reason[0]}") from error
+            passing = isinstance(error, psycopg.OperationalError)
+            kind = UnreachableError if passing else JournalError
+            raise kind(f"{self.where}: {reason[0]}") from error
 
 
 def _parts(address: str) -> dict[str, Any]:

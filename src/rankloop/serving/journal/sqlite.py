@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from rankloop.serving.journal.base import (
+    ACTS,
     EMPTIED,
     SCHEMA,
     Journal,
@@ -17,7 +20,11 @@ from rankloop.serving.journal.base import (
     Record,
     Row,
     Saved,
+    StoredKey,
+    UnreachableError,
+    destroyed,
     new_rows,
+    sealed,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +33,8 @@ if TYPE_CHECKING:
 
     from rankloop.serving.journal.base import Draft
 
-_TABLES = """
+_STEPS = (  # what each version of the schema adds to the one before
+    """
 CREATE TABLE entries (
     position INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -36,9 +44,18 @@ CREATE TABLE entries (
     checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE states (position INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
-"""
+""",
+    """
+CREATE TABLE keys (id BLOB PRIMARY KEY, name BLOB NOT NULL, wrapped BLOB NOT NULL) STRICT;
+CREATE INDEX keys_by_name ON keys (name);
+""",
+)
 _LONGEST_WAL = 16_384  # pages, 64 MB: then whoever appends copies them; before, :meth:`tend` does
-_AT_ONCE = 500  # keys that are looked up by one statement
+_KNOWN = (
+    "SELECT key, position, fingerprint FROM entries WHERE key IN (SELECT value FROM json_each(?))"
+)
+_ROW = "(?,?,?,?,?,?)"
+_AT_ONCE = 256  # rows that one statement inserts
 
 
 class SqliteJournal(Journal):
@@ -65,6 +82,7 @@ class SqliteJournal(Journal):
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
                 self._db.execute("PRAGMA synchronous=FULL")
+                self._db.execute("PRAGMA secure_delete=ON")
                 self._db.execute(f"PRAGMA wal_autocheckpoint={_LONGEST_WAL}")
                 self._prepare()
             except BaseException:
@@ -79,34 +97,48 @@ class SqliteJournal(Journal):
                     f"{self.where}: its schema is version {version}, and this Rankloop knows "
                     f"{SCHEMA}; use a newer Rankloop"
                 )
-            if version == 0:
-                if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    raise JournalError(
-                        f"{self.where}: this is a database of something else, not a journal; "
-                        "name another file"
-                    )
-                for statement in filter(str.strip, _TABLES.split(";")):
+            tables = "SELECT count(*) FROM sqlite_master"
+            if version == 0 and self._db.execute(tables).fetchone()[0]:
+                raise JournalError(
+                    f"{self.where}: this is a database of something else, not a journal; "
+                    "name another file"
+                )
+            for step in _STEPS[version:]:
+                for statement in filter(str.strip, step.split(";")):
                     self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version={SCHEMA}")
+            self._db.execute(f"PRAGMA user_version={SCHEMA}")
 
-    def append(self, drafts: Sequence[Draft]) -> list[Outcome]:
+    def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`."""
-        keys = [draft.entry.key for draft in drafts]
+        new = sealed(drafts)
+        names = [draft.key for draft in new if draft.key is not None]
         with self._faults(), self._writing():
-            known = self._known([key for key in keys if key is not None])
-            outcomes, rows = new_rows(drafts, known, self.head())
-            self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+            known = self._known(names)
+            outcomes, rows = new_rows(new, known, self.head())
+            self._insert(rows)
+            if keys:
+                self._db.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", keys)
+            if gone := destroyed(drafts, outcomes):
+                wipe = "UPDATE keys SET name = x'', wrapped = x'' WHERE id = ?"
+                self._db.executemany(wipe, [(key,) for key in gone])
         return outcomes
 
     def _known(self, keys: list[str]) -> dict[str, tuple[int, bytes]]:
-        known = {}
-        for first in range(0, len(keys), _AT_ONCE):
-            some = keys[first : first + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            query = f"SELECT key, position, fingerprint FROM entries WHERE key IN ({marks})"
-            for key, position, fingerprint in self._db.execute(query, some):
-                known[key] = (position, fingerprint)
-        return known
+        found = self._db.execute(_KNOWN, (json.dumps(keys),))
+        return {key: (position, fingerprint) for key, position, fingerprint in found}
+
+    def _insert(self, rows: list[Row]) -> None:
+        """Insert many rows by few statements.
+
+        Each step of a statement gives the interpreter away, and a busy thread gives it back late.
+        """
+        first = 0
+        while first < len(rows):
+            n = min(1 << ((len(rows) - first).bit_length() - 1), _AT_ONCE)  # few texts to prepare
+            values = ",".join([_ROW] * n)
+            some = rows[first : first + n]
+            self._db.execute(f"INSERT INTO entries VALUES {values}", [*chain.from_iterable(some)])
+            first += n
 
     def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
         """Return rows in order; see :meth:`Journal.rows`."""
@@ -151,11 +183,13 @@ class SqliteJournal(Journal):
         """Keep a state beside the entries, and only the newest few of them."""
         old = (
             "DELETE FROM states WHERE position NOT IN "
-            "(SELECT position FROM states ORDER BY position DESC LIMIT ?)"
+            "(SELECT position FROM states ORDER BY position DESC LIMIT ?) "
+            "AND (? = 0 OR position > (SELECT min(position) FROM states))"
         )
+        base = self.base()
         with self._faults(), self._writing():
             self._db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", state)
-            self._db.execute(old, (keep,))
+            self._db.execute(old, (keep, base))
 
     def saved(self, until: int | None = None) -> list[Saved]:
         """Return the states that are kept, newest first, none beyond a position."""
@@ -163,12 +197,13 @@ class SqliteJournal(Journal):
         with self._faults():
             return [Saved(*row) for row in self._db.execute(query, (until or 2**62,))]
 
-    def empty(self, until: int) -> None:
+    def empty(self, until: int, state: int) -> None:
         """Drop the bytes of all entries up to a position; the file's space is used again."""
         change = "UPDATE entries SET body = x'', checksum = ? WHERE position > ? AND position <= ?"
         base = self.base()
         with self._faults(), self._writing():
             self._db.execute(change, (EMPTIED, base, until))
+            self._db.execute("DELETE FROM states WHERE position < ?", (state,))
 
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 where all are there."""
@@ -178,6 +213,36 @@ class SqliteJournal(Journal):
             if first is None or first[0] != EMPTIED:
                 return 0
             return int(self._db.execute(query, (EMPTIED,)).fetchone()[0])
+
+    def key(self, key_id: bytes | None = None) -> StoredKey | None:
+        """Return a key, or any one that is good; None where there is none."""
+        query = "SELECT * FROM keys WHERE iif(?1 IS NULL, wrapped <> x'', id = ?1) LIMIT 1"
+        with self._faults():
+            row = self._db.execute(query, (key_id,)).fetchone()
+        return None if row is None else StoredKey(*row)
+
+    def keys_of(self, names: Sequence[bytes]) -> list[StoredKey]:
+        """Return all keys under any of these names."""
+        marks = ",".join("?" * len(names))
+        query = f"SELECT * FROM keys WHERE name IN ({marks}) ORDER BY rowid"
+        with self._faults():
+            return [StoredKey(*row) for row in self._db.execute(query, names)]
+
+    def acts(self, limit: int) -> list[Record]:
+        """Return the last acts and changes of settings, oldest first."""
+        kinds = " OR ".join(f"key >= '{kind}:' AND key < '{kind};'" for kind in ACTS)
+        query = (
+            f"SELECT * FROM entries WHERE (key IS NULL OR {kinds}) AND checksum <> {EMPTIED} "
+            "ORDER BY position DESC LIMIT ?"
+        )
+        with self._faults():
+            rows = self._db.execute(query, (limit,)).fetchall()
+        return [self._record(Row(*row)) for row in reversed(rows)]
+
+    def scrub(self) -> None:
+        """Copy the write-ahead log into the database and cut it; deleted rows are zeros there."""
+        with self._faults():
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def tend(self) -> None:
         """Copy pages from the write-ahead log into the database, while others append to it."""
@@ -214,4 +279,6 @@ class SqliteJournal(Journal):
         try:
             yield
         except sqlite3.Error as error:
-            raise JournalError(f"{self.where}: {error}") from error
+            passing = isinstance(error, sqlite3.OperationalError)
+            kind = UnreachableError if passing else JournalError
+            raise kind(f"{self.where}: {error}") from error

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.serving.entries import Judged
 from rankloop.serving.snapshots import brought_back, saved_state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from rankloop.serving.engine import Engine
     from rankloop.serving.journal.base import Journal
 
 _AT_ONCE = 2000  # entries that are read at a time
@@ -28,11 +31,7 @@ def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
     except ImportError:
         raise MissingExtraError("pyarrow", "arrow", "an archive of entries") from None
     engine = brought_back(journal, until=until)
-    needed = [engine.position + 1]
-    needed += [one.position for one in engine.joins.open.values()]
-    needed += [place for one in engine.joins.open.values() for place in one.events]
-    needed += [place for places in engine.joins.early.values() for place in places]
-    last = min(needed) - 1
+    last = min(_needed(engine, journal)) - 1
     first = journal.base() + 1
     if last < first:
         raise DataError(f"{journal.where}: nothing to compact: open rankings need entry {last + 1}")
@@ -48,5 +47,22 @@ def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
             columns_of = dict(zip(columns, zip(*rows, strict=True), strict=True))
             writer.write_table(pa.table({k: list(v) for k, v in columns_of.items()}, schema))
             after = rows[-1].position
-    journal.empty(last)
+    journal.empty(last, engine.position)
     return last
+
+
+def _needed(engine: Engine, journal: Journal) -> Iterator[int]:
+    """Give the positions of entries that the engine may still ask for."""
+    yield engine.position + 1
+    joins, settings = engine.joins, engine.settings
+    waiting = list(joins.open.values())
+    if settings is not None and settings.late:  # late feedback teaches closed rankings again
+        waiting += joins.closed.values()
+    for ranking in waiting:
+        yield ranking.position
+        yield from ranking.events
+    for places in joins.early.values():
+        yield from places
+    for record in journal.scan(engine.position):
+        if isinstance(record.entry, Judged):
+            yield record.entry.position

@@ -9,7 +9,7 @@ import numpy as np
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.feedback.rules import feedback_grades, judged_grades
-from rankloop.serving.entries import Closed, Judged, Observed, Ranked
+from rankloop.serving.entries import Closed, Judged, Observed, Paged, Ranked
 from rankloop.serving.joins import Joins
 from rankloop.serving.journal.base import JournalError
 from rankloop.serving.operations.settings import settings_of
@@ -46,11 +46,13 @@ def exported(journal: Journal) -> QueryDataset:
             joins.observed(
                 entry.ranking_id, record.position, settings.most_early, settings.most_events
             )
+        elif isinstance(entry, Paged):
+            joins.paged(entry.ranking_id, entry.page)
         elif isinstance(entry, Closed):
             waiting = joins.close(entry.ranking_id, settings.most_closed)
             if waiting is not None and waiting.events:
                 ranked = _ranked(journal, waiting.position)
-                ranking = ranked.ranking()
+                ranking = ranked.ranking(waiting.pages)
                 found = [journal.at(place) for place in waiting.events]
                 events = [e.feedback() for e in found if isinstance(e, Observed)]
                 shown = [event for event in events if event.item in ranking.places]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import Ranked
+from rankloop.serving.entries import EpochStarted, Ranked
 from rankloop.serving.history import audited
 from rankloop.serving.snapshots import brought_back, replayed
 
@@ -23,7 +23,9 @@ class Verified(NamedTuple):
 
 
 def verify(journal: Journal, rankings: int = 20) -> Verified:
-    """Replay all entries, compare all digests, and recompute some rankings.
+    """Replay all entries that are there, compare all digests, and recompute some rankings.
+
+    Rankings of an older epoch, which another version of the engine made, are left out.
 
     Parameters
     ----------
@@ -39,7 +41,13 @@ def verify(journal: Journal, rankings: int = 20) -> Verified:
             faults.append("the saved state is not the one that the entries lead to; delete it")
     except RankloopError as error:
         faults.append(str(error))
-    ids = [r.entry.id for r in journal.scan() if isinstance(r.entry, Ranked)]
+    ids: list[str] = []
+    first = journal.saved()[-1].position if journal.base() else 0
+    for record in journal.scan(first):
+        if isinstance(record.entry, EpochStarted):
+            ids, first = [], record.position
+        elif isinstance(record.entry, Ranked) and record.entry.seen >= first:
+            ids.append(record.entry.id)
     chosen = ids[:: max(len(ids) // rankings, 1)][:rankings] if rankings else []
     for ranking_id in chosen:
         faults += [f"ranking {ranking_id}: {fault}" for fault in audited(journal, ranking_id)]

@@ -12,12 +12,13 @@ from starlette.responses import Response
 from rankloop.exceptions import RankloopError
 from rankloop.serving.limits import read_body
 from rankloop.serving.problems import Problem, as_problem
+from rankloop.serving.security import client_name
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Send
 
     from rankloop.serving.app import Service
-    from rankloop.serving.config import Scope
+    from rankloop.serving.safety import Scope
     from rankloop.serving.service import Loop
 
 JSON = "application/json"
@@ -41,6 +42,11 @@ class Call(NamedTuple):
     scope: Any
 
     @property
+    def client(self) -> str:
+        """Whom limits are counted for."""
+        return client_name(self.who, address_of(self.scope))
+
+    @property
     def loop(self) -> Loop:
         """The loop that the path names."""
         name = self.path["loop"]
@@ -61,6 +67,8 @@ class Endpoint(NamedTuple):
     body : the struct of its body, or None
     packed : the struct of a MessagePack body, where it takes one
     answer : the struct of its answer, or None
+    raw : whether it takes the bytes of its body as they are
+    browsers : whether pages of other sites may ask; the route looks at their origin
     """
 
     method: str
@@ -72,6 +80,7 @@ class Endpoint(NamedTuple):
     packed: Any = None
     answer: Any = None
     raw: bool = False
+    browsers: bool = False
 
 
 class Handler:
@@ -104,7 +113,7 @@ class Handler:
     async def _answer(self, scope: Any, receive: Receive) -> Response:
         headers = dict(scope["headers"])
         service, endpoint = self._service, self._endpoint
-        who = service.guard.check(headers.get(b"authorization"), endpoint.scope)
+        who = service.guard.admit(headers, address_of(scope), endpoint.scope, endpoint.browsers)
         body = None
         if endpoint.body is not None or endpoint.raw:
             content = await read_body(scope, receive, service.settings.server.most_bytes)
@@ -124,6 +133,12 @@ class Handler:
             raise Problem(422, _explained(str(error))) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Problem(400, f"the body is not what its type says: {error}") from None
+
+
+def address_of(scope: Any) -> str:
+    """Return where a request comes from."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _explained(message: str) -> str:

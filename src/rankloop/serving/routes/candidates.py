@@ -48,7 +48,7 @@ def from_items(items: Sequence[Item], settings: LoopSettings, most: int) -> Cand
     check_ids(ids, most)
     names = settings.names
     text = b"".join([item.features for item in items])
-    X = _core.json_rows(text, len(ids), len(names)) if len(text) > len(names) else None
+    X = _core.json_rows(text, len(ids), len(names)) if len(text) > len(names) > 0 else None
     if X is None:  # not all are arrays of that many numbers
         X = _one_by_one(items, settings)
     return Candidates(ids, check_finite(X, ids, names))

@@ -13,9 +13,11 @@ from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
 from rankloop.serving.entries import Entry, Observed, Ranked, packed
+from rankloop.serving.privacy import About, Text
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_items
+from rankloop.serving.routes.personal import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +51,10 @@ class LoggedRanking(msgspec.Struct, forbid_unknown_fields=True):
 
     ranking_id: Id
     items: list[Item]
-    query: Annotated[str, Meta(max_length=1000)] | None = None
+    query: Text | None = None
+    user: Id | None = None
     session: Id | None = None
+    about: About | None = None
 
 
 class FeedbackRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -82,9 +86,19 @@ async def feedback(call: Call) -> Response:
     loop, request = call.loop, call.body
     most = call.service.settings.server.most_items
     settings = loop.published.settings
-    entries: list[Entry] = [logged(one, settings, most) for one in request.rankings]
+    call.service.guard.charge(call.client, len(request.events))
     events = [observed(event) for event in request.events]
-    outcomes = await loop.submit_from(asyncio.get_running_loop(), [*entries, *events])
+    entries: list[Entry] = []
+    keys = {}
+    for one in request.rankings:
+        entry, key = await sealed(loop, logged(one, settings, most), one)
+        entries.append(entry)
+        if key is not None:
+            keys[key.row.id] = key
+    new = [key.row for key in keys.values() if not key.stored]
+    outcomes = await loop.submit_from(asyncio.get_running_loop(), [*entries, *events], new)
+    for key in keys.values():
+        key.stored = True
     for one, outcome in zip(request.rankings, outcomes, strict=False):
         if outcome.status == "conflict":
             raise Problem(409, f"the ranking {one.ranking_id!r} is known with other contents")
@@ -127,7 +141,7 @@ def observed(event: Event) -> Observed:
 def logged(ranking: LoggedRanking, settings: LoopSettings, most: int) -> Ranked:
     """Return a ranking that was made elsewhere as it is journaled."""
     candidates = from_items(ranking.items, settings, most)
-    check_printable([ranking.ranking_id, ranking.session or ""])
+    check_printable([ranking.ranking_id])
     features, compressed = packed(candidates.X)
     n = len(candidates.ids)
     return Ranked(
@@ -138,8 +152,6 @@ def logged(ranking: LoggedRanking, settings: LoopSettings, most: int) -> Ranked:
         list(range(n)),
         np.arange(float(n), 0, -1).tobytes(),
         policy="logged",
-        query=ranking.query,
-        session=ranking.session,
         compressed=compressed,
     )
 

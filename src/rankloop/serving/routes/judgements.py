@@ -35,6 +35,7 @@ async def judgements(call: Call) -> Response:
     loop, request = call.loop, call.body
     event_id = new_id() if request.event_id is None else request.event_id
     check_printable([event_id, request.ranking_id, *request.grades])
+    call.service.guard.charge(call.client, 1)
     found = await asyncio.to_thread(loop.find_ranking, request.ranking_id)
     if found is None or not isinstance(found.entry, Ranked):
         raise Problem(

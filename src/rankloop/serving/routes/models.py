@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from rankloop.serving.state import Published
 
 
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
 class Act(msgspec.Struct, omit_defaults=True):
     """Something done: its id, and where it stands in the journal."""
 
@@ -45,9 +48,14 @@ class Act(msgspec.Struct, omit_defaults=True):
 
 
 class PromoteRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Make a model the champion; the same id again does nothing."""
+    """Make a model the champion; the same id again does nothing.
+
+    watch : the share of rankings on which it is then compared with the champion before it, which
+        comes back if it is proven better; 0: none
+    """
 
     model: Id
+    watch: Share = 0.0
     id: Id | None = None
     reason: Annotated[str, Meta(max_length=1000)] = ""
 
@@ -65,11 +73,20 @@ class RollbackRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Interleave a challenger with the champion, as both are now; `promote` it if it wins."""
+    """Interleave challengers with the champion, as all are now.
 
-    challenger: Id
+    promote : `auto` makes a winner the champion as it has gone on learning meanwhile, `snapshot`
+        in the state that won; `no` only says who won
+    share : of all rankings, how many are interleaved
+    watch : the share of rankings on which a promoted winner is then compared with the champion
+        before it, which comes back if it is proven better; 0: none
+    """
+
+    challengers: Annotated[list[Id], Meta(min_length=1, max_length=20)]
     id: Id | None = None
-    promote: bool = False
+    promote: Literal["no", "auto", "snapshot"] = "no"
+    share: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    watch: Share = 0.1
 
 
 class EndRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -94,14 +111,15 @@ async def add_model(call: Call) -> Response:
         raise Problem(422, f"the model knows {found} features; this loop has {len(names)}")
     if model.feature_names_in_ and model.feature_names_in_ != names:
         raise Problem(422, "the model's features are not the loop's: other names, or another order")
-    return await _act(call, name, ModelAdded(name, body))
+    return await _act(call, name, ModelAdded(name, body, call.who))
 
 
 async def promote(call: Call) -> Response:
     """Make a model the champion."""
     _known(call.loop.published, call.body.model)
     act_id = call.body.id or new_id()
-    return await _act(call, act_id, Promoted(act_id, call.body.model, _why(call)))
+    entry = Promoted(act_id, call.body.model, call.body.reason, call.body.watch, call.who)
+    return await _act(call, act_id, entry)
 
 
 async def rollback(call: Call) -> Response:
@@ -116,23 +134,34 @@ async def rollback(call: Call) -> Response:
     def replay() -> Entry:
         with loop.reader() as journal:
             if request.position is not None:
-                return rolled_back(journal, act_id, request.position, _why(call))
-            return quarantined(journal, act_id, _named(request.without_events), _why(call))
+                return rolled_back(journal, act_id, request.position, request.reason, call.who)
+            without = _named(request.without_events)
+            return quarantined(journal, act_id, without, request.reason, call.who)
 
     return await _act(call, act_id, await asyncio.to_thread(replay))
 
 
 async def start_experiment(call: Call) -> Response:
     """Start an experiment with its share of the loop's error budget."""
-    now = call.loop.published
-    _known(now, call.body.challenger)
-    if call.body.challenger == now.champion:
-        raise Problem(422, f"{now.champion!r} is the champion; name a challenger")
-    if now.duel is not None:
-        raise Problem(409, f"experiment {now.duel.id!r} is running; end it first")
-    act_id = call.body.id or new_id()
-    alpha = share_of_errors(now.settings.alpha, now.counters.experiments + 1)
-    entry = ExperimentStarted(act_id, call.body.challenger, alpha, call.body.promote)
+    now, body, contest = call.loop.published, call.body, call.loop.published.contest
+    for name in body.challengers:
+        _known(now, name)
+    if len({now.champion, *body.challengers}) <= len(body.challengers):
+        raise Problem(422, f"name challengers, each once; {now.champion!r} is the champion")
+    if now.duel is not None and now.duel.id != body.id and now.duel.models[0] is not None:
+        raise Problem(
+            409, f"experiment {now.duel.id!r} is running and cannot be changed; end it first"
+        )
+    if not share_of_errors(now.settings.alpha, contest.spent, contest.experiments):
+        raise Problem(
+            409,
+            f"all of this loop's error budget (alpha = {now.settings.alpha:g}) is spent by "
+            f"{contest.experiments} experiments; raise alpha in its settings",
+        )
+    act_id = body.id or new_id()
+    entry = ExperimentStarted(
+        act_id, body.challengers, body.promote, body.share, body.watch, call.who
+    )
     return await _act(call, act_id, entry)
 
 
@@ -141,7 +170,7 @@ async def end_experiment(call: Call) -> Response:
     duel = call.loop.published.duel
     if duel is None or duel.id != call.path["id"]:
         raise Problem(404, f"there is no running experiment {call.path['id']!r:.80}")
-    return await _act(call, duel.id, ExperimentEnded(duel.id, call.body.reason))
+    return await _act(call, duel.id, ExperimentEnded(duel.id, call.body.reason, by=call.who))
 
 
 async def _act(call: Call, act_id: str, entry: Entry) -> Response:
@@ -154,11 +183,6 @@ async def _act(call: Call, act_id: str, entry: Entry) -> Response:
 def _known(now: Published, model: str) -> None:
     if model not in now.models:
         raise Problem(404, f"there is no model {model!r}; there are: {', '.join(now.models)}")
-
-
-def _why(call: Call) -> str:
-    """Return the reason, and who gives it, for whoever reads the journal later."""
-    return f"{call.who}: {call.body.reason}"
 
 
 def _named(events: list[str]) -> Callable[[Record], bool]:
@@ -214,7 +238,7 @@ ENDPOINTS = (
         "POST",
         "/v1/{loop}/experiments",
         start_experiment,
-        "Interleave a challenger with the champion.",
+        "Interleave challengers with the champion.",
         "admin",
         ExperimentRequest,
         answer=Act,

@@ -74,7 +74,7 @@ def _operation(one: Endpoint, known: dict[int, Any], loops: list[str]) -> dict[s
     if one.scope is not None:
         operation["security"] = [{"token": []}]
         operation["description"] = f"A token needs the scope `{one.scope}`."
-    if one.raw:
+    if one.raw and one.body is None:
         operation["requestBody"] = {"content": {"application/octet-stream": {}}, "required": True}
     elif one.body is not None:
         content = {JSON: {"schema": known[id(one.body)]}}

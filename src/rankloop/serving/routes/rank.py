@@ -12,9 +12,13 @@ from msgspec import Meta
 from rankloop.feedback.ids import new_id
 from rankloop.serving.entries import Ranked, packed
 from rankloop.serving.policy import choose
+from rankloop.serving.privacy import About, Text
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_blob, from_items
+from rankloop.serving.routes.context import shared_features
+from rankloop.serving.routes.pages import further_page
+from rankloop.serving.routes.personal import sealed
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -33,18 +37,27 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     id : names the ranking; a new one where none is given. The same id and question again get the
         same answer
-    query, session : kept with the ranking; one session counts once in an experiment
-    items : the candidates
+    query, user, session, about : personal; sealed, or not stored where there is no master key.
+        One session counts once in an experiment
+    items : the candidates; a further page may leave them out
+    context : values of features that all candidates share, by name; items then give the others
     k : how many are shown; all where it is not given
+    page : from 1; further pages of a ranking, named by its id, go on where the first one ended
+    own_order : whether a user sorted the items, as by price: they are shown as they come
     explain : whether to say what each feature adds to a score
     min_version : the model must be at least this new, as feedback's position says
     """
 
-    items: list[Item]
+    items: list[Item] = []
     id: Id | None = None
-    query: Annotated[str, Meta(max_length=1000)] | None = None
+    query: Text | None = None
+    user: Id | None = None
     session: Id | None = None
+    about: About | None = None
+    context: dict[str, float] = {}
     k: Annotated[int, Meta(ge=1)] | None = None
+    page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    own_order: bool = False
     explain: bool = False
     min_version: Annotated[int, Meta(ge=0)] = 0
 
@@ -52,12 +65,17 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 class PackedRankRequest(msgspec.Struct, forbid_unknown_fields=True):
     """The same in MessagePack: ids, and features as one block of little-endian float32."""
 
-    items: list[Id]
-    features: bytes
+    items: list[Id] = []
+    features: bytes = b""
     id: Id | None = None
-    query: Annotated[str, Meta(max_length=1000)] | None = None
+    query: Text | None = None
+    user: Id | None = None
     session: Id | None = None
+    about: About | None = None
+    context: dict[str, float] = {}
     k: Annotated[int, Meta(ge=1)] | None = None
+    page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    own_order: bool = False
     explain: bool = False
     min_version: Annotated[int, Meta(ge=0)] = 0
 
@@ -74,7 +92,10 @@ class RankedItem(msgspec.Struct, omit_defaults=True):
 
 
 class RankAnswer(msgspec.Struct, omit_defaults=True):
-    """The order to show, from the top; feedback names `ranking_id`."""
+    """The order to show, from the top; feedback names `ranking_id`.
+
+    ticket : the ranking's id, signed, for pages whose browsers send feedback themselves
+    """
 
     ranking_id: str
     model: str
@@ -83,33 +104,47 @@ class RankAnswer(msgspec.Struct, omit_defaults=True):
     items: list[RankedItem]
     position: int
     experiment: str | None = None
+    ticket: str | None = None
 
 
 async def rank(call: Call) -> Response:
     """Score, choose an order, journal it, answer."""
     loop, request = call.loop, call.body
     most = call.service.settings.server.most_items
+    if request.page > 1:
+        ids = [item if isinstance(item, str) else item.id for item in request.items]
+        first = await further_page(loop, request.id, request.page, ids, request.k)
+        return answer(rank_answer(first, loop.head, request.page))
     now = await _new_enough(loop, request.min_version)
+    shared = shared_features(request.context, now.settings) if request.context else None
+    settings = now.settings if shared is None else shared.rest
     candidates = (
-        from_items(request.items, now.settings, most)
+        from_items(request.items, settings, most)
         if isinstance(request, RankRequest)
-        else from_blob(request.items, request.features, now.settings, most)
+        else from_blob(request.items, request.features, settings, most)
     )
+    if shared is not None:
+        candidates = shared.added_to(candidates)
     ranking_id = new_id() if request.id is None else request.id
-    check_printable([ranking_id, request.session or "", (request.query or "").replace("\n", " ")])
-    entry = _entry(ranking_id, candidates, now, request)
-    (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
+    check_printable([ranking_id])
+    entry, key = await sealed(loop, _entry(ranking_id, candidates, now, request), request)
+    keys = () if key is None or key.stored else (key.row,)
+    (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry], keys)
+    if key is not None:
+        key.stored = True
     if outcome.status == "conflict":
         raise Problem(
             409,
-            f"the ranking {ranking_id!r} is known with other items, features, query or session; "
-            "give each question an id of its own",
+            f"the ranking {ranking_id!r} is known with other items or features; give each question "
+            "an id of its own",
         )
     if outcome.status == "duplicate":
         found = await asyncio.to_thread(loop.find_ranking, ranking_id)
         if found is not None and isinstance(found.entry, Ranked):
             entry = found.entry
     shown = rank_answer(entry, outcome.position or 0)
+    if call.service.tickets is not None:
+        shown.ticket = call.service.tickets.sign(loop.name, ranking_id)
     if request.explain:
         await asyncio.to_thread(_explain, shown, now, candidates)
     return answer(shown)
@@ -136,7 +171,8 @@ def _entry(
     request: RankRequest | PackedRankRequest,
 ) -> Ranked:
     n = len(candidates.ids)
-    choice = choose(now, candidates.X, ranking_id, min(request.k or n, n))
+    k = min(request.k or n, n)
+    choice = choose(now, candidates.X, ranking_id, k, request.own_order)
     features, compressed = packed(candidates.X)
     chances = choice.propensities
     return Ranked(
@@ -153,18 +189,19 @@ def _entry(
         None if chances is None else chances.tobytes(),
         choice.teams,
         choice.experiment,
-        request.query,
-        request.session,
-        compressed,
+        compressed=compressed,
     )
 
 
-def rank_answer(entry: Ranked, position: int) -> RankAnswer:
-    """Return a journaled ranking as it is answered."""
-    scores = np.frombuffer(entry.scores, np.float64)[entry.order].tolist()
-    names = [entry.items[row] for row in entry.order]
-    pairs = zip(names, scores, strict=True)
-    places = [RankedItem(name, place, score) for place, (name, score) in enumerate(pairs, start=1)]
+def rank_answer(entry: Ranked, position: int, page: int = 1) -> RankAnswer:
+    """Return a page of a journaled ranking as it is answered."""
+    order = entry.page(page)
+    scores = np.frombuffer(entry.scores, np.float64)[order].tolist()
+    names = [entry.items[row] for row in order]
+    pairs = enumerate(zip(names, scores, strict=True), start=1 + (page - 1) * len(entry.order))
+    places = [RankedItem(name, place, score) for place, (name, score) in pairs]
+    if page > 1:
+        return RankAnswer(entry.id, entry.model, entry.version, entry.policy, places, position)
     if entry.propensities is not None:
         for place, chance in zip(places, np.frombuffer(entry.propensities).tolist(), strict=True):
             place.propensity = chance
@@ -178,7 +215,9 @@ def rank_answer(entry: Ranked, position: int) -> RankAnswer:
 
 def _explain(shown: RankAnswer, now: Published, candidates: Candidates) -> None:
     """Add what each feature adds to each score, by the model that made it."""
-    model = now.models.get(shown.model)
+    duel = now.duel if shown.experiment is not None else None
+    tested = None if duel is None or duel.id != shown.experiment else duel.models[0]
+    model = tested or now.models.get(shown.model)
     if model is None:
         return
     added = model.contributions(candidates.X)[:, :-1].tolist()

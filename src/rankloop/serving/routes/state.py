@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rankloop.serving.audit import ActInfo
+from rankloop.serving.experiments import intervals
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.state import Counters
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from rankloop.serving.routes.base import Call
     from rankloop.serving.service import Loop
+    from rankloop.serving.state import Published
 
 
 class Quality(msgspec.Struct):
@@ -33,12 +36,10 @@ class ModelInfo(msgspec.Struct):
     quality: Quality
 
 
-class ExperimentInfo(msgspec.Struct):
-    """A running experiment: how often the challenger won, and between which bounds that lies."""
+class ChallengerInfo(msgspec.Struct):
+    """How often a challenger won against the champion, and between which bounds that lies."""
 
-    id: str
-    champion: str
-    challenger: str
+    name: str
     outcomes: int
     wins: int
     losses: int
@@ -46,11 +47,34 @@ class ExperimentInfo(msgspec.Struct):
     high: float
 
 
+class ExperimentInfo(msgspec.Struct):
+    """A running experiment; `watch` where it checks a promoted champion against the one before."""
+
+    id: str
+    champion: str
+    challengers: list[ChallengerInfo]
+    watch: bool
+    share: float
+    alpha: float
+
+
+class Budget(msgspec.Struct):
+    """The chance of a wrong winner that all experiments share, and what is spent of it."""
+
+    alpha: float
+    spent: float
+    experiments: int
+    promotions: int
+    rollbacks: int
+
+
 class LoopState(msgspec.Struct, omit_defaults=True):
     """How a loop does.
 
     position, lag : the last durable entry, and how many the learners are behind
     shown : quality of the orders that were shown
+    personal : whether personal fields are `sealed`, or `not stored`
+    acts : who did what and when, of late, oldest first
     """
 
     name: str
@@ -64,6 +88,9 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     models: list[ModelInfo]
     shown: Quality
     counters: Counters
+    personal: str
+    acts: list[ActInfo]
+    budget: Budget
     experiment: ExperimentInfo | None = None
 
 
@@ -79,18 +106,7 @@ def loop_state(loop: Loop) -> LoopState:
         )
         for name, curve in now.curves.items()
     ]
-    experiment = None
-    if now.duel is not None and now.tally is not None:
-        bounds = now.tally.interval(now.alpha)
-        experiment = ExperimentInfo(
-            now.duel.id,
-            *now.duel.names,
-            now.tally.n,
-            now.tally.wins,
-            now.tally.losses,
-            bounds.low,
-            bounds.high,
-        )
+    contest = now.contest
     return LoopState(
         loop.name,
         now.settings.names,
@@ -103,8 +119,31 @@ def loop_state(loop: Loop) -> LoopState:
         models,
         Quality(now.shown.n, now.shown.mean, now.shown.recent),
         now.counters,
-        experiment,
+        "not stored" if loop.vault is None else "sealed",
+        loop.acts.last(),
+        Budget(
+            now.settings.alpha,
+            contest.spent,
+            contest.experiments,
+            contest.promotions,
+            contest.rollbacks,
+        ),
+        running(now),
     )
+
+
+def running(now: Published) -> ExperimentInfo | None:
+    """Return what the running experiment has found; None where there is none."""
+    duel = now.duel
+    if duel is None:
+        return None
+    bounds = intervals(now.tallies, now.alpha)
+    challengers = [
+        ChallengerInfo(name, tally.n, tally.wins, tally.losses, bound.low, bound.high)
+        for name, tally, bound in zip(duel.names[1:], now.tallies, bounds, strict=True)
+    ]
+    watch = duel.models[0] is None
+    return ExperimentInfo(duel.id, duel.names[0], challengers, watch, duel.share, now.alpha)
 
 
 async def state(call: Call) -> Response:

@@ -65,6 +65,7 @@ class UbiAnswer(msgspec.Struct):
 async def events(call: Call) -> Response:
     """Journal what can be joined; count what cannot."""
     found = _decoded(call.body, UbiEvent)
+    call.service.guard.charge(call.client, len(found))
     counts: Counter[str] = Counter()
     by_loop: dict[str, list[Observed]] = {}
     for event, text in found:

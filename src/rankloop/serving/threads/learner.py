@@ -6,7 +6,9 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from rankloop.serving.entries import Checked, Entry, ExperimentEnded, Promoted
+from rankloop.serving.entries import Checked, Entry, ExperimentEnded
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.recent import patient
 from rankloop.serving.snapshots import saved_state
 from rankloop.serving.threads.queue import BusyError
 
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 
     from rankloop.serving.engine import Engine
     from rankloop.serving.journal.base import Journal
-    from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
 
 _log = logging.getLogger("rankloop.serving")
@@ -32,8 +33,7 @@ class Learner:
     name : the loop's
     engine : changed by this thread alone, under its `lock`
     journal : for this thread alone
-    recent : entries in memory
-    progress : says what is durable, and is told what was learnt
+    progress : hands over what is durable, and is told what was learnt
     submit : appends an entry of its own: a digest, the end of an experiment
     over : whether nothing more becomes durable
     """
@@ -43,19 +43,22 @@ class Learner:
         name: str,
         engine: Engine,
         journal: Journal,
-        recent: Recent,
         progress: Progress,
         submit: Callable[[list[Entry]], object],
         over: Callable[[], bool],
     ) -> None:
         self._name, self._engine, self._journal = name, engine, journal
-        self._recent, self._progress = recent, progress
+        self._progress = progress
         self._submit, self._over = submit, over
         self.lock = threading.Lock()
 
     def run(self) -> None:
         """Work until nothing more becomes durable."""
         engine, progress = self._engine, self._progress
+        read = patient(
+            lambda after: self._journal.read(after, progress.head, _AT_ONCE),
+            lambda: progress.stopping,
+        )
         while True:
             with progress.changed:
                 progress.changed.wait_for(
@@ -65,15 +68,16 @@ class Learner:
                     if self._over():
                         return
                     continue
-                until = min(progress.head, engine.position + _AT_ONCE)
-            for position in range(engine.position + 1, until + 1):
-                record = self._recent.record(position, self._journal)
+                records = progress.take(engine.position, _AT_ONCE)
+            for record in records or read(engine.position):
                 with self.lock:
                     engine.apply(record)
             self._publish()
 
     def _publish(self) -> None:
-        before, now = self._progress.published, self._engine.published()
+        before = self._progress.published
+        with self.lock:
+            now = self._engine.published()
         self._progress.publish(now)
         if self._progress.stopping:
             return
@@ -81,8 +85,15 @@ class Learner:
         if before.position // settings.check_every < now.position // settings.check_every:
             self._check()
         if before.position // settings.snapshot_every < now.position // settings.snapshot_every:
-            self._journal.save(saved_state(self._engine))
+            self._save()
         self._judge_experiment()
+
+    def _save(self) -> None:
+        """Keep the state; it is a shortcut, so that a store that cannot now does no harm."""
+        try:
+            self._journal.save(saved_state(self._engine))
+        except JournalError as error:
+            _log.warning("loop %s: its state was not saved: %s", self._name, error)
 
     def _check(self) -> None:
         """Journal the digest, for all replicas to compare theirs with."""
@@ -91,16 +102,13 @@ class Learner:
             self._try(Checked(position, digest))
 
     def _judge_experiment(self) -> None:
-        """End an experiment that clicks have decided; promote its winner where that is wanted."""
+        """End an experiment that clicks have decided."""
         trial = self._engine.trial
-        if trial is None or not self._progress.leads or trial.tally.wins == trial.tally.losses:
+        if trial is None or not self._progress.leads:
             return
-        decided = trial.tally.interval(trial.alpha).sign
-        if decided:
-            winner = trial.names[decided > 0]
-            self._try(ExperimentEnded(trial.id, f"{winner} is better"))
-            if decided > 0 and trial.promote:
-                self._try(Promoted(f"experiment {trial.id}", winner, f"won experiment {trial.id}"))
+        winner = trial.winner()
+        if winner is not None:
+            self._try(ExperimentEnded(trial.id, f"{winner} is better", winner))
 
     def _try(self, entry: Entry) -> None:
         try:

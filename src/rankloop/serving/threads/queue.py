@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from rankloop.serving.entries import Entry
+    from rankloop.serving.journal.base import StoredKey
 
 _MOST_AT_ONCE = 1000  # entries of one transaction
 
@@ -39,11 +40,15 @@ class Answer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Entries to append, and the future that waits for their answers, of an event loop or none."""
+    """Entries to append, and the future that waits for their answers, of an event loop or none.
+
+    `keys` are new ones, under which entries are sealed.
+    """
 
     entries: Sequence[Entry]
     future: Future[list[Answer]] | asyncio.Future[list[Answer]]
     loop: asyncio.AbstractEventLoop | None
+    keys: Sequence[StoredKey] = ()
 
 
 class Queue:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import Closed, Entry, Observed, Ranked
+from rankloop.serving.entries import Closed, Entry, Observed, Ranked, encode
 from rankloop.serving.journal.base import Draft, JournalError, Record
-from rankloop.serving.threads.queue import Answer, finish
+from rankloop.serving.threads.queue import Answer, BusyError, finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.serving.desk import Desk
-    from rankloop.serving.journal.base import Journal
+    from rankloop.serving.joins import Open
+    from rankloop.serving.journal.base import Journal, StoredKey
     from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
     from rankloop.serving.threads.queue import Queue, Request
@@ -41,6 +43,7 @@ class Writer:
     progress : told what is durable
     clock : seconds since 1970
     closes : whether it may close windows, if it gets the lease
+    watch : told of every entry, in order
     """
 
     def __init__(
@@ -53,10 +56,11 @@ class Writer:
         progress: Progress,
         clock: Callable[[], float],
         closes: bool,
+        watch: Callable[[Record], None],
     ) -> None:
         self._name, self._queue, self._journal = name, queue, journal
         self._desk, self._recent, self._progress = desk, recent, progress
-        self._clock, self._closes = clock, closes
+        self._clock, self._closes, self._watch = clock, closes, watch
         self._lease_until = 0.0
         self._shown_at: dict[int, frozenset[str]] = {}
         self.others = threading.Event()
@@ -76,60 +80,70 @@ class Writer:
         """Append what was asked for, and windows that are over, in one transaction; answer."""
         try:
             wanted: list[Entry] = [entry for one in requests for entry in one.entries]
-            answers = iter(self.append([*wanted, *closings]))
+            keys = [key for one in requests for key in one.keys]
+            answers = iter(self.append([*wanted, *closings], keys))
             results: list[list[Answer] | Exception] = [
                 [next(answers) for _ in one.entries] for one in requests
             ]
         except RankloopError as error:
             _log.error("loop %s: nothing was appended: %s", self._name, error)
             results = [error] * len(requests)
+        except Exception as error:  # the thread ends; nobody must wait for it
+            stopped = BusyError(f"loop {self._name} stopped: {type(error).__name__}")
+            finish(requests, [stopped] * len(requests))
+            raise
         finish(requests, results)
 
-    def append(self, entries: Sequence[Entry]) -> list[Answer]:
+    def append(self, entries: Sequence[Entry], keys: Sequence[StoredKey] = ()) -> list[Answer]:
         """Append what can be, in one transaction; follow it, and say what became of each."""
         answers: list[Answer | None] = [self._refusal(entry) for entry in entries]
         at = int(1000 * self._clock())
         drafts = [
-            Draft(entry, at) for entry, answer in zip(entries, answers, strict=True) if not answer
+            Draft(entry, at, encode(entry))
+            for entry, answer in zip(entries, answers, strict=True)
+            if answer is None
         ]
         if not drafts:
             return [answer for answer in answers if answer]
-        outcomes = self._journal.append(drafts)
+        outcomes = self._journal.append(drafts, keys)
         self.commits += 1
-        statuses: dict[int, Any] = {}
-        for draft, outcome in zip(drafts, outcomes, strict=True):
-            if outcome.status == "new":
-                if outcome.position > self._desk.position + 1:  # others came between
-                    self._read_up_to(outcome.position - 1)
-                record = Record(outcome.position, draft.at, draft.entry)
-                statuses[outcome.position] = self._follow(record)
-        self._progress.durable(self._desk.position)
-        found = iter(outcomes)
-        finished = []
-        for answer in answers:
-            if answer is not None:
-                finished.append(answer)
-                continue
-            outcome = next(found)
-            status = statuses[outcome.position] if outcome.status == "new" else outcome.status
-            finished.append(Answer(status, outcome.position))
-        return finished
+        pairs = list(zip(drafts, outcomes, strict=True))
+        new = [
+            Record(outcome.position, draft.at, draft.entry)
+            for draft, outcome in pairs
+            if outcome.status == "new"
+        ]
+        self._recent.add(
+            (outcome.position, draft.at, draft.body)
+            for draft, outcome in pairs
+            if outcome.status == "new"
+        )
+        statuses = self._follow(new)
+        finished = iter(
+            Answer(statuses[where] if status == "new" else status, where)
+            for status, where in outcomes
+        )
+        return [answer or next(finished) for answer in answers]
 
     def catch_up(self) -> None:
         """Follow what other processes have appended."""
         try:
-            self._read_up_to(None)
+            scan = self._recent.follow(self._journal, self._desk.position)
+            while records := list(islice(scan, 1000)):
+                self._follow(records)
         except JournalError as error:
             _log.warning("loop %s: cannot follow the journal: %s", self._name, error)
-        self._progress.durable(self._desk.position)
 
     def _refusal(self, entry: Entry) -> Answer | None:
         """Return why an event is not even journaled; None where it may be."""
         if not isinstance(entry, Observed):
             return None
-        position = self._desk.joins.position(entry.ranking_id)
-        if position is not None:
-            return None if entry.item in self._shown(position) else Answer("rejected", None)
+        known = self._desk.joins.find(entry.ranking_id)
+        if known is not None:
+            shown = entry.item in self._shown(known.position) or (
+                known.pages and entry.item in self._further(known)
+            )
+            return None if shown else Answer("rejected", None)
         settings = self._desk.settings
         if settings is not None and settings.most_early == 0:
             return Answer("unknown_ranking", None)
@@ -147,13 +161,29 @@ class Writer:
                 del self._shown_at[next(iter(self._shown_at))]
         return known
 
-    def _follow(self, record: Record) -> str:
-        self._recent.add(record)
-        return self._desk.follow(record)
+    def _further(self, known: Open) -> list[str]:
+        """Return the items of pages after the first that were shown."""
+        ranked = self._recent.record(known.position, self._journal).entry
+        if not isinstance(ranked, Ranked):
+            return []
+        return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
 
-    def _read_up_to(self, position: int | None) -> None:
-        for record in self._journal.scan(self._desk.position, position):
-            self._follow(record)
+    def _follow(self, records: Sequence[Record]) -> dict[int, Any]:
+        """Take in entries that are durable; return what became of each, by position."""
+        desk = self._desk
+        statuses: dict[int, Any] = {}
+        followed = []
+        for record in records:
+            if record.position > desk.position + 1:  # others came between
+                for other in self._recent.follow(self._journal, desk.position, record.position - 1):
+                    self._watch(other)
+                    desk.follow(other)
+                    followed.append(other)
+            self._watch(record)
+            statuses[record.position] = desk.follow(record)
+            followed.append(record)
+        self._progress.durable(desk.position, followed)
+        return statuses
 
     def _closings(self) -> list[Closed]:
         """Return the closing of windows that are over, if this process has the lease."""

@@ -46,7 +46,7 @@ class Multiclass(Listed):
         check_whole("n_classes", n_classes, 2)
         each = [1.0] * n_classes if weights is None else list(weights)
         if len(each) != n_classes:
-            raise DataError(f"one weight a class is needed: {n_classes}; found {len(each)}")
+            raise DataError(f"one weight per class is needed: {n_classes}; found {len(each)}")
         for weight in each:
             check_number("a weight", weight, above=True)
         losses, codes = (1 - np.eye(n_classes)) * each, np.eye(n_classes)

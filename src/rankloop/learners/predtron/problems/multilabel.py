@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Multilabel(Problem):
         """Get every score of 0 wrong."""
         return np.where(scores == 0, ~label, scores > 0)
 
-    def check(self, label: Any) -> Labels:
+    def check(self, label: object) -> Labels:
         """Labels are vectors of 0 and 1."""
         found = np.asarray(label)
         if found.shape != (self.dimension,) or not np.isin(found, (0, 1)).all():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError
 from rankloop.learners.parameters import check_number, check_whole
@@ -50,7 +50,7 @@ class MultilabelRanking(RankingProblem):
         self.top_grade = top_grade
         self.smallest_loss = least_ranking_loss(n_labels, top_grade, self.measure.name == "P")
 
-    def check(self, label: Any) -> Floats:
+    def check(self, label: object) -> Floats:
         """Labels are a grade for each of m labels."""
         grades = super().check(label)
         if len(grades) != self.dimension:

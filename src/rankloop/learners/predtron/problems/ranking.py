@@ -1,8 +1,8 @@
-"""What the ranking problems share: permutations as vectors, and their exact decoding."""
+"""The base class of ranking problems: permutations as vectors, and their exact decoding."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class RankingProblem(Problem):
         return discounts
 
     def loss(self, prediction: Ranks, label: Floats) -> float:
-        """Return 1 - measure; 0 where no item is relevant."""
+        """Return 1 - measure; 0 if no item is relevant."""
         gains = self.gains(label)
         if not gains.any():
             return 0.0
@@ -107,7 +107,7 @@ class RankingProblem(Problem):
         """Sort by grade, and inside a grade by score."""
         return _ranks(np.lexsort((-scores, -self._grades(label))))
 
-    def check(self, label: Any) -> Floats:
+    def check(self, label: object) -> Floats:
         """Grades are numbers from 0."""
         grades = np.asarray(label, np.float64)
         if grades.ndim != 1 or not (np.isfinite(grades) & (grades >= 0)).all():

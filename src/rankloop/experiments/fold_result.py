@@ -1,4 +1,4 @@
-"""One learner on one fold: choose on validation data, then measure on test data."""
+"""One learner on one fold: choose parameters on validation data, then measure on test data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measure of the test part; `values` has one number a query, None: left out."""
+    """One measure on the test part; `values` has one number per query, None if it is left out."""
 
     measure: str
     convention: str
@@ -36,21 +36,23 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What one learner reached on one fold.
+class FoldResult:
+    """The result of one learner on one fold.
 
-    chosen : the setting that was best on validation data, and `valid`, what it reached there
-    tried : every setting with what it reached
-    seconds : of fitting all settings; fit_seconds : of the chosen one
+    chosen : the setting that was best on validation data
+    valid : the value of the chosen setting on validation data
+    tried : every setting with its value
+    seconds : time for fitting all settings
+    fit_seconds : time for fitting the chosen setting
     model_bytes : size of the saved model
-    rounds : that the chosen model kept; None for online learners
+    rounds : number of rounds of the chosen model; None for online learners
     """
 
     learner: str
     fold: str
-    chosen: dict[str, Any]
+    chosen: dict[str, object]
     valid: float | None
-    tried: tuple[tuple[dict[str, Any], float | None], ...]
+    tried: tuple[tuple[dict[str, object], float | None], ...]
     seconds: float
     fit_seconds: float
     model_bytes: int
@@ -58,29 +60,29 @@ class Cell:
     measured: tuple[Measured, ...]
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Cell:
-        """Make the cell that JSON told of."""
+    def from_dict(cls, told: Mapping[str, Any]) -> FoldResult:
+        """Make a result from the values of `asdict`."""
         measured = tuple(Measured(**{**m, "values": tuple(m["values"])}) for m in told["measured"])
         tried = tuple((setting, value) for setting, value in told["tried"])
         return cls(**{**told, "measured": measured, "tried": tried})
 
 
-def run_cell(
+def run_fold(
     contender: Contender,
     fold: str,
     parts: Parts,
     measures: Sequence[Measure],
     conventions: Sequence[Convention],
     seed: Sequence[int],
-) -> Cell:
+) -> FoldResult:
     """Fit every setting, choose by the first measure and convention, measure the chosen one.
 
-    The test part is not looked at before the choice. Documents are shuffled before they are
-    measured, so that ties do not know the file's order; all learners see the same order.
+    The test part is not used before the choice. Documents are shuffled before they are measured,
+    so that the result for ties does not depend on the file; all learners see the same order.
     """
     contender, (train, valid, test) = described_parts(contender, parts)
     watched = valid.shuffled(np.random.default_rng([*seed, 1]))
-    best: tuple[float, float, dict[str, Any], Ranker] | None = None
+    best: tuple[float, float, dict[str, object], Ranker] | None = None
     tried, total = [], 0.0
     for setting, model, seconds in _fitted(contender, train, valid):
         result = evaluate(watched, model.predict(watched), measures[0], conventions[0]).results[0]
@@ -94,7 +96,7 @@ def run_cell(
     reached, fit_seconds, chosen, model = best
     judged = test.shuffled(np.random.default_rng([*seed, 2]))
     scores = model.predict(judged)
-    return Cell(
+    return FoldResult(
         contender.name,
         fold,
         chosen,
@@ -118,7 +120,7 @@ def run_cell(
 
 
 def described_parts(contender: Contender, parts: Parts) -> tuple[Contender, Parts]:
-    """Return data in the form that a learner takes, as the training part describes it."""
+    """Return data in the form that a learner needs, as described by the training part."""
     if not any(map(needs_description, parts)):
         return contender, parts
     features = Features.learn(parts[0])
@@ -130,7 +132,7 @@ def described_parts(contender: Contender, parts: Parts) -> tuple[Contender, Part
 def check_measurable(
     data: QueryDataset, measures: Sequence[Measure], conventions: Sequence[Convention]
 ) -> None:
-    """Raise where a measure cannot be taken of such data, before hours of training."""
+    """Raise if a measure cannot be computed on such data, before hours of training."""
     for rule in conventions:
         evaluate(data, np.zeros(data.n_documents), measures, rule)
 
@@ -138,7 +140,7 @@ def check_measurable(
 def _fitted(
     contender: Contender, train: QueryDataset, valid: QueryDataset
 ) -> Iterator[tuple[dict[str, Any], Ranker, float]]:
-    """Give every setting with its model and the seconds it took."""
+    """Yield every setting with its model and the seconds it took."""
     models = contender.learner.fit_path(train, contender.settings, valid=valid)
     for setting in contender.settings:
         start = time.perf_counter()

@@ -1,0 +1,107 @@
+"""`rankloop export`: a model in the form of another engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankloop.cli import options as o
+from rankloop.cli.tables import print_json
+
+
+def _check_target(name: str) -> None:
+    from rankloop.export.targets import TARGETS, target
+
+    if name not in TARGETS:
+        raise typer.BadParameter(
+            f"unknown target {name!r}{o.did_you_mean(name, list(TARGETS))}; known: "
+            + ", ".join(TARGETS)
+        )
+    target(name)
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="json, c, sql, onnx, elasticsearch[-native], opensearch, solr or vespa.",
+            callback=o.checked(_check_target),
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write.", callback=o.checked(o.check_folder)),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option("--features", help="Names of the features, in order, with commas."),
+    ] = None,
+    verify: Annotated[
+        str | None,
+        typer.Option("--verify", help="Score this data through the exported form, and compare."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the model in a search engine.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option("--dialect", help="SQL: postgresql, duckdb or sqlite.")
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", help="SQL: the table to read.")] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", help="SQL: its column of query ids.")
+    ] = None,
+    document: Annotated[
+        str | None, typer.Option("--document", help="SQL: its column of document ids.")
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option("--database", help="SQL: address of the PostgreSQL server to verify in."),
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Write a model in the form of another engine; --verify proves that its scores are equal."""
+    from dataclasses import asdict
+
+    from rankloop.export.exporting import export as exported
+    from rankloop.export.exporting import verify as verified
+    from rankloop.learners.saving import load
+
+    if output is None and verify is None:
+        raise typer.BadParameter("give -o FILE to write, --verify DATA to compare, or both")
+    given = {
+        "name": name,
+        "dialect": dialect,
+        "table": table,
+        "query": query,
+        "document": document,
+        "database": database,
+    }
+    options = {key: value for key, value in given.items() if value is not None}
+    ranker = load(model)
+    names = None if features is None else [one.strip() for one in features.split(",")]
+    if output is not None:
+        exported(ranker, to, output, features=names, **options)
+    if verify is None:
+        return
+    from rankloop.data.io.formats import read
+    from rankloop.learners.training import read_like
+
+    data = read(verify, labelled=False, **read_like(ranker))
+    found = verified(ranker, to, data, features=names, **options)
+    if json:
+        print_json({**asdict(found), "verdict": found.verdict})
+    else:
+        by = "the engine itself" if found.real else "our twin of its arithmetic"
+        typer.echo(
+            f"{to}: {found.verdict}, by {by}\n"
+            f"{found.rows:,} rows, of which {found.rows_different:,} have another score and "
+            f"{found.rows_apart:,} differ by more than 1e-6; the largest difference is "
+            f"{found.largest:.2g}\n"
+            f"{found.queries:,} queries, of which {found.queries_reordered:,} are in another order"
+        )
+    if found.queries_reordered:
+        raise typer.Exit(1)

@@ -1,0 +1,13 @@
+"""Models that travel: a ranker in the form of another engine, with a proof of equal scores.
+
+>>> import rankloop as rl
+>>> ranker = rl.Slam().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+>>> print(ranker.export("json"))  # doctest: +ELLIPSIS
+{
+  "format": "rankloop scoring program",
+...
+"""
+
+from rankloop.lazily import exports
+
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

@@ -1,0 +1,326 @@
+"""What each learner computes, as a scoring program: every learner is described here, once.
+
+A learner of your own that derives from a built-in one is described already; any other is added with
+`describe.register(MyRanker)`.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.clicks.learners.from_clicks import FromClicks
+from rankloop.data.features import Features
+from rankloop.exceptions import DataError
+from rankloop.export.program import (
+    Affine,
+    Apply,
+    Column,
+    Encode,
+    Inputs,
+    Join,
+    Kernel,
+    Linear,
+    Products,
+    Program,
+    Trees,
+    WithinQuery,
+)
+from rankloop.learners.batch.adarank import AdaRank
+from rankloop.learners.batch.baselines import Constant, SingleFeature
+from rankloop.learners.batch.coordinate_ascent import CoordinateAscent
+from rankloop.learners.batch.linear import ConvexRanker
+from rankloop.learners.batch.ranknet import RankNet
+from rankloop.learners.batch.stumps import StumpRanker
+from rankloop.learners.boosting.model import TreeModel
+from rankloop.learners.boosting.trees import Tree, trees_of_text
+from rankloop.learners.ensembles.blend import Blend
+from rankloop.learners.ensembles.mix import Mix
+from rankloop.learners.kernel.features import KernelFeatures
+from rankloop.learners.kernel.keeprank import KeepRank
+from rankloop.learners.kernel.ranker import KernelRanker
+from rankloop.learners.online.linear import LinearRanker
+from rankloop.learners.wrappers.described import Described, OnlineDescribed
+from rankloop.learners.wrappers.lifted import Lifted
+from rankloop.learners.wrappers.mapped import Mapped
+from rankloop.learners.wrappers.scaled import Scaled
+from rankloop.learners.wrappers.stacked import Stacked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.data.features import Feature
+    from rankloop.export.program import Node
+    from rankloop.learners.base import Ranker
+
+
+def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program:
+    """Return what a fitted ranker computes.
+
+    features : names for the features, in order; None: those of the training data, or f1, f2, ...
+
+    >>> from rankloop.learners.online.slam import Slam
+    >>> ranker = Slam().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+    >>> program_of(ranker).features
+    ('f1', 'f2')
+    """
+    now = ranker.fork()
+    now._check_fitted()
+    d = now.n_features_in_
+    names = tuple(features or now.feature_names_in_ or (f"f{j + 1}" for j in range(d)))
+    if len(names) != d or len(set(names)) != d:
+        raise DataError(
+            f"expected {d} different names of features, one for each feature of the model; found "
+            f"{len(names)}, of which {len(set(names))} are different"
+        )
+    output = describe(now, Inputs(d))
+    single = np.asarray(now.score_rows(np.zeros((1, d), np.float32), np.array([0, 1]))).dtype
+    return Program(names, output, single == np.float32, type(ranker).__name__)
+
+
+@singledispatch
+def describe(ranker: Ranker, x: Node) -> Node:  # noqa: ARG001
+    """Return the scores of a fitted ranker as a node, computed from the features that it gets."""
+    raise DataError(
+        f"a {type(ranker).__name__} cannot be exported, because what it computes is not described; "
+        "describe it with rankloop.export.describe.register, or export one of its parts"
+    )
+
+
+def _float32(x: Node) -> Node:
+    return Apply(x, "float32")
+
+
+def _weighted(x: Node, weights: Any, lanes: int = 1, bias: float = 0.0) -> Node:
+    return Linear(x, np.atleast_2d(np.asarray(weights, np.float64)), np.array([bias]), lanes)
+
+
+def _single(x: Node, weights: NDArray[Any]) -> Node:
+    """Return a float32 sum of products, with weights that are rounded in the same way."""
+    narrow = np.clip(weights, -np.finfo(np.float32).max, np.finfo(np.float32).max)
+    return _float32(_weighted(x, narrow.astype(np.float32), 32))
+
+
+@describe.register(LinearRanker)
+def _(ranker: LinearRanker, x: Node) -> Node:
+    return _single(x, ranker.weights_)
+
+
+@describe.register(ConvexRanker)
+def _(ranker: ConvexRanker, x: Node) -> Node:
+    return _weighted(x, ranker.weights_, 16)
+
+
+@describe.register(RankNet)
+def _(ranker: RankNet, x: Node) -> Node:
+    if not ranker.hidden_bias_.size:
+        return _weighted(x, ranker.weights_, 16)
+    hidden = Linear(x, ranker.hidden_weights_.T.copy(), ranker.hidden_bias_)
+    return _weighted(Apply(hidden, "tanh"), ranker.weights_)
+
+
+@describe.register(AdaRank)
+@describe.register(CoordinateAscent)
+def _(ranker: AdaRank | CoordinateAscent, x: Node) -> Node:
+    return _weighted(x, ranker.weights_)
+
+
+@describe.register(SingleFeature)
+def _(ranker: SingleFeature, x: Node) -> Node:
+    weights = np.zeros(x.width)
+    feature, sign = ranker.choice_.tolist()
+    if sign:
+        weights[feature] = sign
+    return _weighted(x, weights)
+
+
+@describe.register(Constant)
+def _(ranker: Constant, x: Node) -> Node:  # noqa: ARG001
+    return _weighted(x, np.zeros(x.width))
+
+
+@describe.register(StumpRanker)
+def _(ranker: StumpRanker, x: Node) -> Node:
+    stumps = zip(ranker.features_, ranker.thresholds_, ranker.alphas_, strict=True)
+    return Trees(x, tuple(_stump(*stump) for stump in stumps))
+
+
+def _stump(feature: int, threshold: float, alpha: float) -> Tree:
+    """Return a tree whose value is alpha where the feature is above the threshold."""
+    one = np.ones(1, np.int64)
+    return Tree(
+        feature * one,
+        np.array([threshold], np.float64),
+        -1 * one,
+        -2 * one,
+        np.ones(1, bool),
+        np.array([0.0, alpha]),
+        {},
+    )
+
+
+@describe.register(TreeModel)
+def _(ranker: TreeModel, x: Node) -> Node:
+    if not ranker.booster_:
+        return _weighted(x, np.zeros(x.width))
+    trees, averaged = trees_of_text(ranker.booster_)
+    scores = Trees(x, trees)
+    return Affine(scores, np.zeros(1), np.array([float(len(trees))])) if averaged else scores
+
+
+@describe.register(KernelRanker)
+def _(ranker: KernelRanker, x: Node) -> Node:
+    seen = _minmax(x) if getattr(ranker, "normalise", False) else x
+    near = Kernel(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
+    return _float32(_weighted(near, ranker.coefficients_))
+
+
+@describe.register(KeepRank)
+def _(ranker: KeepRank, x: Node) -> Node:
+    seen = _minmax(x) if ranker.normalise else x
+    near = Kernel(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
+    return _float32(_weighted(near, ranker.coefficients_))
+
+
+@describe.register(Scaled)
+@describe.register(Mapped)
+def _(ranker: Scaled | Mapped, x: Node) -> Node:
+    maps = ranker._maps if isinstance(ranker, Scaled) else ranker.maps
+    kernels = ranker._kernel_features() if isinstance(ranker, Mapped) else {}
+    return describe(ranker.ranker_, _mapped(_scaled(x, ranker.scaler_), maps, kernels))
+
+
+@describe.register(Lifted)
+def _(ranker: Lifted, x: Node) -> Node:
+    return describe(ranker.ranker_, _lifted(x, KernelFeatures.from_dict(ranker.features_)))
+
+
+@describe.register(Described)
+@describe.register(OnlineDescribed)
+def _(ranker: Described | OnlineDescribed, x: Node) -> Node:
+    features = Features.from_dict(ranker.description_)
+    native = isinstance(ranker, Described) and ranker._is_native
+    columns = _native(features) if native else _encoded(features)
+    return describe(ranker.ranker_, _float32(Encode(x, tuple(columns))))
+
+
+@describe.register(Stacked)
+def _(ranker: Stacked, x: Node) -> Node:
+    mapped = _mapped(x, ["minmax", "rank"], {})
+    half = np.full(mapped.width, 0.5)
+    scores = _float32(WithinQuery(describe(ranker.frozen_, x), "standardise"))
+    size = np.array([[np.float32(0.3)]])
+    frozen = _float32(_weighted(scores, size))
+    centred = _float32(Affine(mapped, half, np.ones(mapped.width)))
+    return describe(ranker.ranker_, Join((centred, frozen)))
+
+
+@describe.register(FromClicks)
+def _(ranker: FromClicks, x: Node) -> Node:
+    return describe(ranker.ranker_, x)
+
+
+@describe.register(Mix)
+def _(ranker: Mix, x: Node) -> Node:
+    return _blended([describe(member, x) for member in ranker.members_], ranker.mix_)
+
+
+@describe.register(Blend)
+def _(ranker: Blend, x: Node) -> Node:
+    raw, scaled = x, _minmax(x)
+    members = [describe(m, raw if m.takes_raw_features else scaled) for m in ranker.members_]
+    return _blended(members, ranker.weights_)
+
+
+def _blended(members: list[Node], weights: NDArray[np.float64]) -> Node:
+    if not members:
+        raise DataError("there are no fitted members to export; call fit again")
+    return _weighted(WithinQuery(Join(tuple(members)), "standardise"), weights)
+
+
+def _minmax(x: Node) -> Node:
+    return _float32(WithinQuery(x, "minmax"))
+
+
+def _scaled(x: Node, scaler: dict[str, Any]) -> Node:
+    name = scaler.get("name", "none")
+    if name == "none":
+        return x
+    if name == "query-minmax":
+        return _minmax(x)
+    scale = np.array(scaler["scale"], np.float64)
+    linked = Apply(x, "signed_log") if name == "log" else x
+    divisor = np.where(scale > 0, scale, np.inf)
+    return _float32(Affine(linked, np.array(scaler["centre"], np.float64), divisor))
+
+
+def _mapped(x: Node, maps: Sequence[str], kernels: dict[str, KernelFeatures]) -> Node:
+    parts: list[Node] = []
+    every = np.arange(x.width)
+    for name in maps:
+        if name == "raw":
+            parts.append(x)
+        elif name in ("minmax", "centre", "rank"):
+            parts.append(_float32(WithinQuery(x, name)))  # type: ignore[arg-type]
+        elif name == "square":
+            parts.append(_float32(Products(x, every, every)))
+        elif name in kernels:
+            parts.append(_lifted(x, kernels[name]))
+        else:
+            i, j = (np.array([int(k)]) for k in name.split("*"))
+            parts.append(_float32(Products(x, i, j)))
+    return parts[0] if len(parts) == 1 else Join(tuple(parts))
+
+
+def _lifted(x: Node, features: KernelFeatures) -> Node:
+    if features.method != "nystrom":
+        frequencies = features.learnt_["frequencies"].astype(np.float64)
+        angles = _float32(Linear(x, frequencies, np.zeros(len(frequencies))))
+        waves = Join((Apply(angles, "cos"), Apply(angles, "sin")))
+        length = np.full(waves.width, 1 / np.sqrt(2 / features.size))
+        return _float32(Affine(waves, np.zeros(waves.width), length))
+    landmarks, root = features.learnt_["landmarks"], features.learnt_["root"].astype(np.float32)
+    near = _float32(Kernel(x, str(features.kernel), landmarks.astype(np.float64)))
+    padded = np.zeros((features.size, len(landmarks)))
+    padded[: len(root)] = root
+    return _float32(Linear(near, padded, np.zeros(features.size)))
+
+
+def _native(features: Features) -> list[Column]:
+    """Return the columns that trees get: dates as ages, all else as it is."""
+    return [
+        Column(j, np.nan, (), -1.0, float(np.float32(one.origin)))
+        if one.kind == "date"
+        else Column(j, np.nan)
+        for j, one in enumerate(features)
+    ]
+
+
+def _encoded(features: Features) -> list[Column]:
+    """Return the columns that all other learners get."""
+    found: list[Column] = []
+    for j, one in enumerate(features):
+        absent = [float(part[0]) for part in one.encoded(np.full(1, np.nan, np.float32))]
+        if one.kind == "category":
+            codes = np.arange(len(one.categories), dtype=np.float32)
+            tables = (tuple(part.tolist()) for part in one.encoded(codes))
+            found += [Column(j, 0.0, table) for table in tables]
+            continue
+        found.append(_number(j, one, absent[0]))
+        if len(absent) > 1:
+            found.append(Column(j, absent[1], slope=0.0))
+    return found
+
+
+def _number(source: int, one: Feature, missing: float) -> Column:
+    turned = (-1.0, float(np.float32(one.origin))) if one.kind == "date" else (1.0, 0.0)
+    limits = {
+        name: float(np.float32(value))
+        for name, value in (("low", one.low), ("high", one.high))
+        if value is not None
+    }
+    return Column(source, missing, (), *turned, **limits)

@@ -1,0 +1,149 @@
+"""Export a ranker, and prove that the exported form scores as the ranker does."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.export.describe import program_of
+from rankloop.export.targets import target
+from rankloop.metrics.ranking import rank_order
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.export.targets import Target
+    from rankloop.learners.base import Ranker
+
+CLOSE = 1e-6
+"""Up to this share of the largest score of a query, a difference is rounding."""
+
+
+def export(
+    ranker: Ranker,
+    to: str,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    **options: Any,
+) -> str | bytes:
+    """Return a ranker in the form of another engine; with a path, also write it to a file.
+
+    Parameters
+    ----------
+    ranker : a fitted ranker
+    to : json, c, sql, onnx, elasticsearch, opensearch, elasticsearch-native, solr or vespa
+    path : the file to write, completely or not at all
+    features : names for the features, in order; None: those of the training data, or f1, f2, ...
+    options : of the target: `name` (elasticsearch, opensearch, solr, vespa); `dialect`, `table`,
+        `query` and `document` (sql)
+
+    Raises
+    ------
+    DataError
+        if the engine cannot compute what the ranker computes; the message says what can.
+
+    >>> import rankloop as rl
+    >>> ranker = rl.Slam().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+    >>> "rankloop_score" in export(ranker, "c")
+    True
+    """
+    engine = target(to)
+    _check_options(engine, options)
+    content = engine.render(program_of(ranker, features), **options)
+    if path is not None:
+        from rankloop.data.io.replacing import replaced_when_done
+
+        with replaced_when_done(path) as partial:
+            Path(partial).write_bytes(content.encode() if isinstance(content, str) else content)
+    return content
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How the scores of an exported ranker compare with its own.
+
+    target : the engine
+    real : whether the engine itself scored; else our twin of its arithmetic
+    rows, queries : how many were scored
+    rows_different : rows whose score is not the same number
+    rows_apart : rows whose score differs by more than :data:`CLOSE`
+    largest : the largest difference, as a share of the largest score of its query
+    queries_reordered : queries whose documents come in another order
+    """
+
+    target: str
+    real: bool
+    rows: int
+    queries: int
+    rows_different: int
+    rows_apart: int
+    largest: float
+    queries_reordered: int
+
+    @property
+    def verdict(self) -> str:
+        """Return `exact`, `within 1e-6`, or `differs`."""
+        if not self.rows_different:
+            return "exact"
+        return "differs" if self.rows_apart else "within 1e-6"
+
+
+def verify(
+    ranker: Ranker,
+    to: str,
+    data: QueryDataset,
+    *,
+    features: Sequence[str] | None = None,
+    **options: Any,
+) -> Verified:
+    """Score data through the exported form, and compare with the ranker.
+
+    Parameters
+    ----------
+    ranker, to, features, options : see :func:`export`; for sql also `database`, the address of a
+        PostgreSQL server
+    data : rows to score; it needs no grades
+
+    >>> import rankloop as rl
+    >>> from rankloop.data.simulate import separable
+    >>> data = separable(20, np.random.default_rng(0)).data
+    >>> verify(rl.Slam().fit(data), "c", data).verdict
+    'exact'
+    """
+    engine = target(to)
+    _check_options(engine, options)
+    X, offsets = np.asarray(ranker.fork()._rows(data), np.float32), data.offsets
+    ours = np.asarray(ranker.predict(data), np.float64)
+    theirs = engine.run(program_of(ranker, features), X, offsets, **options)
+    sizes = np.diff(offsets)
+    scale = np.maximum.reduceat(np.abs(ours), offsets[:-1][sizes > 0]) if len(ours) else ours
+    apart = np.abs(theirs - ours) / np.repeat(np.where(scale > 0, scale, 1.0), sizes[sizes > 0])
+    ranks = [rank_order(data, scores) for scores in (ours, np.where(apart == 0, ours, theirs))]
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    moved = query[ranks[0] != ranks[1]]
+    return Verified(
+        to,
+        engine.is_real,
+        len(ours),
+        int((sizes > 0).sum()),
+        int(np.count_nonzero(theirs != ours)),
+        int(np.count_nonzero(apart > CLOSE)),
+        float(apart.max(initial=0.0)),
+        len(np.unique(moved)),
+    )
+
+
+def _check_options(engine: Target, options: dict[str, Any]) -> None:
+    known = [name for name in inspect.signature(engine.render).parameters if name != "program"]
+    for name in options:
+        if name not in known:
+            allowed = ", ".join(known) or "none"
+            raise DataError(f"{engine.name} has no option {name!r}; its options: {allowed}")

@@ -1,0 +1,279 @@
+"""ONNX: one graph for one query's documents, written in double, for ONNX Runtime.
+
+The input `features` is a float32 matrix, NaN where a value is missing; the output `scores` has one
+double per document. Trees are a `TreeEnsemble` (ai.onnx.ml 5), which adds them up in order when it
+uses one thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.exceptions import MissingExtraError
+from rankloop.export.onnx_trees import add_trees
+from rankloop.export.program import (
+    LARGEST,
+    Affine,
+    Apply,
+    Encode,
+    Inputs,
+    Join,
+    Kernel,
+    Linear,
+    Products,
+    Trees,
+    WithinQuery,
+)
+from rankloop.learners.kernel import kernels
+from rankloop.learners.kernel.text import parse_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rankloop.export.program import Node, Program
+
+_OPSET, _ML_OPSET, _IR = 18, 5, 9
+
+
+def engine() -> Any:
+    """Import the package onnx, or say what to install."""
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError("onnx", "onnx", "exporting to ONNX") from None
+    return onnx
+
+
+def render(program: Program) -> bytes:
+    """Return a program as the bytes of an ONNX model."""
+    onnx = engine()
+    graph = Graph(onnx)
+    for node in program.nodes():
+        graph.values[id(node)] = _RULES[type(node)](graph, node)
+    graph.add("Reshape", graph.of(program.output), graph.constant([-1], np.int64))
+    graph.nodes[-1].output[0] = "scores"
+    helper, kinds = onnx.helper, onnx.TensorProto
+    made = helper.make_graph(
+        graph.nodes,
+        "rankloop",
+        [helper.make_tensor_value_info("features", kinds.FLOAT, ["n", len(program.features)])],
+        [helper.make_tensor_value_info("scores", kinds.DOUBLE, ["n"])],
+        graph.constants,
+    )
+    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+    model = helper.make_model(made, opset_imports=opsets, producer_name="rankloop")
+    model.ir_version = _IR
+    helper.set_model_props(
+        model, {"learner": program.learner, "features": "\n".join(program.features)}
+    )
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+class Graph:
+    """The operators of a graph, and its constants."""
+
+    def __init__(self, onnx: Any, numbers: Iterator[int] | None = None) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.values: dict[int, str] = {}
+        self.numbers = itertools.count() if numbers is None else numbers
+
+    def of(self, node: Node) -> str:
+        """Return the name of a node's value."""
+        return self.values[id(node)]
+
+    def constant(self, values: Any, kind: Any = np.float64) -> str:
+        """Add an array; return its name."""
+        name = f"c{next(self.numbers)}"
+        tensor = self.onnx.numpy_helper.from_array(np.asarray(values, kind), name)
+        self.constants.append(tensor)
+        return name
+
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Add an operator; return the name of its value."""
+        name = f"v{next(self.numbers)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def cast(self, x: str, kind: str) -> str:
+        """Add a conversion to another type."""
+        return self.add("Cast", x, to=getattr(self.onnx.TensorProto, kind))
+
+
+def _inputs(g: Graph, node: Inputs) -> str:  # noqa: ARG001
+    return g.cast("features", "DOUBLE")
+
+
+def _apply(g: Graph, node: Apply) -> str:
+    x = g.of(node.x)
+    if node.function == "float32":
+        low, high = g.constant(-LARGEST), g.constant(LARGEST)
+        return g.cast(g.cast(g.add("Clip", x, low, high), "FLOAT"), "DOUBLE")
+    if node.function == "cos":
+        return g.add("Sin", g.add("Add", x, g.constant(np.pi / 2)))
+    if node.function != "signed_log":
+        return g.add({"tanh": "Tanh", "sin": "Sin"}[node.function], x)
+    # log(1 + x) = log(u) x / (u - 1) with u = 1 + x, because ONNX has no log1p
+    one = g.constant(1.0)
+    more = g.add("Add", g.add("Abs", x), one)
+    logs = g.add("Div", g.add("Mul", g.add("Log", more), x), g.add("Sub", more, one))
+    return g.add("Where", g.add("Equal", more, one), x, logs)
+
+
+def _affine(g: Graph, node: Affine) -> str:
+    return g.add(
+        "Div", g.add("Sub", g.of(node.x), g.constant(node.shift)), g.constant(node.divisor)
+    )
+
+
+def _within(g: Graph, node: WithinQuery) -> str:
+    x = g.of(node.x)
+    if node.how == "rank":
+        return _ranks(g, x)
+    rows = g.constant([0], np.int64)
+    if node.how == "standardise":
+        apart = g.add("Sub", x, g.add("ReduceMean", x, rows))
+        square = g.add("ReduceMean", g.add("Mul", apart, apart), rows)
+        return _divided(g, apart, g.add("Sqrt", square))
+    low = g.add("ReduceMin", x, rows)
+    apart = g.add("Sub", x, low)
+    if node.how == "centre":
+        return apart
+    return _divided(g, apart, g.add("Sub", g.add("ReduceMax", x, rows), low))
+
+
+def _divided(g: Graph, x: str, span: str) -> str:
+    """Divide where the divisor is above 0; elsewhere x is 0 already."""
+    positive = g.add("Greater", span, g.constant(0.0))
+    return g.add("Div", x, g.add("Where", positive, span, g.constant(1.0)))
+
+
+def _ranks(g: Graph, x: str) -> str:
+    """Compare all pairs of documents, one column after the other: O(n^2 d)."""
+    helper, kinds = g.onnx.helper, g.onnx.TensorProto
+    inner = Graph(g.onnx, g.numbers)
+    rows = inner.add("Unsqueeze", "column", inner.constant([1], np.int64))
+    across = inner.add("Unsqueeze", "column", inner.constant([0], np.int64))
+    smaller = inner.cast(inner.add("Less", across, rows), "DOUBLE")
+    larger = inner.cast(inner.add("Greater", across, rows), "DOUBLE")
+    rows_above = inner.constant([1], np.int64)
+    more = inner.add("ReduceMean", inner.add("Sub", smaller, larger), rows_above, keepdims=0)
+    half = inner.constant(0.5)
+    inner.add("Add", half, inner.add("Mul", half, more))
+    inner.nodes[-1].output[0] = "ranks"
+    body = helper.make_graph(
+        inner.nodes,
+        "ranks_of_a_column",
+        [helper.make_tensor_value_info("column", kinds.DOUBLE, ["n"])],
+        [helper.make_tensor_value_info("ranks", kinds.DOUBLE, ["n"])],
+        inner.constants,
+    )
+    return g.add("Scan", x, body=body, num_scan_inputs=1, scan_input_axes=[1], scan_output_axes=[1])
+
+
+def _products(g: Graph, node: Products) -> str:
+    x = g.of(node.x)
+    left, right = (
+        g.add("Gather", x, g.constant(places, np.int64), axis=1)
+        for places in (node.left, node.right)
+    )
+    return g.add("Mul", left, right)
+
+
+def _encode(g: Graph, node: Encode) -> str:
+    """Encode all columns at once: numbers by slope, offset and limits, categories by tables."""
+    columns = node.columns
+    x = g.add("Gather", g.of(node.x), g.constant([c.source for c in columns], np.int64), axis=1)
+    absent = g.add("IsNaN", x)
+    known = g.add("Where", absent, g.constant(0.0), x)
+    slope, offset = (
+        g.constant([getattr(c, name) for c in columns]) for name in ("slope", "offset")
+    )
+    moved = g.add("Add", g.add("Mul", known, slope), offset)
+    low, high = (g.constant([getattr(c, name) for c in columns]) for name in ("low", "high"))
+    moved = g.add("Min", g.add("Max", moved, low), high)
+    longest = max((len(c.table) for c in columns), default=0)
+    if longest:
+        tables = np.full((len(columns), longest + 1), np.nan)
+        for j, c in enumerate(columns):
+            tables[j, -1] = c.missing
+            tables[j, : len(c.table)] = c.table
+            tables[j, len(c.table) : longest] = c.missing
+        last = g.constant(longest, np.int64)
+        code = g.add("Min", g.cast(known, "INT64"), last)
+        start = g.constant(np.arange(len(columns)) * (longest + 1), np.int64)
+        found = g.add("Gather", g.constant(tables.ravel()), g.add("Add", code, start), axis=0)
+        is_table = g.constant([bool(c.table) for c in columns], np.bool_)
+        moved = g.add("Where", is_table, found, moved)
+    return g.add("Where", absent, g.constant([c.missing for c in columns]), moved)
+
+
+def _join(g: Graph, node: Join) -> str:
+    return g.add("Concat", *(g.of(part) for part in node.parts), axis=1)
+
+
+def _linear(g: Graph, node: Linear) -> str:
+    product = g.add("MatMul", g.of(node.x), g.constant(node.weights.T))
+    return g.add("Add", product, g.constant(node.bias)) if node.bias.any() else product
+
+
+def _trees(g: Graph, node: Trees) -> str:
+    return add_trees(g, node, g.of(node.x))
+
+
+def _kernel(g: Graph, node: Kernel) -> str:
+    return _kernel_value(g, parse_kernel(node.kernel), g.of(node.x), node.rows)
+
+
+def _kernel_value(g: Graph, kernel: kernels.Kernel, x: str, rows: Any) -> str:
+    if isinstance(kernel, kernels.Sum | kernels.Product):
+        operator = "Add" if isinstance(kernel, kernels.Sum) else "Mul"
+        return g.add(
+            operator,
+            _kernel_value(g, kernel.left, x, rows),
+            _kernel_value(g, kernel.right, x, rows),
+        )
+    if isinstance(kernel, kernels.ChiSquared):
+        return _chi(g, kernel, x, rows)
+    if isinstance(kernel, kernels.RBF):
+        # |x - z|^2 = |x|^2 + |z|^2 - 2 x.z in double, around the mean, so that little cancels
+        centre = rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1])
+        near, rows = g.add("Sub", x, g.constant(centre)), rows - centre
+        own = g.add("ReduceSumSquare", near, g.constant([1], np.int64))
+        cross = g.add("MatMul", near, g.constant(-2 * rows.T))
+        total = g.add("Add", g.add("Add", own, g.constant((rows**2).sum(axis=1))), cross)
+        return g.add("Exp", g.add("Mul", total, g.constant(-1 / (2 * kernel.sigma2))))
+    dot = g.add("MatMul", x, g.constant(rows.T))
+    if isinstance(kernel, kernels.Linear):
+        return dot
+    assert isinstance(kernel, kernels.Polynomial)
+    base = g.add("Add", g.add("Mul", dot, g.constant(kernel.scale)), g.constant(kernel.offset))
+    return g.add("Pow", base, g.constant(float(kernel.degree)))
+
+
+def _chi(g: Graph, kernel: kernels.ChiSquared, x: str, rows: Any) -> str:
+    wide = g.add("Unsqueeze", x, g.constant([1], np.int64))
+    z = g.constant(rows[None])
+    apart, total = g.add("Sub", wide, z), g.add("Add", wide, z)
+    share = _divided(g, g.add("Mul", apart, apart), total)
+    distance = g.add("ReduceSum", share, g.constant([2], np.int64), keepdims=0)
+    return g.add("Exp", g.add("Mul", distance, g.constant(-kernel.gamma)))
+
+
+_RULES: dict[type[Node], Callable[..., str]] = {
+    Inputs: _inputs,
+    Apply: _apply,
+    Affine: _affine,
+    WithinQuery: _within,
+    Products: _products,
+    Encode: _encode,
+    Join: _join,
+    Linear: _linear,
+    Trees: _trees,
+    Kernel: _kernel,
+}

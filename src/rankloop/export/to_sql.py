@@ -1,0 +1,325 @@
+"""SQL: one SELECT for PostgreSQL, DuckDB or SQLite, in stages that each add columns.
+
+Maps inside queries are window functions. Values are double precision, and rounded to float32 where
+the ranker rounds. NULL and NaN are missing values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rankloop.exceptions import DataError
+from rankloop.export.needs import needed_columns
+from rankloop.export.program import (
+    LARGEST,
+    Affine,
+    Apply,
+    Encode,
+    Inputs,
+    Join,
+    Kernel,
+    Linear,
+    Products,
+    Trees,
+    WithinQuery,
+)
+from rankloop.learners.boosting.trees import float32_at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rankloop.export.program import Column, Node, Program
+    from rankloop.learners.boosting.trees import Tree
+
+    Columns: TypeAlias = dict[int, str]
+
+DIALECTS = ("postgresql", "duckdb", "sqlite")
+_TOGETHER = 50  # terms of a sum in one stage, because engines limit the depth of expressions
+_SPLITTER = 2.0**29 + 1  # x s - (x s - x) is x rounded to the 24 bits of a float32
+
+
+@dataclass(frozen=True)
+class SqlNames:
+    """What the table and its columns are called.
+
+    table : the table, or view, with one row per document of a query
+    query, document : the columns of the ids of queries and documents
+    """
+
+    table: str = "documents"
+    query: str = "qid"
+    document: str = "doc"
+
+
+def render(program: Program, dialect: str = "postgresql", names: SqlNames | None = None) -> str:
+    """Return a SELECT with the columns `query`, `document` and `score`.
+
+    >>> from rankloop.export.describe import program_of
+    >>> from rankloop.learners.batch.baselines import SingleFeature
+    >>> ranker = SingleFeature().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1], group=[2])
+    >>> print(render(program_of(ranker, ["price", "age"]), "sqlite"))
+    WITH s0 AS MATERIALIZED (SELECT "qid" AS q, "doc" AS k, \
+(CAST("price" AS DOUBLE PRECISION) * 536870913e0 - (CAST("price" AS DOUBLE PRECISION) * \
+536870913e0 - CAST("price" AS DOUBLE PRECISION))) AS c0 FROM "documents"),
+    s1 AS MATERIALIZED (SELECT q, k, c0, 0e0 + 1e0 * c0 AS c1 FROM s0)
+    SELECT q AS "qid", k AS "doc", c1 AS score FROM s1
+    """
+    if dialect not in DIALECTS:
+        raise DataError(f"the dialect must be one of {', '.join(DIALECTS)}; found {dialect!r}")
+    return _Query(program, dialect, names or SqlNames()).text()
+
+
+def quoted(name: str) -> str:
+    """Write a name of a table or column."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class _Query:
+    """The stages of a query; each selects the columns that later ones need, and new ones."""
+
+    def __init__(self, program: Program, dialect: str, names: SqlNames) -> None:
+        self._program, self.dialect, self._names = program, dialect, names
+        self._needed = needed_columns(program)
+        self._stages: list[str] = []
+        self._columns: dict[int, Columns] = {}
+        self._count = 0
+
+    def text(self) -> str:
+        order = self._program.nodes()
+        for place, node in enumerate(order):
+            later = order[place + 1 :]
+            self._live = [
+                name
+                for one in order[:place]
+                if one is self._program.output
+                or any(one in other.inputs for other in (node, *later))
+                for name in self._columns[id(one)].values()
+            ]
+            self._columns[id(node)] = _RULES[type(node)](self, node, self._needed[id(node)])
+        last = f"s{len(self._stages) - 1}"
+        score = self._columns[id(self._program.output)][0]
+        query, document = quoted(self._names.query), quoted(self._names.document)
+        stages = ",\n".join(self._stages)
+        return f"WITH {stages}\nSELECT q AS {query}, k AS {document}, {score} AS score FROM {last}"
+
+    def inputs(self, features: Sequence[int]) -> Columns:
+        """Add the first stage: the features in float32."""
+        names = self._names
+        found = {j: self._name() for j in features}
+        columns = [
+            f"{self._input(quoted(self._program.features[j]))} AS {name}"
+            for j, name in found.items()
+        ]
+        keys = f"{quoted(names.query)} AS q", f"{quoted(names.document)} AS k"
+        content = ", ".join((*keys, *columns))
+        self._stages.append(f"s0 AS MATERIALIZED (SELECT {content} FROM {quoted(names.table)})")
+        return found
+
+    def _input(self, column: str) -> str:
+        if self.dialect == "sqlite":
+            return self.rounded(f"CAST({column} AS DOUBLE PRECISION)")
+        single = "REAL" if self.dialect == "postgresql" else "FLOAT"
+        return f"CAST(NULLIF(CAST({column} AS {single}), 'NaN') AS DOUBLE PRECISION)"
+
+    def of(self, node: Node) -> Columns:
+        return self._columns[id(node)]
+
+    def stage(self, expressions: dict[int, str], keep: Sequence[str] = ()) -> Columns:
+        """Add a stage that computes columns; return their names."""
+        found = {column: self._name() for column in expressions}
+        new = [f"{text} AS {found[column]}" for column, text in expressions.items()]
+        content = ", ".join(dict.fromkeys(("q", "k", *self._live, *keep, *new)))
+        before = f"s{len(self._stages) - 1}"
+        window = " WINDOW w AS (PARTITION BY q)" if any("OVER w" in text for text in new) else ""
+        self._stages.append(
+            f"s{len(self._stages)} AS MATERIALIZED (SELECT {content} FROM {before}{window})"
+        )
+        return found
+
+    def sum(self, terms: Sequence[str], start: str) -> str:
+        """Add up terms from the first to the last, some in each stage."""
+        total = start
+        for first in range(0, max(len(terms), 1), _TOGETHER):
+            text = " + ".join((total, *terms[first : first + _TOGETHER]))
+            total = self.stage({0: text})[0]
+        return total
+
+    def keeping(self, columns: Sequence[str]) -> None:
+        """Keep more columns in the stages of this node."""
+        self._live = [*self._live, *columns]
+
+    def number(self, value: float) -> str:
+        """Write a number as a double, with every bit."""
+        text = repr(float(value))
+        text = text if "e" in text else f"{text.removesuffix('.0')}e0"
+        return f"float8 '{text}'" if self.dialect == "postgresql" else text
+
+    def rounded(self, x: str) -> str:
+        """Round to float32."""
+        splitter = self.number(_SPLITTER)
+        return f"({x} * {splitter} - ({x} * {splitter} - {x}))"
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"c{self._count - 1}"
+
+
+def _inputs(s: _Query, node: Inputs, columns: list[int]) -> Columns:  # noqa: ARG001
+    return s.inputs(columns)
+
+
+def _apply(s: _Query, node: Apply, columns: list[int]) -> Columns:
+    given = s.of(node.x)
+    if node.function != "signed_log":
+        functions = {"tanh": "TANH({})", "sin": "SIN({})", "cos": "COS({})"}
+        form = functions.get(node.function)
+        return s.stage({c: form.format(given[c]) if form else s.rounded(given[c]) for c in columns})
+    # log(1 + x) = log(u) x / (u - 1) with u = 1 + x, because no dialect has log1p
+    more = s.stage({c: f"({s.number(1)} + ABS({given[c]}))" for c in columns})
+    return s.stage(
+        {
+            c: f"CASE WHEN {more[c]} = 1 THEN {given[c]} ELSE "
+            f"LN({more[c]}) * {given[c]} / ({more[c]} - 1) END"
+            for c in columns
+        }
+    )
+
+
+def _affine(s: _Query, node: Affine, columns: list[int]) -> Columns:
+    given = s.of(node.x)
+
+    def moved(c: int) -> str:
+        if np.isinf(node.divisor[c]):
+            return f"{given[c]} * 0"
+        return f"({given[c]} - {s.number(node.shift[c])}) / {s.number(node.divisor[c])}"
+
+    return s.stage({c: moved(c) for c in columns})
+
+
+def _within(s: _Query, node: WithinQuery, columns: list[int]) -> Columns:
+    given = s.of(node.x)
+    if node.how == "rank":
+        return s.stage(
+            {
+                c: f"(RANK() OVER (PARTITION BY q ORDER BY {given[c]}) - 1 + "
+                f"{s.number(0.5)} * COUNT(*) OVER (PARTITION BY q, {given[c]})) / COUNT(*) OVER w"
+                for c in columns
+            }
+        )
+    if node.how == "centre":
+        return s.stage({c: f"{given[c]} - MIN({given[c]}) OVER w" for c in columns})
+    if node.how == "minmax":
+        return s.stage(
+            {
+                c: f"({given[c]} - MIN({given[c]}) OVER w) / "
+                f"COALESCE(NULLIF(MAX({given[c]}) OVER w - MIN({given[c]}) OVER w, 0), 1)"
+                for c in columns
+            }
+        )
+    apart = s.stage({c: f"{given[c]} - SUM({given[c]}) OVER w / COUNT(*) OVER w" for c in columns})
+    s.keeping(list(apart.values()))
+    spread = s.stage(
+        {c: f"SQRT(SUM({apart[c]} * {apart[c]}) OVER w / COUNT(*) OVER w)" for c in columns}
+    )
+    return s.stage(
+        {c: f"CASE WHEN {spread[c]} > 0 THEN {apart[c]} / {spread[c]} ELSE 0 END" for c in columns}
+    )
+
+
+def _products(s: _Query, node: Products, columns: list[int]) -> Columns:
+    given = s.of(node.x)
+    return s.stage(
+        {c: f"{given[int(node.left[c])]} * {given[int(node.right[c])]}" for c in columns}
+    )
+
+
+def _encode(s: _Query, node: Encode, columns: list[int]) -> Columns:
+    given = s.of(node.x)
+    return s.stage(
+        {c: _encoded(s, node.columns[c], given[node.columns[c].source]) for c in columns}
+    )
+
+
+def _encoded(s: _Query, column: Column, x: str) -> str:
+    missing = "NULL" if np.isnan(column.missing) else s.number(column.missing)
+    if column.table:
+        cases = " ".join(f"WHEN {k} THEN {s.number(v)}" for k, v in enumerate(column.table))
+        return f"CASE {x} {cases} ELSE {missing} END"
+    moved = f"({s.number(column.offset)} + {s.number(column.slope)} * {x})"
+    cases = f"WHEN {x} IS NULL THEN {missing}"
+    if column.low > -LARGEST:
+        cases += f" WHEN {moved} < {s.number(column.low)} THEN {s.number(column.low)}"
+    if column.high < LARGEST:
+        cases += f" WHEN {moved} > {s.number(column.high)} THEN {s.number(column.high)}"
+    return f"CASE {cases} ELSE {moved} END"
+
+
+def _join(s: _Query, node: Join, columns: list[int]) -> Columns:  # noqa: ARG001
+    found: Columns = {}
+    first = 0
+    for part in node.parts:
+        found |= {first + c: name for c, name in s.of(part).items()}
+        first += part.width
+    return found
+
+
+def _linear(s: _Query, node: Linear, columns: list[int]) -> Columns:
+    given = s.of(node.x)
+    found: Columns = {}
+    for c in columns:
+        s.keeping(list(found.values()))
+        weights = node.weights[c]
+        terms = [f"{s.number(weights[j])} * {given[j]}" for j in given if weights[j]]
+        found[c] = s.sum(terms, s.number(node.bias[c]))
+    return found
+
+
+def _trees(s: _Query, node: Trees, columns: list[int]) -> Columns:  # noqa: ARG001
+    given = s.of(node.x)
+    return {0: s.sum([_tree(s, tree, given) for tree in node.trees], s.number(0))}
+
+
+def _tree(s: _Query, tree: Tree, given: Columns) -> str:
+    """Return nested cases; thresholds lie between two float32, so that no rounding reaches them."""
+
+    def below(child: int) -> str:
+        if child < 0:
+            return s.number(tree.value[~child])
+        x = given[int(tree.feature[child])]
+        if child in tree.members:
+            test = f"{x} IN ({', '.join(map(str, tree.members[child]))})"
+        else:
+            low = float32_at_most(float(tree.threshold[child]))
+            above = min(float(np.nextafter(low, np.float32(np.inf))), 2 * LARGEST)
+            test = f"{x} <= {s.number((float(low) + above) / 2)}"
+            if tree.nan_left[child]:
+                test += f" OR {x} IS NULL"
+        left, right = below(int(tree.left[child])), below(int(tree.right[child]))
+        return f"CASE WHEN {test} THEN {left} ELSE {right} END"
+
+    return below(0 if tree.splits else -1)
+
+
+def _kernel(s: _Query, node: Kernel, columns: list[int]) -> Columns:  # noqa: ARG001
+    raise DataError(
+        f"this ranker compares a document with {node.width:,} kept rows by a kernel, which is too "
+        "much for an SQL expression; export it to onnx or c, or train a linear ranker on "
+        "Lifted(features='fourier(rbf(1),200)'), which SQL can compute"
+    )
+
+
+_RULES: dict[type[Node], Callable[..., Columns]] = {
+    Inputs: _inputs,
+    Apply: _apply,
+    Affine: _affine,
+    WithinQuery: _within,
+    Products: _products,
+    Encode: _encode,
+    Join: _join,
+    Linear: _linear,
+    Trees: _trees,
+    Kernel: _kernel,
+}

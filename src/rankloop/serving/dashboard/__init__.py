@@ -1,0 +1,1 @@
+"""The page at `/`: what people look at, and what it asks the service for."""

@@ -1,0 +1,84 @@
+"""The files of the page, ready to send: read once, compressed once, named by their contents."""
+
+from __future__ import annotations
+
+import gzip
+from hashlib import blake2b
+from importlib.resources import files
+from typing import NamedTuple
+
+from starlette.responses import Response
+
+PATH = "/dashboard/static/{version}/{name}"
+
+_KINDS = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "vary": "accept-encoding",
+}
+
+
+class File(NamedTuple):
+    """A file, plain and compressed."""
+
+    plain: bytes
+    compressed: bytes
+    kind: str
+
+
+class Files:
+    """All files of the page.
+
+    `version` is a digest of their contents and part of their addresses, so that browsers may keep
+    them for ever, and never mix those of two releases. The page itself is asked for each time.
+    """
+
+    def __init__(self) -> None:
+        folder = files("rankloop.serving.dashboard") / "static"
+        found = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+        found["look.css"] = (files("rankloop") / "look.css").read_bytes()
+        digest = blake2b(digest_size=8)
+        for name in sorted(found):
+            digest.update(name.encode() + b"\0" + found[name])
+        self.version = digest.hexdigest()
+        base = PATH.format(version=self.version, name="").encode()
+        found["index.html"] = found["index.html"].replace(b"{static}/", base)
+        self._files = {
+            name: File(body, gzip.compress(body, 9, mtime=0), _KINDS[name.rpartition(".")[2]])
+            for name, body in found.items()
+        }
+
+    def response(self, name: str, version: str | None, zipped: bool) -> Response | None:
+        """Return a file as an answer; None where there is none of that name and version."""
+        file = self._files.get(name)
+        if file is None or version not in (None, self.version):
+            return None
+        kept = "no-cache" if version is None else "public, max-age=31536000, immutable"
+        headers = {**_HEADERS, "cache-control": kept}
+        if zipped:
+            headers["content-encoding"] = "gzip"
+        body = file.compressed if zipped else file.plain
+        return Response(body, headers=headers, media_type=file.kind)

@@ -1,0 +1,140 @@
+"""One ranking, looked at closely: what was shown and why, what people did, what others would show.
+
+The text of the query and the session are left out: they may be personal, and whoever may look at
+figures need not be allowed to read them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from rankloop.serving.entries import Observed, Ranked
+from rankloop.serving.policy import best_order, score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rankloop.serving.joins import Joins
+    from rankloop.serving.journal.base import Record
+    from rankloop.serving.service import Loop
+
+State = Literal["open", "closed", "old"]
+
+_MOST_PARTS = 6
+
+
+class Part(msgspec.Struct):
+    """What a feature adds to a score, and its value."""
+
+    feature: str
+    value: float
+    adds: float
+
+
+class Happened(msgspec.Struct):
+    """Something that somebody did with an item."""
+
+    type: str
+    value: float
+    at: float
+
+
+class Shown(msgspec.Struct):
+    """An item as it was shown; `parts` are those that add most, up or down."""
+
+    place: int
+    item: str
+    score: float
+    team: int | None
+    propensity: float | None
+    parts: list[Part]
+    events: list[Happened]
+
+
+class Inspected(msgspec.Struct):
+    """A ranking, closely.
+
+    same_model : whether the parts are of the model as it ranked; else of that model as it is now
+    state : open, closed, or old: then its feedback is no longer at hand, only in the journal
+    others : by model, as it is now: the items it would show, from the top
+    """
+
+    id: str
+    at: float
+    position: int
+    model: str
+    version: int
+    policy: str
+    experiment: str | None
+    state: State
+    same_model: bool
+    items: list[Shown]
+    others: dict[str, list[str]]
+
+
+def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
+    """Return all that is known of a ranking. Not for the event loop."""
+    now = loop.published
+    X = entry.matrix()
+    state, places = loop.inspect(lambda engine: _feedback(engine.joins, entry.id))
+    events: dict[str, list[Happened]] = {}
+    with loop.reader() as journal:
+        for place in places:
+            record = loop.recent(place) or journal.read(place - 1, place, 1)[0]
+            one = record.entry
+            if isinstance(one, Observed):
+                happened = Happened(one.type, one.value, record.at / 1000)
+                events.setdefault(one.item, []).append(happened)
+    model = now.models.get(entry.model)
+    added = None if model is None else model.contributions(X)[:, :-1]
+    scores = np.frombuffer(entry.scores, np.float64)
+    chances = None if entry.propensities is None else np.frombuffer(entry.propensities, np.float64)
+    items = [
+        Shown(
+            place + 1,
+            entry.items[row],
+            float(scores[row]),
+            None if entry.teams is None else entry.teams[place],
+            None if chances is None else float(chances[place]),
+            [] if added is None else _parts(now.settings.names, X[row], added[row]),
+            events.get(entry.items[row], []),
+        )
+        for place, row in enumerate(entry.order)
+    ]
+    k = len(entry.order)
+    return Inspected(
+        entry.id,
+        found.at / 1000,
+        found.position,
+        entry.model,
+        entry.version,
+        entry.policy,
+        entry.experiment,
+        state,
+        now.versions.get(entry.model) == entry.version,
+        items,
+        {
+            name: [entry.items[row] for row in best_order(score(other, X))[:k].tolist()]
+            for name, other in now.models.items()
+        },
+    )
+
+
+def _feedback(joins: Joins, ranking_id: str) -> tuple[State, list[int]]:
+    """Return whether a ranking waits for feedback, and the positions of what came."""
+    known = joins.open.get(ranking_id)
+    if known is not None:
+        return "open", list(known.events)
+    known = joins.closed.get(ranking_id)
+    return ("old", []) if known is None else ("closed", list(known.events))
+
+
+def _parts(names: tuple[str, ...], values: np.ndarray, added: np.ndarray) -> list[Part]:
+    def parts() -> Iterator[Part]:
+        for feature in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS].tolist():
+            yield Part(names[feature], float(values[feature]), float(added[feature]))
+
+    return list(parts())

@@ -1,0 +1,56 @@
+"""What people did to a loop, for whoever looks back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rankloop.serving.entries import (
+    Configured,
+    ExperimentEnded,
+    ExperimentStarted,
+    ModelAdded,
+    Promoted,
+    RolledBack,
+)
+
+if TYPE_CHECKING:
+    from rankloop.serving.journal.base import Record
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Something that people did, or that an experiment led to: when, where, and in words."""
+
+    at: float
+    position: int
+    kind: str
+    words: str
+
+
+def as_mark(record: Record, promotes: str = "") -> Mark | None:
+    """Return what an entry is for people who look back; None for everyday ones.
+
+    `promotes` is the id of the experiment whose winner becomes the champion.
+    """
+    entry = record.entry
+    kind = words = ""
+    if isinstance(entry, Promoted):
+        kind, words = "promotion", f"{entry.model} promoted"
+    elif isinstance(entry, RolledBack):
+        kind, words = "rollback", f"rolled back; {entry.champion} is champion"
+    elif isinstance(entry, ExperimentStarted):
+        kind, words = "experiment", f"experiment with {', '.join(entry.challengers)} started"
+    elif isinstance(entry, ExperimentEnded) and entry.winner and entry.id == promotes:
+        kind, words = "promotion", f"{entry.winner} promoted: it won an experiment"
+    elif isinstance(entry, ExperimentEnded):
+        kind, words = "experiment", "experiment ended"
+    elif isinstance(entry, ModelAdded):
+        kind, words = "model", f"model {entry.name} added"
+    elif isinstance(entry, Configured):
+        kind, words = "settings", "settings journaled"
+    if not kind:
+        return None
+    details = [getattr(entry, "by", ""), getattr(entry, "reason", "")]
+    told = ": ".join(detail for detail in details if detail)
+    return Mark(record.at / 1000, record.position, kind, f"{words} ({told})" if told else words)

@@ -1,0 +1,143 @@
+"""`/` and what the page there asks for. To look needs the scope `metrics`; acts have their own."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+from starlette.responses import Response
+
+from rankloop.serving.dashboard.board import Health
+from rankloop.serving.dashboard.files import PATH, Files
+from rankloop.serving.dashboard.inspector import Inspected, inspected
+from rankloop.serving.dashboard.now import Now, now_of
+from rankloop.serving.dashboard.past import Past, past_of
+from rankloop.serving.dashboard.watch import Glimpse
+from rankloop.serving.entries import Ranked
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import JSON, Endpoint, answer
+
+if TYPE_CHECKING:
+    from rankloop.serving.dashboard.board import Board
+    from rankloop.serving.routes.base import Call
+
+_LISTED = 50
+
+
+class LoopLine(msgspec.Struct):
+    """A loop in the list of loops."""
+
+    name: str
+    health: Health
+
+
+class Loops(msgspec.Struct):
+    """All loops of the service; `who` is the name of the token that asks."""
+
+    loops: list[LoopLine]
+    who: str
+
+
+class Newest(msgspec.Struct):
+    """The newest rankings, newest first."""
+
+    rankings: list[Glimpse]
+
+
+async def page(call: Call) -> Response:
+    """Return the page."""
+    return _file(call, "index.html", None)
+
+
+async def static(call: Call) -> Response:
+    """Return a file of the page."""
+    return _file(call, call.path["name"], call.path["version"])
+
+
+async def loops(call: Call) -> Response:
+    """Return all loops with their health."""
+    boards = call.service.boards.loops
+    return answer(Loops([LoopLine(name, board.health) for name, board in boards.items()], call.who))
+
+
+async def now(call: Call) -> Response:
+    """Return a loop at this moment."""
+    return answer(now_of(call.service, _board(call)))
+
+
+async def past(call: Call) -> Response:
+    """Return a loop over time."""
+    body = await asyncio.to_thread(_encoded_past, call)
+    zipped = {"content-encoding": "gzip"} if _takes_gzip(call) else {}
+    return Response(body, headers={**zipped, "vary": "accept-encoding"}, media_type=JSON)
+
+
+def _encoded_past(call: Call) -> bytes:
+    """Return a loop over time as bytes; hundreds of points of many numbers compress well."""
+    body = msgspec.json.encode(past_of(call.service.boards, _board(call)))
+    return gzip.compress(body, 1) if _takes_gzip(call) else body
+
+
+async def newest(call: Call) -> Response:
+    """Return the newest rankings."""
+    kept = list(_board(call).watch.newest.copy().values())
+    return answer(Newest(kept[: -_LISTED - 1 : -1]))
+
+
+async def ranking(call: Call) -> Response:
+    """Return one ranking, closely."""
+    loop, ranking_id = call.loop, call.path["id"]
+    found = await asyncio.to_thread(loop.find_ranking, ranking_id)
+    if found is None or not isinstance(found.entry, Ranked):
+        raise Problem(404, f"there is no ranking {ranking_id!r:.80} in this loop's journal")
+    return answer(await asyncio.to_thread(inspected, loop, found, found.entry))
+
+
+def _board(call: Call) -> Board:
+    return call.service.boards.loops[call.loop.name]
+
+
+def _file(call: Call, name: str, version: str | None) -> Response:
+    found = _files().response(name, version, _takes_gzip(call))
+    if found is None:
+        raise Problem(404, f"the dashboard has no file {name!r:.80} of this version; load / again")
+    return found
+
+
+def _takes_gzip(call: Call) -> bool:
+    return b"gzip" in dict(call.scope["headers"]).get(b"accept-encoding", b"")
+
+
+@cache
+def _files() -> Files:
+    return Files()
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/", page, "The dashboard.", None),
+    Endpoint("GET", PATH, static, "A file of the dashboard.", None),
+    Endpoint("GET", "/dashboard/loops", loops, "All loops.", "metrics", answer=Loops),
+    Endpoint("GET", "/dashboard/loops/{loop}", now, "A loop now.", "metrics", answer=Now),
+    Endpoint(
+        "GET", "/dashboard/loops/{loop}/past", past, "A loop over time.", "metrics", answer=Past
+    ),
+    Endpoint(
+        "GET",
+        "/dashboard/loops/{loop}/rankings",
+        newest,
+        "The newest rankings.",
+        "metrics",
+        answer=Newest,
+    ),
+    Endpoint(
+        "GET",
+        "/dashboard/loops/{loop}/rankings/{id}",
+        ranking,
+        "What was shown and why, what people did, what every model would show.",
+        "metrics",
+        answer=Inspected,
+    ),
+)

@@ -1,0 +1,62 @@
+"""Series of bounded size: the longer they run, the coarser they get."""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Point(NamedTuple, Generic[T]):
+    """What was seen, and when, in seconds since 1970."""
+
+    at: float
+    seen: T
+
+
+class Series(Generic[T]):
+    """Points of one kind, at most so many.
+
+    Points hold running totals, so that leaving some out loses nothing but resolution: a rate is the
+    difference of two totals, however far apart. Once the series is full, every second point goes
+    and the spacing doubles; at the coarsest spacing the oldest point goes instead.
+
+    Parameters
+    ----------
+    most : points, at least 2
+    spacing : seconds between two points at the start
+    coarsest : seconds between two points at most; None: no bound
+
+    Examples
+    --------
+    >>> series = Series(most=4, spacing=1.0)
+    >>> for second in range(9):
+    ...     series.add(float(second), second * 10)
+    >>> [point.at for point in series.points], series.spacing
+    ([0.0, 4.0, 8.0], 4.0)
+    """
+
+    def __init__(self, most: int, spacing: float, coarsest: float | None = None) -> None:
+        self._most, self.spacing = most, spacing
+        self._coarsest = float("inf") if coarsest is None else coarsest
+        self.points: tuple[Point[T], ...] = ()
+
+    def wants(self, at: float) -> bool:
+        """Tell whether a point is due."""
+        return not self.points or at - self.points[-1].at >= self.spacing
+
+    def add(self, at: float, seen: T) -> None:
+        """Add a point, if one is due; readers of `points` see all of it or nothing."""
+        if not self.wants(at):
+            return
+        points = self.points
+        if len(points) >= self._most:
+            if 2 * self.spacing <= self._coarsest:
+                points = points[::2]
+                self.spacing *= 2
+            else:
+                points = points[1:]
+            if points and at - points[-1].at < self.spacing:
+                self.points = points
+                return
+        self.points = (*points, Point(at, seen))

@@ -1,0 +1,75 @@
+// The figures of one moment: tiles, journal, places, drift, and what happened.
+
+import { bars, note } from "./bars.js";
+import { el, fill, table } from "./dom.js";
+import { count, fixed, millis, ndcg, percent, rate, short, when, whenBriefly } from "./words.js";
+
+export const LETTERS = { promotion: "P", rollback: "R", experiment: "E", model: "M", settings: "S" };
+
+export function showTiles(host, now) {
+  const { traffic, counters } = now;
+  const tiles = [
+    ["Requests a second", rate(traffic.per_second), ""],
+    ["Median time", millis(traffic.p50), traffic.p50 === null ? "" : " ms"],
+    ["99% within", millis(traffic.p99), traffic.p99 === null ? "" : " ms"],
+    ["What people saw", ndcg(now.shown.rankings ? now.shown.recent : null), " nDCG@10"],
+    ["Rankings with feedback", percent(now.closed ? now.joined / now.closed : null), ""],
+    ["Learners behind by", count(now.lag), now.lag === 1 ? " entry" : " entries"],
+    ["Failed in the last minute", count(traffic.failed), ""],
+    ["Rankings stored", count(counters.rankings), ""],
+  ];
+  fill(host, tiles.map(([name, value, unit]) => el("dl", { class: "tile" }, el("dt", {}, name), el("dd", {}, value, el("small", {}, unit)))));
+}
+
+export function showJournal(host, now) {
+  const { counters, answered } = now;
+  const applied = counters.events - counters.pending - counters.late - counters.rejected;
+  const kinds = [
+    ["applied", applied], ["pending", counters.pending], ["late", counters.late],
+    ["rejected", counters.rejected], ["duplicate", null], ["unknown_ranking", null], ["conflict", null],
+  ];
+  const facts = [
+    ["Position", count(now.position)],
+    ["Learners behind by", count(now.lag)],
+    ["Waiting for the disk", count(now.waiting)],
+    ["Open rankings", count(now.open_rankings)],
+    ["Closed rankings", count(counters.closed)],
+    ["Lessons learnt", count(counters.lessons)],
+    ["Closes windows", now.leads ? "this process" : "another process"],
+  ];
+  fill(host,
+    table([{ name: "" }, { name: "", number: true }], facts),
+    table([{ name: "Events" }, { name: "Journal", number: true }, { name: "This process", number: true }],
+      kinds.map(([name, total]) => [name.replace("_", " "), count(total), count(answered[name] ?? 0)])),
+    note(`This process counts since ${when(now.started)}. Duplicates, conflicts and events of unknown rankings are answered, and not stored.`));
+}
+
+export function showPlaces(host, now) {
+  if (!now.places.length) return fill(host, note("No ranking has closed yet."));
+  return fill(host,
+    bars(["Place", "With feedback"], now.places.map(({ place, shown, clicked }) => ({ name: String(place), value: clicked / shown, words: percent(clicked / shown) }))),
+    note(`Of ${count(now.closed)} closed rankings, from position ${count(now.since)} on${now.passed_over ? `; ${count(now.passed_over)} entries were passed over` : ""}. Position bias and quality are mixed here: the top is seen more, and is better.`));
+}
+
+export function showDrift(host, now) {
+  if (!now.shift_rankings) return fill(host, note("No ranking has been looked at yet."));
+  return fill(host,
+    bars(["Feature", "Shift"], now.shifts.map(({ feature, shift }) => ({ name: feature, value: shift, words: Math.abs(shift) < 0.005 ? "0" : `${shift < 0 ? "−" : "+"}${fixed(2)(Math.abs(shift))}` }))),
+    note(`How far the mean of recent rankings is from the mean of all ${count(now.shift_rankings)} looked at, in standard deviations. Beyond 0.5, ask what changed upstream.`));
+}
+
+export function showChanges(host, past) {
+  if (!past.changes.length) return fill(host, note("No weight of the champion has changed since this process started, or it has none."));
+  return fill(host,
+    bars(["Feature", "Before → now"], past.changes.map((one) => ({ name: one.feature, value: one.now - one.before, words: `${short(one.before)} → ${short(one.now)}` }))),
+    note("Weights of the champion a day ago, or when this process started, and now."));
+}
+
+export function showMarks(host, now) {
+  if (!now.marks.length) return fill(host, note("Nothing yet."));
+  const rows = now.marks.toReversed().map((mark) => [el("strong", {}, LETTERS[mark.kind]), el("time", { title: when(mark.at) }, whenBriefly(mark.at)), mark.words, count(mark.position)]);
+  return fill(host,
+    el("div", { class: "scroll", tabindex: 0, "data-key": "marks", role: "region", "aria-label": "What happened, newest first" },
+      table([{ name: "" }, { name: "When" }, { name: "What" }, { name: "Position", number: true }], rows)),
+    now.since > 1 ? note(`Entries before position ${count(now.since)} were not read again when this process started.`) : null);
+}

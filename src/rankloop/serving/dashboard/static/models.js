@@ -1,0 +1,68 @@
+// Models side by side, the running experiment, and what an operator can do with them.
+
+import { endExperiment, promote, rollBack, startExperiment, told } from "./acts.js";
+import { note } from "./bars.js";
+import { el, fill, svg, table } from "./dom.js";
+import { scale } from "./scales.js";
+import { count, duration, fixed, ndcg, percent } from "./words.js";
+
+export function showModels(host, now, refresh) {
+  const heads = [{ name: "Model" }, { name: "Recent", number: true }, { name: "All", number: true }, { name: "" }];
+  const rows = now.models.toSorted((a, b) => b.recent - a.recent).map((model) => [
+    model.name,
+    ndcg(model.rankings ? model.recent : null),
+    ndcg(model.rankings ? model.mean : null),
+    model.champion
+      ? el("span", { class: "badge" }, "champion")
+      : el("button", { type: "button", "data-key": `promote ${model.name}`, "aria-label": `Promote ${model.name}`, onclick: () => promote(now, model, told(refresh)) }, "Promote"),
+  ]);
+  const shown = ["what people saw", ndcg(now.shown.rankings ? now.shown.recent : null), ndcg(now.shown.rankings ? now.shown.mean : null), ""];
+  fill(host, table(heads, [...rows, shown]),
+    note(`nDCG@10 on ${count(now.shown.rankings)} rankings with feedback. Policy ${now.policy}; lesson ${now.lesson}.`),
+    el("button", { type: "button", "data-key": "rollback", onclick: () => rollBack(now, told(refresh)) }, "Roll back …"));
+}
+
+export function showExperiment(host, now, perSecond, refresh) {
+  const running = now.experiment;
+  const start = el("button", { type: "button", "data-key": "start", disabled: now.models.length < 2, onclick: () => startExperiment(now, told(refresh)) }, "Start an experiment …");
+  if (!running) {
+    fill(host, note(now.models.length < 2 ? "No experiment is running, and there is no challenger to try." : "No experiment is running."), start);
+    return;
+  }
+  fill(host,
+    running.watch ? note(`${running.champion} was promoted, and is watched: the champion before it comes back if it proves better.`) : null,
+    ...running.challengers.flatMap((one) => challenger(one, running, perSecond)),
+    note(`On ${percent(running.share)} of rankings. An outcome is 1 where the challenger's items got more clicks, −1 where the champion's did. The interval holds at all times at once, so looking often does no harm.`),
+    el("div", { class: "row" },
+      el("button", { type: "button", "data-key": "end", onclick: () => endExperiment(now, told(refresh)) }, "End the experiment …"),
+      running.watch ? start : null));
+}
+
+function challenger(one, { champion, share }, perSecond) {
+  const mean = one.outcomes ? (one.wins - one.losses) / one.outcomes : 0;
+  return [
+    el("p", {}, el("strong", {}, one.name), " against ", el("strong", {}, champion)),
+    el("p", { class: "big" }, `${count(one.wins)} won, ${count(one.losses)} lost`, el("span", { class: "quiet" }, ` of ${count(one.outcomes)} outcomes`)),
+    interval(one.low, one.high, mean),
+    el("p", {}, `Mean outcome ${fixed(3)(mean)}, between ${fixed(3)(one.low)} and ${fixed(3)(one.high)}. `, verdict(one, champion, share * perSecond)),
+  ];
+}
+
+function verdict({ needs, low, high, name }, champion, perSecond) {
+  if (low > 0) return `${name} is better.`;
+  if (high < 0) return `${champion} is better.`;
+  if (needs === null) return "Still open: so far they are too close to say how many more outcomes it needs.";
+  const time = perSecond > 0 ? `, about ${duration(needs / perSecond)} at this pace` : "";
+  return `Still open: about ${count(needs)} more outcomes would decide it, if they come as so far${time}.`;
+}
+
+function interval(low, high, mean) {
+  const x = scale(-1, 1, 6, 294);
+  return el("div", { class: "chart" }, svg("svg", { viewBox: "0 0 300 40", height: 40, "aria-hidden": "true" },
+    svg("line", { class: "axis", x1: 6, x2: 294, y1: 16, y2: 16 }),
+    svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 4, y2: 28 }),
+    svg("line", { class: "s1", x1: x(low), x2: x(high), y1: 16, y2: 16, "stroke-width": 6 }),
+    svg("circle", { class: "bar", cx: x(mean), cy: 16, r: 6 }),
+    svg("text", { x: 6, y: 39 }, "champion"),
+    svg("text", { x: 294, y: 39, "text-anchor": "end" }, "challenger")));
+}

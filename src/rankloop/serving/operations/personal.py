@@ -1,0 +1,60 @@
+"""What a journal keeps of people: shown, and forgotten."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rankloop.exceptions import DataError
+from rankloop.feedback.ids import new_id
+from rankloop.serving.entries import Forgotten, Ranked
+from rankloop.serving.journal.base import Draft
+from rankloop.serving.keyring import MASTER, read_keys
+from rankloop.serving.privacy import Vault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rankloop.serving.journal.base import Journal
+
+
+def vault_for(journal: Journal, master_key_file: str = "") -> Vault:
+    """Return what opens a journal's personal fields; raise without its master key."""
+    masters = read_keys(MASTER, master_key_file)
+    if not masters:
+        raise DataError(f"there is no master key; set {MASTER}, or name a file of keys")
+    vault = Vault(masters)
+    vault.check(journal)
+    return vault
+
+
+def personal(journal: Journal, vault: Vault) -> Iterator[dict[str, Any]]:
+    """Give what every ranking keeps of a person; `forgotten` where it cannot be read any more."""
+    for record in journal.scan(journal.base()):
+        entry = record.entry
+        if isinstance(entry, Ranked) and entry.sealed is not None:
+            found = vault.opened(entry.id, entry.sealed, journal)
+            fields = "forgotten" if found is None else msgspec.to_builtins(found)
+            yield {"ranking_id": entry.id, "personal": fields}
+
+
+def forget(
+    journal: Journal,
+    vault: Vault,
+    by: str,
+    user: str | None = None,
+    session: str | None = None,
+    ranking_id: str | None = None,
+) -> int:
+    """Destroy the keys of a user, of a session without one, or of whoever saw a ranking.
+
+    A service that runs on the journal lets go of them too. Returns how many keys there were.
+    """
+    if sum(one is not None for one in (user, session, ranking_id)) != 1:
+        raise DataError("name one of a user, a session and a ranking")
+    keys = vault.forgettable(journal, user, session, ranking_id)
+    journal.append([Draft(Forgotten(new_id(), keys, by), int(1000 * time.time()))])
+    journal.scrub()
+    return len(keys)

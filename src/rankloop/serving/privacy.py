@@ -1,0 +1,195 @@
+"""Personal fields: sealed under a key per person, unreadable for ever once that key is destroyed.
+
+What learners learn never depends on them, so that forgetting somebody changes no state and no
+digest. A journal's entries hold sealed bytes; the keys lie in a table of their own, wrapped by a
+master key that is kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import threading
+from collections import OrderedDict
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec import Meta
+
+from rankloop.exceptions import DataError
+from rankloop.serving.entries import Ranked
+from rankloop.serving.journal.base import JournalError, StoredKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rankloop.serving.journal.base import Journal
+
+_MOST_KEYS = 50_000  # that are at hand; others are read again
+_NONCE = 12
+_ID = 16
+
+Text = Annotated[str, Meta(max_length=1000)]
+About = Annotated[dict[Text, Text | float | bool | None], Meta(max_length=100)]
+
+
+class Personal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a request says of a person; all of it may be left out."""
+
+    query: str | None = None
+    user: str | None = None
+    session: str | None = None
+    about: dict[str, Any] | None = None
+
+    def __bool__(self) -> bool:
+        return self != _NOTHING
+
+    def subject(self, ranking_id: str) -> str:
+        """Return whose it is: the user, else the session, else nobody but the ranking itself."""
+        if self.user is not None:
+            return f"user {self.user}"
+        return f"ranking {ranking_id}" if self.session is None else f"session {self.session}"
+
+
+_NOTHING = Personal()
+
+
+class Key:
+    """The key of one person; `stored` tells whether the journal is known to hold it."""
+
+    def __init__(self, row: StoredKey, secret: bytes, stored: bool) -> None:
+        self.row, self.stored = row, stored
+        self._secret, self._cipher = secret, AESGCM(secret)
+
+    def seal(self, ranking_id: str, personal: Personal) -> bytes:
+        """Return bytes that this key alone can open, and for this ranking alone."""
+        nonce, plain = os.urandom(_NONCE), msgspec.msgpack.encode(personal)
+        return self.row.id + nonce + self._cipher.encrypt(nonce, plain, ranking_id.encode())
+
+    def open(self, ranking_id: str, sealed: bytes) -> Personal:
+        """Return what was sealed; raise where the bytes are not those."""
+        nonce, rest = sealed[_ID : _ID + _NONCE], sealed[_ID + _NONCE :]
+        try:
+            plain = self._cipher.decrypt(nonce, rest, ranking_id.encode())
+        except InvalidTag:
+            raise JournalError(
+                f"the personal part of ranking {ranking_id!r} is damaged, or was changed"
+            ) from None
+        return msgspec.msgpack.decode(plain, type=Personal)
+
+    def pseudonym(self, *parts: str) -> str:
+        """Return a name that cannot be linked to anybody once this key is destroyed."""
+        text = "\0".join(("rankloop pseudonym", *parts))
+        return hmac.digest(self._secret, text.encode(), "sha256")[:12].hex()
+
+
+class Vault:
+    """Finds, makes and forgets the keys of people.
+
+    Parameters
+    ----------
+    masters : master keys of 32 bytes; the first wraps new keys, all unwrap
+    """
+
+    def __init__(self, masters: Sequence[bytes]) -> None:
+        self._names = [_derived(master, b"names") for master in masters]
+        self._wraps = [AESGCM(_derived(master, b"wraps")) for master in masters]
+        self._keys: OrderedDict[str, Key] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def check(self, journal: Journal) -> None:
+        """Raise where the journal's keys are those of another master key."""
+        row = journal.key()
+        if row is not None:
+            self._unwrapped(row, journal.where)
+
+    def at_hand(self, subject: str) -> Key | None:
+        """Return a person's key, if it was used of late."""
+        with self._lock:
+            key = self._keys.get(subject)
+            if key is not None:
+                self._keys.move_to_end(subject)
+            return key
+
+    def key_of(self, subject: str, journal: Journal) -> Key:
+        """Return a person's key, a new one where there is none. Not for the event loop."""
+        rows = self.rows_of(subject, journal)
+        key = Key(rows[-1], self._unwrapped(rows[-1], journal.where), True) if rows else None
+        with self._lock:
+            key = self._keys.get(subject) or key or self._made(subject)
+            self._keys[subject] = key
+            if len(self._keys) > _MOST_KEYS:
+                self._keys.popitem(last=False)
+            return key
+
+    def rows_of(self, subject: str, journal: Journal) -> list[StoredKey]:
+        """Return all keys of a person as the journal keeps them."""
+        return journal.keys_of([_name(names, subject) for names in self._names])
+
+    def opened(self, ranking_id: str, sealed: bytes, journal: Journal) -> Personal | None:
+        """Return what was sealed, or None where it is forgotten."""
+        row = journal.key(sealed[:_ID])
+        if row is None:
+            raise JournalError(
+                f"{journal.where}: the key of ranking {ranking_id!r} is missing; restore it"
+            )
+        if not row.wrapped:
+            return None
+        return Key(row, self._unwrapped(row, journal.where), True).open(ranking_id, sealed)
+
+    def forgettable(
+        self, journal: Journal, user: str | None, session: str | None, ranking_id: str | None
+    ) -> list[bytes]:
+        """Return all keys of a user, of a session without one, or of whoever saw a ranking."""
+        if ranking_id is None:
+            rows = self.rows_of(Personal(user=user, session=session).subject(""), journal)
+            return [row.id for row in rows]
+        found = journal.find(f"ranking:{ranking_id}")
+        if found is None or not isinstance(found.entry, Ranked):
+            raise DataError(f"there is no ranking {ranking_id!r:.80} in this journal")
+        row = None if found.entry.sealed is None else journal.key(found.entry.sealed[:_ID])
+        if row is None or not row.wrapped:
+            return []
+        return [one.id for one in journal.keys_of([row.name])]
+
+    def forget(self, ids: Iterable[bytes]) -> None:
+        """Let go of keys that were destroyed."""
+        gone = set(ids)
+        with self._lock:
+            for subject in [s for s, key in self._keys.items() if key.row.id in gone]:
+                del self._keys[subject]
+
+    def _made(self, subject: str) -> Key:
+        key_id, nonce, secret = os.urandom(_ID), os.urandom(_NONCE), AESGCM.generate_key(256)
+        name = _name(self._names[0], subject)
+        wrapped = nonce + self._wraps[0].encrypt(nonce, secret, key_id + name)
+        return Key(StoredKey(key_id, name, wrapped), secret, False)
+
+    def _unwrapped(self, row: StoredKey, where: str) -> bytes:
+        nonce, rest = row.wrapped[:_NONCE], row.wrapped[_NONCE:]
+        for wraps in self._wraps:
+            try:
+                return wraps.decrypt(nonce, rest, row.id + row.name)
+            except InvalidTag:
+                continue
+        raise JournalError(
+            f"{where}: its keys were made under another master key, or are damaged; give the "
+            "master key that was used before, as a second line where there is a new one"
+        )
+
+
+def unlinked(experiment: str, session: str) -> str:
+    """Return a session's name within one experiment, where there is no master key."""
+    return blake2b(f"{experiment}\0{session}".encode(), digest_size=12).hexdigest()
+
+
+def _derived(master: bytes, purpose: bytes) -> bytes:
+    return hmac.digest(master, b"rankloop " + purpose, "sha256")
+
+
+def _name(names: bytes, subject: str) -> bytes:
+    """Return under which name a person's keys are found: it tells nothing without the master."""
+    return hmac.digest(names, subject.encode(), "sha256")

@@ -1,0 +1,97 @@
+"""HTTP with bounds that uvicorn leaves open: headers that never end, and too many connections."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from rankloop.serving.problems import Problem
+
+HEADERS_WITHIN = 10.0
+"""Seconds from the first byte of a connection or a request to the end of its headers."""
+
+MOST_HEADERS = 65_536
+"""Bytes of a request's first line and headers."""
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection. Who sends headers slowly, or too many of them, is cut off."""
+
+    most_connections = 5_000
+    _waits: asyncio.TimerHandle | None = None
+    _size = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, if there are not too many."""
+        super().connection_made(transport)
+        if len(self.connections) > self.most_connections:
+            self._refuse(503, f"more than {self.most_connections:,} connections; come again")
+            return
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of a connection."""
+        self._headers_came()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes, as long as headers do not grow for ever."""
+        if self.transport.is_closing():
+            return
+        if self._waits is None and (self.cycle is None or self.cycle.response_complete):
+            self._await_headers()
+        if self._waits is not None:
+            self._size += len(data)
+        super().data_received(data)
+        if self._waits is not None and self._size > MOST_HEADERS:
+            self._too_large()
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer, unless so much came at once that nobody counted."""
+        self._headers_came()
+        if len(self.url) + sum(len(a) + len(b) + 4 for a, b in self.headers) > MOST_HEADERS:
+            self._too_large()
+            raise OverflowError  # the parser goes no further
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that this is no HTTP, as a problem document."""
+        self._refuse(400, f"this is not HTTP as it should be: {msg}")
+
+    def _await_headers(self) -> None:
+        self._size = 0
+        self._waits = self.loop.call_later(HEADERS_WITHIN, self._too_slow)
+
+    def _headers_came(self) -> None:
+        if self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+
+    def _too_slow(self) -> None:
+        self._waits = None
+        if self._size:
+            self._refuse(408, f"the headers did not end within {HEADERS_WITHIN:g} seconds")
+        else:
+            self.transport.close()
+
+    def _too_large(self) -> None:
+        self._refuse(431, f"the headers are longer than {MOST_HEADERS:,} bytes")
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Answer what never becomes a request, and close."""
+        self._headers_came()
+        if self.transport.is_closing():
+            return
+        response = Problem(status, detail, close=True).response()
+        lines = [f"HTTP/1.1 {status} -".encode()]
+        lines += [name + b": " + value for name, value in response.raw_headers]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
+        self.transport.close()
+
+
+def protocol(most_connections: int) -> type[asyncio.Protocol]:
+    """Return the protocol for a server that takes so many connections."""
+    members: dict[str, Any] = {"most_connections": most_connections}
+    return type("Protocol", (Protocol,), members)

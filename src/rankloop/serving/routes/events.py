@@ -1,0 +1,100 @@
+"""`GET /v1/{loop}/events`: what changes in a loop, as it changes (server-sent events).
+
+A client that is slow misses moments in between, never the newest: nothing waits for it, so that it
+costs the service the size of one message at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import Endpoint
+from rankloop.serving.routes.state import loop_state
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.responses import Response
+
+    from rankloop.serving.app import Service
+    from rankloop.serving.routes.base import Call
+    from rankloop.serving.service import Loop
+
+MOST_CLIENTS = 100
+"""Who may listen to one loop of a process at a time."""
+BETWEEN = 0.25
+"""Seconds between two messages, at least."""
+HEARTBEAT = 15.0
+"""Seconds of silence, at most, so that whoever is between knows that the line is open."""
+
+
+async def events(call: Call) -> Response:
+    """Tell what changes until the client goes, or the service stops."""
+    if call.service.listening[call.loop.name] >= MOST_CLIENTS:
+        raise Problem(503, f"{MOST_CLIENTS} clients listen to this loop already; try again later")
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(
+        _messages(call.service, call.loop), headers=headers, media_type="text/event-stream"
+    )
+
+
+async def _messages(service: Service, loop: Loop) -> AsyncIterator[bytes]:
+    """Give the whole state first, then what is new, then heartbeats while nothing is."""
+    service.listening[loop.name] += 1
+    try:
+        known: dict[str, Any] = {}
+        published, silent = None, 0.0
+        while loop.ready and not service.draining:
+            if loop.published is not published:
+                published = loop.published
+                now = msgspec.to_builtins(loop_state(loop))
+                new = {name: value for name, value in now.items() if known.get(name) != value}
+                kind = _kind(known, now)
+                known, silent = now, 0.0
+                yield _message(kind, published.position, new)
+            elif silent >= HEARTBEAT:
+                silent = 0.0
+                yield b": still here\n\n"
+            await asyncio.sleep(BETWEEN)
+            silent += BETWEEN
+        yield _message("end", loop.published.position, {})
+    finally:
+        service.listening[loop.name] -= 1
+
+
+def _kind(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Return what a message is about: the most important of what it tells."""
+    if not before:
+        return "state"
+    if _champion(before) != _champion(now):
+        gone_back = before["budget"]["rollbacks"] < now["budget"]["rollbacks"]
+        return "rollback" if gone_back else "promotion"
+    if (before.get("experiment") or {}).get("id") != (now.get("experiment") or {}).get("id"):
+        return "experiment"
+    return "change"
+
+
+def _champion(state: dict[str, Any]) -> Any:
+    return next((model["name"] for model in state["models"] if model["champion"]), None)
+
+
+def _message(kind: str, position: int, data: dict[str, Any]) -> bytes:
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (
+        kind.encode(),
+        position,
+        msgspec.json.encode({"position": position, **data}),
+    )
+
+
+EVENTS = Endpoint(
+    "GET",
+    "/v1/{loop}/events",
+    events,
+    "What changes in a loop, as server-sent events.",
+    "metrics",
+)

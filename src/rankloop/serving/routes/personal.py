@@ -1,0 +1,152 @@
+"""What is kept of people: sealed as it comes, shown to operators, forgotten on request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from rankloop.feedback.ids import new_id
+from rankloop.serving.entries import Forgotten, Ranked
+from rankloop.serving.privacy import Personal, unlinked
+from rankloop.serving.problems import Problem
+from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.candidates import Id, check_printable
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from rankloop.serving.privacy import Key, Vault
+    from rankloop.serving.routes.base import Call
+    from rankloop.serving.service import Loop
+
+_log = logging.getLogger("rankloop.acts")
+
+
+async def sealed(loop: Loop, entry: Ranked, request: Any) -> tuple[Ranked, Key | None]:
+    """Return a ranking with the personal fields of its request sealed, and the key.
+
+    The key goes into the journal with the ranking, unless it is `stored` there. Without a master
+    key only a session leaves a trace, and only in an experiment: a name that is good for that one.
+    """
+    personal = Personal(request.query, request.user, request.session, request.about)
+    if not personal:
+        return entry, None
+    check_printable([request.user or "", request.session or ""])
+    who = request.session or request.user
+    if loop.vault is None:
+        if entry.experiment is None or who is None:
+            return entry, None
+        return msgspec.structs.replace(entry, session=unlinked(entry.experiment, who)), None
+    subject = personal.subject(entry.id)
+    key = loop.vault.at_hand(subject)
+    if key is None:
+        key = await asyncio.to_thread(loop.read, lambda j: _vault(loop).key_of(subject, j))
+    named = entry.experiment is not None and who is not None
+    session = key.pseudonym(str(entry.experiment), str(who)) if named else None
+    body = key.seal(entry.id, personal)
+    return msgspec.structs.replace(entry, session=session, sealed=body), key
+
+
+class PersonalAnswer(msgspec.Struct, omit_defaults=True):
+    """What a ranking keeps of a person.
+
+    status : `kept`, `forgotten`, or `none` where nothing was sent or there was no master key
+    """
+
+    ranking_id: str
+    status: Literal["kept", "forgotten", "none"]
+    personal: Personal | None = None
+
+
+async def personal(call: Call) -> Response:
+    """Show what is kept of the person who saw a ranking; the log says who looked."""
+    loop, ranking_id = call.loop, call.path["id"]
+    found = await asyncio.to_thread(loop.find_ranking, ranking_id)
+    if found is None or not isinstance(found.entry, Ranked):
+        raise Problem(404, f"there is no ranking {ranking_id!r:.80} in this loop's journal")
+    _log.info(
+        "read personal fields",
+        extra={"fields": {"act": "read personal", "by": call.who, "position": found.position}},
+    )
+    body = found.entry.sealed
+    if body is None:
+        return answer(PersonalAnswer(ranking_id, "none"))
+    vault = _vault(loop)
+    opened = await asyncio.to_thread(loop.read, lambda j: vault.opened(ranking_id, body, j))
+    return answer(PersonalAnswer(ranking_id, "forgotten" if opened is None else "kept", opened))
+
+
+class ForgetRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Whom to forget: a user, else a session that came without a user, or whoever saw a ranking.
+
+    Give one of `user`, `session` and `ranking_id`. The same `id` again does nothing.
+    """
+
+    user: Id | None = None
+    session: Id | None = None
+    ranking_id: Id | None = None
+    id: Id | None = None
+
+
+class ForgetAnswer(msgspec.Struct):
+    """How many keys were destroyed, and where that stands in the journal."""
+
+    id: str
+    status: str
+    position: int | None
+    keys: int
+
+
+async def forget(call: Call) -> Response:
+    """Destroy somebody's keys, so that all that was sealed under them is unreadable for ever."""
+    loop, request = call.loop, call.body
+    vault = _vault(loop)
+    given = [one for one in (request.user, request.session, request.ranking_id) if one is not None]
+    if len(given) != 1:
+        raise Problem(422, f"found {len(given)} of user, session and ranking_id; give one of them")
+    check_printable([*given, request.id or ""])
+    keys = await asyncio.to_thread(
+        loop.read,
+        lambda j: vault.forgettable(j, request.user, request.session, request.ranking_id),
+    )
+    act_id = request.id or new_id()
+    entry = Forgotten(act_id, keys, call.who)
+    (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
+    if outcome.status == "conflict":
+        raise Problem(409, f"{act_id!r} is known with other contents; give it another id")
+    await asyncio.to_thread(loop.read, lambda j: j.scrub())
+    return answer(ForgetAnswer(act_id, outcome.status, outcome.position, len(keys)))
+
+
+def _vault(loop: Loop) -> Vault:
+    if loop.vault is None:
+        raise Problem(
+            422,
+            "this service has no master key, so that it stores no personal fields and can read "
+            "none; set privacy.master_key_file, or RANKLOOP_MASTER_KEY",
+        )
+    return loop.vault
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/v1/{loop}/rankings/{id}/personal",
+        personal,
+        "What is kept of the person who saw a ranking.",
+        "admin",
+        answer=PersonalAnswer,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/{loop}/forget",
+        forget,
+        "Forget a person.",
+        "admin",
+        ForgetRequest,
+        answer=ForgetAnswer,
+    ),
+)

@@ -1,0 +1,64 @@
+"""Tickets: ranking ids that pages may show to browsers, signed, with an expiry."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import time
+from typing import TYPE_CHECKING
+
+from rankloop.serving.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Tickets:
+    """Signs ranking ids by HMAC-SHA256, and tells whether a ticket is good.
+
+    A ticket is `RANKING.EXPIRY.SIGNATURE`; it is good for one loop. To change keys, put the new one
+    first, and take the old one away once `seconds` have passed.
+
+    Parameters
+    ----------
+    keys : the first signs, all are accepted
+    seconds : for which a ticket is good
+    clock : seconds since 1970
+
+    Examples
+    --------
+    >>> tickets = Tickets([bytes(32)], 60, clock=lambda: 1000.0)
+    >>> ticket = tickets.sign("shop", "r1")
+    >>> ticket[:7], tickets.ranking("shop", ticket)
+    ('r1.424.', 'r1')
+    """
+
+    def __init__(
+        self, keys: Sequence[bytes], seconds: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._keys, self._seconds, self._clock = tuple(keys), seconds, clock
+
+    def sign(self, loop: str, ranking_id: str) -> str:
+        """Return the ticket of a ranking."""
+        expiry = f"{int(self._clock() + self._seconds):x}"
+        return f"{ranking_id}.{expiry}.{_signature(self._keys[0], loop, ranking_id, expiry)}"
+
+    def ranking(self, loop: str, ticket: str) -> str:
+        """Return the ranking that a ticket names; raise where it is not ours, or too old."""
+        ranking_id, _, rest = ticket.rpartition(".")[0].rpartition(".")
+        expiry, signature = rest, ticket.rpartition(".")[2]
+        good = False
+        for key in self._keys:
+            expected = _signature(key, loop, ranking_id, expiry)
+            good |= hmac.compare_digest(expected.encode(), signature.encode())
+        if not good:
+            raise Problem(403, "the ticket was not made here; send the one that came with the list")
+        if int(expiry, 16) < self._clock():
+            raise Problem(403, "the ticket is too old; only a newer list can be told about")
+        return ranking_id
+
+
+def _signature(key: bytes, loop: str, ranking_id: str, expiry: str) -> str:
+    parts = "\0".join(("rankloop ticket", loop, ranking_id, expiry))  # ids hold no \0
+    mac = hmac.digest(key, parts.encode(), "sha256")[:16]
+    return base64.urlsafe_b64encode(mac).decode().rstrip("=")

@@ -1,0 +1,95 @@
+"""What the journal tells: places, marks, the newest rankings; bounded, also after a restart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankloop.serving.dashboard import watch as watching
+from rankloop.serving.dashboard.watch import Watch
+from rankloop.serving.entries import Closed, ExperimentEnded, ExperimentStarted, Observed, Promoted
+from rankloop.serving.journal.sqlite import SqliteJournal
+from rankloop.serving.service import Loop
+from tests.serving.tools import ranked, small
+
+
+@pytest.fixture
+def loop(tmp_path):
+    with Loop("loop", small(), SqliteJournal(tmp_path / "a.journal")) as loop:
+        yield loop
+
+
+def live(loop, n=30):
+    """Rankings of five items, of which the first is always clicked and the third now and then."""
+    rng = np.random.default_rng(1)
+    for i in range(n):
+        entry = ranked(loop, f"r{i}", rng)
+        loop.append(entry)
+        shown = [entry.items[row] for row in entry.order]
+        loop.append(Observed(f"a{i}", entry.id, shown[0]))
+        if i % 3 == 0:
+            loop.append(Observed(f"b{i}", entry.id, shown[2]))
+        loop.append(Closed(entry.id))
+    loop.settle()
+
+
+def watched(loop, remembers):
+    watch = Watch(3)
+    recent = loop.recent if remembers else lambda position: None
+    with loop.reader() as journal:
+        while watch.position < loop.head:
+            watch.follow(journal, recent, loop.head, 37)
+    return watch
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_feedback_is_counted_by_place(loop, remembers):
+    live(loop)
+    watch = watched(loop, remembers)
+    assert watch.shown[:6].tolist() == [30, 30, 30, 30, 30, 0]
+    assert watch.clicked[:6].tolist() == [30, 0, 10, 0, 0, 0]
+    assert (watch.closed, watch.joined) == (30, 30)
+    assert watch.newest["r3"].events == 2
+    assert watch.newest["r4"].events == 1
+
+
+def test_acts_are_marked_in_words(loop):
+    loop.append(ExperimentStarted("e1", ["solar-i"]))
+    loop.append(ExperimentEnded("e1", "ended by hand"))
+    loop.append(ExperimentStarted("e2", ["solar-i"], promote="auto"))
+    loop.append(ExperimentEnded("e2", "solar-i is better", "solar-i"))
+    loop.append(Promoted("p1", "solar-i", "because", by="anyone"))
+    assert [(mark.kind, mark.words) for mark in watched(loop, True).marks] == [
+        ("settings", "settings journaled"),
+        ("experiment", "experiment with solar-i started"),
+        ("experiment", "experiment ended (ended by hand)"),
+        ("experiment", "experiment with solar-i started"),
+        ("promotion", "solar-i promoted: it won an experiment (solar-i is better)"),
+        ("promotion", "solar-i promoted (anyone: because)"),
+    ]
+
+
+def test_a_watch_that_falls_behind_says_what_it_passed_over(loop, monkeypatch):
+    live(loop, 5)
+    watch = watched(loop, True)
+    before = watch.position
+    live_more = [Observed(f"x{i}", "r0", "d0") for i in range(50)]
+    loop.append(*live_more)
+    monkeypatch.setattr(watching, "LOOK_BACK", 20)
+    with loop.reader() as journal:
+        watch.follow(journal, loop.recent, loop.head, 1000)
+    assert watch.position == loop.head
+    assert watch.passed_over == loop.head - before - 20
+
+
+def test_memory_is_bounded(loop, monkeypatch):
+    monkeypatch.setattr(watching, "_NEWEST", 7)
+    monkeypatch.setattr(watching, "_WATCHED", 3)
+    rng = np.random.default_rng(1)
+    loop.append(*[ranked(loop, f"r{i}", rng) for i in range(20)])
+    watch = watched(loop, True)
+    assert list(watch.newest) == [f"r{i}" for i in range(13, 20)]
+    loop.append(*[Closed(f"r{i}") for i in range(20)])
+    with loop.reader() as journal:
+        watch.follow(journal, loop.recent, loop.head, 1000)
+    assert watch.closed == 3  # a sample, each of them whole

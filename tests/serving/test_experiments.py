@@ -1,0 +1,291 @@
+"""Who wins, who is promoted, who comes back, and what may be spent on finding out."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from rankloop import Slam
+from rankloop.exceptions import DataError
+from rankloop.serving.engine import Engine
+from rankloop.serving.entries import (
+    Closed,
+    Configured,
+    ExperimentEnded,
+    ExperimentStarted,
+    ModelAdded,
+    Observed,
+    Promoted,
+    Ranked,
+    RolledBack,
+    packed,
+)
+from rankloop.serving.experiments import share_of_errors
+from rankloop.serving.journal.base import Record
+from rankloop.serving.policy import choose
+from rankloop.serving.state import ENGINE
+
+from .tools import best_item, question, small
+
+
+def liking(*weights):
+    """A model that likes each feature as much."""
+    model = Slam("nDCG@10").learn(np.eye(3, dtype=np.float32), [0, 0, 1])
+    return model.restore(model.state() | {"last_weights_": np.array(weights, float)}) or model
+
+
+class Bench:
+    """An engine fed by hand, which remembers what it was fed."""
+
+    def __init__(self, **settings):
+        self.entries = [None]
+        self.engine = Engine(lambda position: self.entries[position])
+        self.rng = np.random.default_rng(0)
+        self.say(Configured(small(**settings).journaled(), ENGINE))
+        self.names = 0
+
+    def say(self, *entries):
+        for entry in entries:
+            self.entries.append(entry)
+            self.engine.apply(Record(len(self.entries) - 1, 0, entry))
+
+    def search(self, clicks=True, session=None, k=3, own_order=False):
+        """Somebody searches and clicks on what has most of the first feature."""
+        self.names += 1
+        now = self.engine.published()
+        items, X = question(self.rng, 8)
+        choice = choose(now, X, f"r{self.names}", k, own_order)
+        features, _ = packed(X)
+        chances = choice.propensities
+        entry = Ranked(
+            f"r{self.names}", items, 3, features, choice.order.tolist(), choice.scores.tobytes(),
+            choice.version, choice.seen, choice.model, choice.policy,
+            None if chances is None else chances.tobytes(), choice.teams, choice.experiment,
+            session=session,
+        )  # fmt: skip
+        told = [Observed(f"e{self.names}", entry.id, best_item(entry))] if clicks else []
+        self.say(entry, *told, Closed(entry.id))
+        return entry
+
+    def until_decided(self, most=2000):
+        trial = self.engine.trial
+        for _ in range(most):
+            winner = trial.winner()
+            if winner is not None:
+                self.say(ExperimentEnded(trial.id, "", winner))
+                return winner
+            self.search()
+        raise AssertionError("nobody won")
+
+
+def with_models(**settings):
+    bench = Bench(learners=("slam:measure=AP",), **settings)
+    for name, weights in {"bad": (-1, 0, 0), "fair": (1, 2, 2), "good": (1, 0, 0)}.items():
+        bench.say(ModelAdded(name, liking(*weights).dumps()))
+    bench.say(Promoted("p", "bad"))
+    return bench
+
+
+def test_the_best_of_several_challengers_is_promoted():
+    bench = with_models()
+    bench.say(ExperimentStarted("x", ["fair", "good"], "auto"))
+    entry = bench.search()
+    assert entry.policy == "team-draft"
+    assert set(entry.teams) <= {-1, 0, 1, 2}
+    assert bench.until_decided() == "good"
+    assert bench.engine.champion == "good"
+    assert bench.engine.trial is None
+    fair, good = bench.engine.published().contest.promotions, bench.engine.contest.promotions
+    assert fair == good == 2
+
+
+def test_no_challenger_wins_where_all_are_worse():
+    bench = with_models()
+    bench.say(Promoted("p2", "good"), ExperimentStarted("x", ["bad", "fair"], "auto"))
+    assert bench.until_decided() == "good"
+    assert bench.engine.champion == "good"
+    assert bench.engine.contest.rollbacks == 0
+
+
+def test_a_snapshot_that_won_is_promoted_as_it_was():
+    bench = with_models()
+    own = "slam:measure=AP"
+    bench.search()
+    tested = bench.engine.models[own].ranker.dumps()
+    for promote, expected in (("snapshot", True), ("auto", False)):
+        bench.say(Promoted(f"p {promote}", "bad"), ExperimentStarted(promote, [own], promote))
+        if promote == "auto":
+            tested = bench.engine.models[own].ranker.dumps()
+        for _ in range(5):
+            bench.search()
+        bench.say(ExperimentEnded(promote, "", own))
+        assert bench.engine.champion == own
+        assert (bench.engine.models[own].ranker.dumps() == tested) == expected
+
+
+def test_a_winner_that_nobody_wants_promoted_is_not():
+    bench = with_models()
+    bench.say(ExperimentStarted("x", ["good"]), ExperimentEnded("x", "", "good"))
+    assert bench.engine.champion == "bad"
+
+
+def test_a_promoted_model_that_falls_behind_is_rolled_back():
+    bench = with_models()
+    bench.say(Promoted("p2", "good"), Promoted("p3", "bad", watch=1.0))
+    trial = bench.engine.trial
+    assert trial.watches
+    assert trial.names == ["bad", "good"]
+    assert bench.until_decided() == "good"
+    assert bench.engine.champion == "good"
+    assert (bench.engine.contest.rollbacks, bench.engine.trial) == (1, None)
+
+
+def test_a_watch_begins_anew_where_the_champion_is_proven():
+    bench = with_models()
+    bench.say(Promoted("p2", "good", watch=0.5))
+    first = bench.engine.trial
+    played = [bench.search().experiment for _ in range(60)]
+    assert 10 < sum(one is not None for one in played) < 50  # about half of all
+    assert bench.until_decided() == "good"
+    again = bench.engine.trial
+    assert again.watches
+    assert again.id != first.id
+    assert again.alpha < first.alpha
+    assert again.models[1] == first.models[1]
+    bench.say(ExperimentStarted("x", ["fair"]))  # gives way to what an operator wants
+    assert bench.engine.trial.id == "x"
+
+
+def test_a_watched_champion_is_shown_as_it_learns():
+    bench = Bench(learners=("slam:measure=AP", "solar-i"))
+    bench.say(Promoted("p", "solar-i", watch=1.0))
+    before = bench.search()
+    for _ in range(5):
+        bench.search()
+    after = bench.search()
+    assert before.version < after.version
+    duel = bench.engine.published().duel
+    assert duel.models[0] is None
+
+
+def test_one_session_is_one_outcome_and_counts_once_it_clicks():
+    bench = with_models()
+    bench.say(ExperimentStarted("x", ["good"]))
+    tally = bench.engine.trial.tallies[0]
+    bench.search(clicks=False, session="s")
+    assert tally.n == 0
+    bench.search(session="s")
+    assert tally.n == 1
+    for _ in range(5):
+        bench.search(session="s")
+    assert tally.n == 1
+    bench.search(session="t")
+    bench.search()
+    assert tally.n == 3
+
+
+def test_sorted_lists_take_no_part():
+    bench = with_models()
+    bench.say(ExperimentStarted("x", ["good"]))
+    entry = bench.search(own_order=True)
+    assert (entry.policy, entry.experiment, entry.teams) == ("own-order", None, None)
+    assert entry.order == [0, 1, 2]
+    assert bench.engine.trial.tallies[0].n == 0
+    assert bench.engine.counters.lessons == 1
+
+
+def test_all_experiments_share_one_budget():
+    bench = with_models(alpha=0.06)
+    shares = []
+    for n in range(20):
+        bench.say(ExperimentStarted(f"x{n}", ["good"]))
+        shares.append(bench.engine.trial.alpha)
+        bench.say(ExperimentEnded(f"x{n}"))
+    assert shares == pytest.approx([0.06 / ((n + 1) * (n + 2)) for n in range(20)])
+    assert bench.engine.contest.spent == pytest.approx(sum(shares))
+    assert bench.engine.contest.spent < 0.06
+    assert share_of_errors(0.01, spent=0.02, experiments=3) == 0
+
+
+def test_a_spent_budget_refuses_and_settings_do_not_reach_a_running_experiment():
+    bench = with_models(alpha=0.06)
+    bench.say(ExperimentStarted("x", ["good"], "auto"))
+    trial = bench.engine.trial
+    before = (trial.alpha, dict(trial.feedback), trial.promote)
+    changed = small(learners=("slam:measure=AP",), alpha=0.001, feedback={"purchase": 3.0})
+    bench.say(Configured(changed.journaled(), ENGINE))
+    assert (trial.alpha, trial.feedback, trial.promote) == before
+    bench.search()
+    assert trial.tallies[0].n == 1  # clicks count, as they did when it began
+    assert bench.engine.counters.lessons == 0
+    bench.say(ExperimentStarted("y", ["fair"]))
+    assert bench.engine.trial is trial  # one at a time
+    bench.say(ExperimentEnded("x"), ExperimentStarted("z", ["fair"]))
+    assert bench.engine.trial is None  # nothing is left of a smaller alpha
+
+
+def test_what_cannot_be_tried_is_refused():
+    bench = with_models()
+    for challengers in ([], ["nobody"], ["bad"], ["good", "good"]):
+        bench.say(ExperimentStarted(f"x{challengers}", challengers))
+        assert bench.engine.trial is None
+    bench.say(ExperimentStarted("x", ["good"]), ExperimentEnded("other", "", "good"))
+    assert bench.engine.trial is not None
+    bench.say(RolledBack("r", {}, "fair"))  # what operators do is above any experiment
+    assert bench.engine.trial is None
+    assert bench.engine.champion == "fair"
+
+
+def test_a_state_in_the_middle_of_an_experiment_goes_on_the_same():
+    bench = with_models()
+    bench.say(ExperimentStarted("x", ["fair", "good"], "auto", watch=0.3))
+    for n in range(10):
+        bench.search(session=f"s{n}")
+    body = msgspec.msgpack.encode(bench.engine.state())
+    other = Engine(lambda position: bench.entries[position])
+    other.restore(msgspec.msgpack.decode(body, type=type(bench.engine.state())))
+    bench.until_decided()
+    for position in range(other.position + 1, len(bench.entries)):
+        other.apply(Record(position, 0, bench.entries[position]))
+    assert other.digest() == bench.engine.digest()
+    assert other.trial is not None  # the watch
+
+
+def test_errors_stay_within_the_budget():
+    """Two models that are alike: over many experiments, few ever name a winner."""
+    wrong = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        bench = with_models()
+        bench.say(ExperimentStarted("x", ["good"]))
+        trial = bench.engine.trial
+        for _ in range(300):
+            trial.tallies[0].add(int(rng.integers(-1, 2)))
+            if trial.winner() is not None:
+                wrong += 1
+                break
+    assert wrong <= 3
+
+
+def test_drawn_rankings_alone_are_learnt_where_the_lesson_is_pdgd():
+    drawn = {"policy": "plackett-luce", "explore_top": 3}
+    bench = Bench(learners=("newton", "pdgd"), lesson="pdgd", **drawn)
+    assert bench.search(k=3).policy == "plackett-luce"
+    for _ in range(30):
+        bench.search(k=3)
+    lessons = bench.engine.counters.lessons
+    assert lessons > 20
+    for model in bench.engine.models.values():
+        assert model.refused == 0
+        assert model.ranker.predict(np.eye(3), group=[3])[0] > 0
+    assert bench.search(k=5).policy == "plackett-luce in part"  # the last two by score alone
+    bench.search(k=3, own_order=True)
+    assert bench.engine.counters.lessons == lessons
+    assert bench.engine.counters.refused == 2
+
+
+@pytest.mark.parametrize("wrong", [{"policy": "best-first"}, {"temperature": 0.5}])
+def test_lesson_pdgd_needs_rankings_that_are_drawn(wrong):
+    with pytest.raises(DataError, match="expected policy = 'plackett-luce' and temperature = 1"):
+        small(**{"lesson": "pdgd", "policy": "plackett-luce"} | wrong)
