@@ -24,6 +24,7 @@ NAMES = (
     "boost",
     "kernels",
     "clicks_models",
+    "export_speed",
 )
 
 

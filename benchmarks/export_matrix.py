@@ -4,8 +4,8 @@ python -m benchmarks.export_matrix [--only mq2008] [--json FILE] [--postgresql A
 
 Every cell trains a learner, exports it, scores real rows through the exported form (the engine
 itself, or our twin of its arithmetic) and compares. Rows are those of MQ2008 (Fold 1's test part),
-the MSLR sample (raw, large values), Expedia (missing values), and MQ2008 with a value placed on, just
-below or just above a threshold of the trees.
+the MSLR sample (raw, large values), Expedia (missing values), and MQ2008 with a value of each row
+placed on, just below or just above a threshold of the trees.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.formats import read
 from rankloop.exceptions import RankloopError
 from rankloop.export import program_of, verify
@@ -32,6 +31,7 @@ from rankloop.learners.training import described
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Ranker
 
 TARGETS: dict[str, tuple[str, dict[str, str]]] = {

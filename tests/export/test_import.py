@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_explained(xgboost_file, tmp_path):
     for change, reason in (
         (
             lambda t: t["learner"]["gradient_booster"].update(name="gblinear"),
-            "trees .gbtree. can be",
+            "trees .gbtree.",
         ),
         (lambda t: t["learner"]["objective"].update(name="count:poisson"), "count:poisson"),
         (lambda t: t["learner"].pop("gradient_booster"), "damaged"),

@@ -219,3 +219,17 @@ def test_targets_are_known():
         *("json", "c", "sql", "onnx", "elasticsearch", "opensearch"),
         *("elasticsearch-native", "solr", "vespa"),
     }
+
+
+@pytest.mark.parametrize("target", ["c", "onnx", "sqlite", "elasticsearch", "solr", "vespa"])
+def test_a_split_of_missing_from_known_values(target):
+    """LightGBM writes it as a threshold that is larger than any float32."""
+    rows = data(True)
+    X = np.where(np.isnan(rows.X), np.nan, 1.0).astype(np.float32)
+    y = np.isnan(X[:, 0]).astype(float)
+    seen = QueryDataset.from_arrays(X, y, group=rows.sizes, allow_nan=True)
+    ranker = LambdaMART(trees=2, leaves=3, min_data_in_leaf=1).fit(seen)
+    assert np.ptp(ranker.predict(seen)) > 0
+    options = {"dialect": target} if target in to_sql.DIALECTS else {}
+    found = verify(ranker, "sql" if options else target, seen, **options)
+    assert found.rows_apart == 0

@@ -53,13 +53,16 @@ static void query_centre(const double *x, size_t n, size_t d, double *out)
     }
 }""",
     "query_rank": """
-static void query_rank(const double *x, size_t n, size_t d, double *out)
+static void query_rank(const double *x, size_t n, size_t d, double *out, double *column)
 {
-    for (size_t j = 0; j < d; ++j) for (size_t i = 0; i < n; ++i) {
-        size_t twice = 0;
-        for (size_t k = 0; k < n; ++k)
-            twice += x[k * d + j] < x[i * d + j] ? 2 : x[k * d + j] == x[i * d + j];
-        out[i * d + j] = 0.5 * (double)twice / (double)n;
+    for (size_t j = 0; j < d; ++j) {
+        for (size_t i = 0; i < n; ++i) column[i] = x[i * d + j];
+        for (size_t i = 0; i < n; ++i) {
+            const double value = column[i];
+            int twice = 0;
+            for (size_t k = 0; k < n; ++k) twice += (column[k] < value) + (column[k] <= value);
+            out[i * d + j] = 0.5 * twice / (double)n;
+        }
     }
 }""",
     "query_standardise": """

@@ -19,7 +19,7 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.boosting.trees import float32_at_most
+from rankloop.learners.boosting.trees import float32_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,8 +70,7 @@ def plain_form(program: Program, engine: str, *, logs: bool = False) -> Weighted
 
 def split_below(threshold: float) -> float:
     """Return the float32 t with x < t if and only if x is at most the threshold, for float32 x."""
-    above = np.nextafter(float32_at_most(threshold), np.float32(np.inf))
-    return min(float(above), LARGEST)
+    return min(float32_above(threshold), LARGEST)
 
 
 def reached(

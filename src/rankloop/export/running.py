@@ -55,14 +55,16 @@ def run_onnx(model: bytes, X: Rows, offsets: Offsets) -> Floats:
     return query_by_query(lambda rows: session.run(None, {"features": rows})[0], X, offsets)
 
 
-def compiled(source: str, folder: str | Path) -> Callable[[Rows], Floats]:
+def compiled(
+    source: str, folder: str | Path, name: str = "score", level: int = 2
+) -> Callable[[Rows], Floats]:
     """Compile C source into a folder; return the function that scores one query's documents."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise DataError("no C compiler was found (cc, gcc or clang); install one to verify C")
-    code, library = Path(folder, "score.c"), Path(folder, "score.so")
+    code, library = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
     code.write_text(source)
-    flags = ["-std=c99", "-O1", "-ffp-contract=off", "-shared", "-fPIC"]
+    flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-shared", "-fPIC"]
     done = subprocess.run(
         [compiler, *flags, str(code), "-o", str(library), "-lm"], capture_output=True, text=True
     )
@@ -83,7 +85,7 @@ def compiled(source: str, folder: str | Path) -> Callable[[Rows], Floats]:
 def run_c(source: str, X: Rows, offsets: Offsets) -> Floats:
     """Compile and score."""
     with tempfile.TemporaryDirectory(prefix="rankloop-export-") as folder:
-        return query_by_query(compiled(source, folder), X, offsets)
+        return query_by_query(compiled(source, folder, level=1), X, offsets)
 
 
 def run_sql(

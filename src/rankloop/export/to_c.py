@@ -99,6 +99,11 @@ class _Source:
     def of(self, node: Node) -> str:
         return self._places[id(node)]
 
+    def column(self) -> str:
+        """Give room for one number per row."""
+        self._room += 1
+        return f"room + n * {self._room - 1}"
+
     def helper(self, *names: str) -> None:
         self._helpers.update(dict.fromkeys(names))
 
@@ -152,7 +157,8 @@ def _affine(c: _Source, node: Affine) -> None:
 
 def _within(c: _Source, node: WithinQuery) -> None:
     c.helper(f"query_{node.how}")
-    c.add(f"query_{node.how}({c.of(node.x)}, n, {node.width}, {c.of(node)});")
+    scratch = f", {c.column()}" if node.how == "rank" else ""
+    c.add(f"query_{node.how}({c.of(node.x)}, n, {node.width}, {c.of(node)}{scratch});")
 
 
 def _products(c: _Source, node: Products) -> None:

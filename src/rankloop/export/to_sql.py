@@ -26,7 +26,7 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.boosting.trees import float32_at_most
+from rankloop.learners.boosting.trees import float32_above, float32_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -292,8 +292,8 @@ def _tree(s: _Query, tree: Tree, given: Columns) -> str:
         if child in tree.members:
             test = f"{x} IN ({', '.join(map(str, tree.members[child]))})"
         else:
-            low = float32_at_most(float(tree.threshold[child]))
-            middle = (float(low) + float(np.nextafter(low, np.float32(np.inf)))) / 2
+            threshold = float(tree.threshold[child])
+            middle = (float(float32_at_most(threshold)) + float32_above(threshold)) / 2
             test = f"{x} <= {s.number(middle)}"
             if tree.nan_left[child]:
                 test += f" OR {x} IS NULL"

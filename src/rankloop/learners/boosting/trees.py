@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_LARGEST, _WIDEST = (float(np.finfo(kind).max) for kind in (np.float32, np.float64))
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _NO_MISSING, _ZERO_IS_MISSING = 0, 1
 
@@ -69,11 +70,20 @@ def float32_at_most(threshold: float) -> np.float32:
     >>> float(float32_at_most(0.1)) <= 0.1 < float(np.nextafter(float32_at_most(0.1), np.inf))
     True
     """
-    with np.errstate(over="ignore"):
-        near = np.float32(threshold)
-    if float(near) > threshold:
-        near = np.nextafter(near, np.float32(-np.inf))
-    return np.float32(near)
+    if threshold >= _LARGEST:
+        return np.float32(_LARGEST)
+    near = np.float32(threshold)
+    return np.nextafter(near, np.float32(-np.inf)) if float(near) > threshold else near
+
+
+def float32_above(threshold: float) -> float:
+    """Return the smallest float32 above the threshold; twice the largest one if there is none.
+
+    >>> float32_above(1.0) == 1.0 + 2.0**-23
+    True
+    """
+    low = float32_at_most(threshold)
+    return 2 * _LARGEST if low == _LARGEST else float(np.nextafter(low, np.float32(np.inf)))
 
 
 def trees_of_text(text: str) -> tuple[tuple[Tree, ...], bool]:
@@ -117,7 +127,7 @@ def _tree(block: dict[str, str]) -> Tree:
     nan_left = np.where(missing == _NO_MISSING, thresholds >= 0, kinds & _DEFAULT_LEFT > 0)
     return Tree(
         numbers["split_feature"],
-        np.where(categorical, 0.0, thresholds),
+        np.where(categorical, 0.0, np.clip(thresholds, -_WIDEST, _WIDEST)),
         numbers["left_child"],
         numbers["right_child"],
         nan_left & ~categorical,
