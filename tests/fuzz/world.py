@@ -51,6 +51,8 @@ class World:
             return self.number(name)
         if kind == "object":
             return source(rng)
+        if kind == "list[bytes]":
+            return [rng.bytes(int(rng.choice([0, 1, 64, 300]))) for _ in range(self.n)]
         if kind == "bytes":
             return candidates(rng, *self.rows_of_json)
         if kind.startswith("tuple[float"):
@@ -153,6 +155,9 @@ class World:
             ("group_click_log", "counts"): (q,),
             ("read_page", "counts"): (2 * ranks + 4,),
             ("unit_directions", "draws"): (k * (d + d % 2),),
+            ("draw_posterior", "weights"): (d,),
+            ("draw_posterior", "draws"): (d + d % 2,),
+            ("pull_to_zero", "weights"): (d,),
             ("play_pdgd", "sizes"): (2,),
             ("play_pdgd", "shown"): (len(self.chosen), ranks),
             ("play_pdgd", "clicks"): (len(self.chosen), ranks),
