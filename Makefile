@@ -68,7 +68,7 @@ table: install  ## make the README's table of rankers again (DATA=folder with th
 	$(BIN)/python -m benchmarks.quality $(DATA)
 
 papers: install ## run all experiments of the papers, and write their pages (DATA=folder with the data sets; QUICK=--quick)
-	RANKLOOP_DATA=$(DATA) $(BIN)/rankloop reproduce all --out docs/papers $(QUICK)
+	RANKLOOP_DATA=$(DATA) $(BIN)/rankloop reproduce all --output docs/papers $(QUICK)
 
 fuzz:           ## fuzz the LETOR parser under AddressSanitizer (FUZZ_SECONDS=300)
 	$(MAKE) -C cpp/fuzz

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
 
 RANKS, CLIP = 16, 0.1
-LEARNERS = ("auto", "xendcg-boost")
+LEARNERS = ("auto", "blend", "xendcg-boost")
 
 
 def main() -> None:
@@ -88,7 +88,6 @@ def one_split(table: pd.DataFrame, rng: np.random.Generator) -> Iterator[tuple[s
             yield f"{learner}, {name}", measure(make_learner(learner).fit(data).predict(test))
         yield f"LightGBM, {name}", measure(lightgbm(data, test))
     data = replace(training_data(log, X, grades=grades), doc_weights=None)
-    yield "blend, naive", measure(make_learner("blend").fit(data).predict(test))
     clicked = np.repeat(np.add.reduceat(log.clicks, log.offsets[:-1]) > 0, log.sizes)
     yield "LightGBM, its position", measure(lightgbm(data, test, log.positions[clicked]))
     yield "Newton on pairs, naive", measure(on_pairs(log, X, None).predict(test))

@@ -94,7 +94,7 @@ def picture(browser: Chrome, path: Path, ranking: str, most: float = 4000) -> No
     options = {"captureBeyondViewport": True, "clip": clip}
     found = browser.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
     with Image.open(BytesIO(base64.b64decode(found))) as image:
-        image.convert("RGB").quantize(128).save(path, optimize=True)
+        image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
 
 
 FIRST_CHART = """

@@ -28,7 +28,8 @@ class Load:
 
 def post(path: str, body: bytes, kind: str = "application/json") -> bytes:
     """Return a whole request."""
-    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}"
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    head += f"content-type: {kind}\r\ncontent-length: {len(body)}"
     return head.encode() + b"\r\n\r\n" + body
 
 

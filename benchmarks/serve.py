@@ -1,7 +1,9 @@
 """The live loop under load, beside the same server that only decodes and echoes.
 
-`python -m benchmarks.serve [--seconds 4] [--rounds 3] [--postgres]`. Clients run in a process of
-their own; both sides are measured by turns.
+`python -m benchmarks.serve [--seconds 3] [--rounds 3] [--postgres]`, about two minutes. Clients run
+in a process of their own; both sides are measured by turns. The echo has the same routes, limits
+and decoders: of JSON it reads ids and features into a matrix of float32, of MessagePack it reads
+the ids and one block of bytes; then it sends an answer of the same size that was made before.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import json
 import multiprocessing
 import socket
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -37,9 +38,10 @@ def server(listening: socket.socket, settings: dict[str, Any], ready: Any) -> No
     from rankloop.serving.routes.candidates import from_items
     from rankloop.serving.routes.feedback import FeedbackRequest
     from rankloop.serving.routes.rank import PackedRankRequest, RankRequest
+    from rankloop.serving.tuning import tune
 
-    sys.setswitchinterval(0.0002)
     service = app.Service.start(as_settings(settings))
+    tune()
     loop = service.settings.loops["loop"]
     items = [{"id": f"document-{n}", "rank": n, "score": 0.123456789 * n} for n in range(DOCUMENTS)]
     ranked = msgspec.json.encode({"ranking_id": "x" * 36, "model": "auto", "items": items})
@@ -83,12 +85,6 @@ def load(port: int, what: str, clients: int, seconds: float, results: Any, **opt
     if what.endswith("rank"):
         kind = "application/msgpack" if options["packed"] else "application/json"
         bodies = [post(what, body, kind) for body in rank_bodies(options["packed"])]
-        answers: list[str] = []
-
-        def remember(answer: bytes) -> None:
-            if not len(answers) or len(answers) < 2000:
-                answers.append(json.loads(answer)["ranking_id"])
-
         measured = drive(
             port, lambda n: itertools.islice(itertools.cycle(bodies), n, None), clients, seconds
         )
@@ -181,7 +177,7 @@ def compared(name: str, ours: list[Load], echo: list[Load], bound: float, unit: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--postgres", action="store_true")
     chosen = parser.parse_args()
@@ -239,7 +235,13 @@ def measure(port: int, seconds: float, rounds: int) -> None:
             options = {"size": size, "rankings": rankings, "tag": f"{size}-{n}"}
             echo.append(apart(port, "/echo/feedback", 64, seconds, **options))
             ours.append(apart(port, "/v1/loop/feedback", 64, seconds, **options))
-        compared(f"feedback, {size} an event request, 64 clients", ours, echo, 0.4, size)
+        events = "one event" if size == 1 else f"{size} events"
+        compared(f"feedback, {events} a request, 64 clients", ours, echo, 0.4, size)
+    options = {"size": 100, "rankings": rankings, "tag": "overload"}
+    flood = apart(port, "/v1/loop/feedback", 200, seconds, **options)
+    print("overload: 200 clients, each with 100 events at a time; at most 10,000 may wait")
+    print(f"  loop {flood}   refused {flood.refused:,} with 503, to come again later")
+    print(f"  lag {state(port)['lag']:,} entries\n", flush=True)
     end = time.monotonic() + 60
     while state(port)["lag"] and time.monotonic() < end:
         time.sleep(0.2)

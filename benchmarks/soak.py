@@ -4,10 +4,9 @@
 own ranks 100 documents of 46 features a request (MessagePack, durable); simulated users click, and
 change their taste after the fourth of seven days. On each day an experiment begins with those who
 have done better of late; a winner is promoted and watched. A row is half a day: what clients saw,
-the memory of the service, its journal, how far learners are behind, and how well it ranks for users
-who are not influenced by places. In the end the journal is replayed, and must lead to the same
-state.
-An hour (`--minutes 60`) is the real thing; caches fill within the first minutes.
+the memory of the service, its journal, how far learners are behind, and nDCG@10 by grades that only
+the users know. In the end the journal is replayed, and must lead to the same state. An hour
+(`--minutes 60`) is the real thing; caches fill within the first minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 
-from rankloop.cli.output import print_table
+from rankloop.cli.tables import print_table
 from rankloop.clicks.users import simulated_user
 from rankloop.serving.config import Settings, as_settings
 from rankloop.serving.journal.opening import open_journal

@@ -23,7 +23,7 @@ import pandas as pd
 import rankloop as rl
 from benchmarks.clicks_bias import NOT_FEATURES
 from benchmarks.quality_trees import folds
-from rankloop.cli.output import print_table
+from rankloop.cli.tables import print_table
 from rankloop.learners.wrappers.stacked import Stacked
 
 if TYPE_CHECKING:

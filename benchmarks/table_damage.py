@@ -84,6 +84,11 @@ def sources() -> dict[str, bytes]:
     keep("pandas.parquet", lambda p: frame.to_parquet(p))
     keep("polars.parquet", lambda p: pl.from_pandas(frame).write_parquet(p))
     keep("polars.arrow", lambda p: pl.from_pandas(frame).write_ipc(p, compression="zstd"))
+    for kind in (".csv", ".csv.gz", ".tsv", ".tsv.xz"):
+        mark = "," if "csv" in kind else "\t"
+        keep(f"text{kind}", lambda p, m=mark: frame.to_csv(p, sep=m, index=False))
+    for kind in (".jsonl", ".jsonl.gz"):
+        keep(f"text{kind}", lambda p: frame.to_json(p, orient="records", lines=True))
     return made
 
 
@@ -165,6 +170,12 @@ def _splice(data: bytearray, rng: np.random.Generator, files: dict[str, bytes]) 
     data[first:end] = other[at : at + int(rng.choice([end - first, 32]))]
 
 
+def _word(data: bytearray, rng: np.random.Generator, _: Any) -> None:
+    """Put what does not belong there in the place of some text."""
+    first, end = _span(data, rng)
+    data[first:end] = WORDS[rng.integers(len(WORDS))]
+
+
 def _swap_pages(data: bytearray, rng: np.random.Generator, _: Any) -> None:
     """Exchange the pages of two column chunks."""
     import pyarrow as pa
@@ -184,4 +195,17 @@ def _swap_pages(data: bytearray, rng: np.random.Generator, _: Any) -> None:
     return None
 
 
+WORDS = (b"", b'"', b",", b"\n", b"\r", b"\0", b"1e400", b"-inf", b"nan", b"1" * 400, b"9" * 19)
+WORDS += (
+    b"null",
+    b"true",
+    b"{",
+    b"}",
+    b"[" * 3000,
+    b'{"qid": ',
+    b"\\ud800",
+    b"\xff\xfe",
+    b"2026-01-01",
+)
 DAMAGES = (_flip, _flip, _set, _number, _cut, _zero, _delete, _double, _swap, _splice, _swap_pages)
+DAMAGES += (_word, _word)

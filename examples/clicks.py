@@ -47,7 +47,7 @@ def draw_bias(data: rl.QueryDataset) -> None:
 
 def draw_live(data: rl.QueryDataset) -> None:
     """Draw what learners know after so many impressions."""
-    names = ("pdgd", "clicks", "dbgd")
+    names = ("pdgd", "thompson", "dbgd")
     streams = click_streams(
         held_out_parts(data, 3),
         {name: make_online_learner(name) for name in names},

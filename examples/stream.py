@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from rankloop.cli.output import leaderboard, print_table
 from rich.console import Console
 
 import rankloop as rl
-from rankloop.cli.output import leaderboard, print_table
 from rankloop.data.simulate import mslr_like
 from rankloop.learners.registry import online_names
 from rankloop.plotting.save import save_figure
@@ -18,7 +18,7 @@ OUT = Path("out")
 PERMUTATIONS = 3
 
 # each around another learner
-WRAPPERS = ("mapped", "mix", "clicks", "thompson", "online-described")
+WRAPPERS = ("mapped", "mix", "clicks", "thompson", "online-described", "stacked")
 
 
 def main() -> None:

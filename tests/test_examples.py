@@ -96,7 +96,7 @@ def test_stream(tmp_path):
     assert (tmp_path / "out" / "stream.png").read_bytes().startswith(b"\x89PNG")
     words = [line.split() for line in shown.splitlines()]
     ranked = [line[0] for line in words if line and line[0] in online_names()]
-    wrappers = {"mapped", "mix", "clicks", "thompson", "online-described"}
+    wrappers = {"mapped", "mix", "clicks", "thompson", "online-described", "stacked"}
     assert set(ranked) == set(online_names()) - wrappers
     assert ranked[0] in ("auto", "newton", "solar-i", "solar-ii")
 

@@ -47,8 +47,10 @@ public:
     // that pays up to about m / 8 of them.
     static std::size_t usual(std::size_t m) { return 2 + m / 8; }
 
+    // worked(n) is called after about n steps, and may throw.
+    template <typename Worked>
     void solve(const double* s, const double* g, const double* f, const double* d, std::size_t m, std::size_t few,
-               std::int64_t* positions) {
+               std::int64_t* positions, const Worked& worked) {
         if (m == 0) return;
         m_ = m, f_ = f, d_ = d;
         order_.resize(m);
@@ -62,7 +64,7 @@ public:
             if (k == 0 || g[order_[k]] != gains_.back()) gains_.push_back(g[order_[k]]), starts_.push_back(k);
         }
         starts_.push_back(m);
-        if (gains_.size() > few || !by_grades()) return assign_by_paths(s, g, f, d, m, order_, positions);
+        if (gains_.size() > few || !by_grades(worked)) return assign_by_paths(s, g, f, d, m, order_, positions, worked);
         std::vector<std::size_t> next(starts_.begin(), starts_.end() - 1);
         for (std::size_t p = 0; p < m; ++p) positions[order_[next[grade_[p]]++]] = static_cast<std::int64_t>(p);
     }
@@ -80,18 +82,19 @@ private:
 
     std::size_t size(std::size_t g) const { return starts_[g + 1] - starts_[g]; }
 
-    bool by_grades() {
+    template <typename Worked>
+    bool by_grades(const Worked& worked) {
         const std::size_t grades = gains_.size();
         start();
         if (grades < 2) return true;
         for (int round = 0; round < 100; ++round) {
             bool better = false;
             for (std::size_t a = 0; a < grades; ++a) {
-                for (std::size_t b = a + 1; b < grades; ++b) better |= divide(a, b);
+                for (std::size_t b = a + 1; b < grades; ++b) better |= divide(a, b), worked((size(a) + size(b)) * std::min(size(a), size(b)));
             }
             if (grades == 2) return true;
             if (better) continue;
-            const int found = cancel_cycles();
+            const int found = cancel_cycles(worked);
             if (found == 0) return true;
             if (found < 0) return false;
         }
@@ -165,7 +168,8 @@ private:
     std::vector<std::size_t> used_;
 
     // Cancel cycles of negative cost: how many, 0 where there are none, -1 where it cannot be told.
-    int cancel_cycles() {
+    template <typename Worked>
+    int cancel_cycles(const Worked& worked) {
         const std::size_t grades = gains_.size(), nodes = m_ * grades;
         used_.assign(nodes, 0);  // x_g(p)
         for (std::size_t p = 0; p < m_; ++p) {
@@ -199,6 +203,7 @@ private:
                     if (x > 0) relax(node, node - grades, df * scores_[starts_[g] + x - 1] - dd * gains_[g]);
                 }
             }
+            worked(10 * nodes);
             if (!moved) return 0;
             if (const int found = follow_parents()) return found;
         }

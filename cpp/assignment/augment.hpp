@@ -37,8 +37,10 @@ RANKLOOP_CLONES inline double shorten_paths(const double* f, const double* d, co
 }
 
 // Shortest augmenting paths (Jonker and Volgenant, without its heuristics), costs as they are needed.
-inline void assign_by_paths(const double* s, const double* g, const double* f, const double* d, std::size_t m,
-                            const std::vector<std::uint32_t>& order, std::int64_t* positions) {
+// worked(n) is called after about n steps, and may throw.
+template <typename Worked>
+void assign_by_paths(const double* s, const double* g, const double* f, const double* d, std::size_t m,
+                     const std::vector<std::uint32_t>& order, std::int64_t* positions, const Worked& worked) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr std::int64_t none = -1;
     std::vector<double> price(m, 0.0), worth(m, 0.0), length(m), closed(m);
@@ -54,6 +56,7 @@ inline void assign_by_paths(const double* s, const double* g, const double* f, c
         while (true) {
             const auto i = static_cast<std::size_t>(row);
             nearest = shorten_paths(f, d, price.data(), closed.data(), s[i], g[i], nearest - worth[i], m, length.data(), via.data(), row);
+            worked(m);
             column = 0;
             while (length[column] != nearest || closed[column] != 0) ++column;
             if (owner[column] == none) break;

@@ -23,6 +23,12 @@ using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <typename T, int N>
 using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 
+// Lets Python see an interrupt: the only way out of a long call.
+inline void pause_for_python() {
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 inline void check(bool fits, const char* message) {
     if (!fits) throw nb::value_error(message);
 }

@@ -16,7 +16,12 @@ void bind_assignment(nb::module_& m) {
             check(small, "scores and gains must be finite and below 1e100: scale the features, or lower the rate");
         }
         nb::gil_scoped_release release;
-        Assignment().solve(scores.data(), gains.data(), f.data(), d.data(), n, few < 0 ? Assignment::usual(n) : static_cast<std::size_t>(few), positions.data());
+        std::size_t since = 0;
+        const auto worked = [&](std::size_t work) {
+            constexpr std::size_t between_pauses = 1 << 24;
+            if ((since += work) > between_pauses) pause_for_python(), since = 0;
+        };
+        Assignment().solve(scores.data(), gains.data(), f.data(), d.data(), n, few < 0 ? Assignment::usual(n) : static_cast<std::size_t>(few), positions.data(), worked);
     }, "scores"_a, "gains"_a, "f"_a, "d"_a, "positions"_a, "few"_a = -1);
 }
 

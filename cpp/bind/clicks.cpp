@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -33,12 +34,6 @@ Array<T> to_array(std::vector<T>&& values) {
     auto* const held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return Array<T>(nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner)));
-}
-
-// Lets Python see an interrupt: the only way out of a long call.
-void pause() {
-    nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 GroupedPages checked(const PageArrays& arrays) {
@@ -80,6 +75,7 @@ GroupedArrays group_click_log(In<std::int64_t, 1> offsets, In<std::int32_t, 1> q
     check_size(offsets, pages + 1, "offsets do not fit the pages");
     check_size(positions, rows, "positions do not fit the rows"), check_size(clicks, rows, "clicks do not fit the rows");
     check(!counts || counts->size() == pages, "counts do not fit the pages");
+    check(n_queries <= std::numeric_limits<std::int32_t>::max(), "there are too many queries");
     check(std::all_of(queries.data(), queries.data() + pages, [&](std::int32_t q) { return q >= 0 && static_cast<std::size_t>(q) < n_queries; }),
           "a query is out of range");
     Grouping found;
@@ -99,7 +95,7 @@ void fit_browsing_model(const PageArrays& arrays, Out<double, 1> attraction, Out
     const Contexts contexts{ranks, by_last_click};
     check_pairs(pages, attraction.size()), check_contexts(contexts, examination.size());
     nb::gil_scoped_release release;
-    fit_browsing(pages, attraction.data(), examination.data(), contexts, {prior.first, prior.second}, iterations, threads, pause);
+    fit_browsing(pages, attraction.data(), examination.data(), contexts, {prior.first, prior.second}, iterations, threads, pause_for_python);
 }
 
 void fit_trust_model(const PageArrays& arrays, Out<double, 1> relevance, Out<double, 1> relevant, Out<double, 1> irrelevant, PriorTuple prior,
@@ -108,7 +104,7 @@ void fit_trust_model(const PageArrays& arrays, Out<double, 1> relevance, Out<dou
     check_pairs(pages, relevance.size());
     check(relevant.size() > 0, "ranks must be at least 1"), check_size(irrelevant, relevant.size(), "one chance a rank is needed");
     nb::gil_scoped_release release;
-    fit_trust(pages, relevance.data(), relevant.data(), irrelevant.data(), relevant.size(), {prior.first, prior.second}, iterations, threads, pause);
+    fit_trust(pages, relevance.data(), relevant.data(), irrelevant.data(), relevant.size(), {prior.first, prior.second}, iterations, threads, pause_for_python);
 }
 
 void fit_dependent_model(const PageArrays& arrays, Out<double, 1> attraction, Out<double, 1> go_on, PriorTuple prior, std::size_t iterations,
@@ -117,7 +113,7 @@ void fit_dependent_model(const PageArrays& arrays, Out<double, 1> attraction, Ou
     check_pairs(pages, attraction.size()), check(go_on.size() > 0, "ranks must be at least 1");
     nb::gil_scoped_release release;
     DependentRule rule{go_on.data(), go_on.size()};
-    fit_chain(pages, attraction.data(), rule, go_on.size(), {prior.first, prior.second}, iterations, threads, pause);
+    fit_chain(pages, attraction.data(), rule, go_on.size(), {prior.first, prior.second}, iterations, threads, pause_for_python);
 }
 
 double fit_bayesian_model(const PageArrays& arrays, Out<double, 1> attraction, Out<double, 1> satisfaction, double go_on, bool learns_going_on,
@@ -126,7 +122,7 @@ double fit_bayesian_model(const PageArrays& arrays, Out<double, 1> attraction, O
     check_pairs(pages, attraction.size()), check_pairs(pages, satisfaction.size());
     nb::gil_scoped_release release;
     BayesianRule rule{satisfaction.data(), go_on, learns_going_on};
-    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads, pause);
+    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads, pause_for_python);
     return rule.go_on;
 }
 
@@ -136,7 +132,7 @@ std::vector<double> fit_click_chain_model(const PageArrays& arrays, Out<double, 
     check_pairs(pages, attraction.size());
     nb::gil_scoped_release release;
     ClickChainRule rule{attraction.data(), std::get<0>(go_on), std::get<1>(go_on), std::get<2>(go_on)};
-    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads, pause);
+    fit_chain(pages, attraction.data(), rule, 1, {prior.first, prior.second}, iterations, threads, pause_for_python);
     return {rule.after_skipping, rule.after_useless, rule.after_relevant};
 }
 

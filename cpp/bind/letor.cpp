@@ -15,19 +15,13 @@
 
 namespace rankloop {
 
-// Lets Python act on Ctrl-C while the core works; throws where that raises an exception.
-inline void poll_signals() {
-    nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 inline letor::Reader::Source from_descriptor(int descriptor) {
     return [descriptor](char* buffer, std::size_t size) {
         for (;;) {
             const auto n = ::read(descriptor, buffer, size);
             if (n >= 0) return static_cast<std::size_t>(n);
             if (errno != EINTR) throw std::system_error(errno, std::generic_category());
-            poll_signals();
+            pause_for_python();
         }
     };
 }
@@ -113,7 +107,7 @@ struct GuardedReader {
             ~Leave() { busy = false; }
         } leave{busy};
         nb::gil_scoped_release release;
-        return reader.read(enough, threads, held, poll_signals);
+        return reader.read(enough, threads, held, pause_for_python);
     }
 };
 

@@ -17,12 +17,6 @@ inline void check_weights(const std::optional<In<double, 1>>& weights, std::size
     for (std::size_t i = 0; i < n; ++i) check(weights->data()[i] >= 0 && std::isfinite(weights->data()[i]), "weights must be finite and at least 0");
 }
 
-// Lets Python see an interrupt: the only way out of a long call.
-inline void pause_for_python() {
-    nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 // What every learner is called with: the queries, the weights, and where scores should go.
 struct OnlineCall {
     Batch batch;

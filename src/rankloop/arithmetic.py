@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-_ENOUGH = 8192  # rows, from which on several threads may pay
+_ENOUGH = 8192  # products of rows, from which on several threads may pay
 
 
 def _by_element(
@@ -81,13 +81,18 @@ def row_pairs(x: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
     array([[11.,  2.]])
     """
     kind = np.float32 if x.dtype == z.dtype == np.float32 else np.float64
-    return _core.row_pairs(np.ascontiguousarray(x, kind), np.ascontiguousarray(z, kind), threads())
+    some = _threads(len(x) * len(z))
+    return _core.row_pairs(np.ascontiguousarray(x, kind), np.ascontiguousarray(z, kind), some)
 
 
 def row_scores(x: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
     """Return x @ weights, each row's the same bits alone and in any block. O(n d)."""
-    some = threads() if len(x) > _ENOUGH else 1  # asking for threads takes longer than a few rows
-    return _core.score_rows(x, weights, some)
+    return _core.score_rows(x, weights, _threads(len(x)))
+
+
+def _threads(products: int) -> int:
+    """Return how many threads to use; asking for them takes longer than a few products."""
+    return threads() if products > _ENOUGH else 1
 
 
 def _vector(x: NDArray[Any]) -> Floats:

@@ -276,7 +276,7 @@ class TestResuming:
         compare_learners(folder, **asked)
         assert ran == [("solar-i", "Fold2")]
 
-    def test_a_damaged_cell_is_done_again(self, folder, tmp_path, monkeypatch):
+    def test_a_damaged_result_is_done_again(self, folder, tmp_path, monkeypatch):
         asked = {"learners": ["solar-i"], "resume": tmp_path / "cells"}
         whole = compare_learners(folder, **asked)
         victim = sorted((tmp_path / "cells").iterdir())[1]
@@ -284,7 +284,7 @@ class TestResuming:
         ran = self.stopping(monkeypatch, 99)
         assert results(compare_learners(folder, **asked)) == results(whole)
         assert len(ran) == 1
-        assert json.loads(victim.read_text())["cell"]["learner"] == "solar-i"
+        assert json.loads(victim.read_text())["result"]["learner"] == "solar-i"
 
     def test_a_file_in_the_way(self, folder, tmp_path):
         (tmp_path / "cells").write_text("")

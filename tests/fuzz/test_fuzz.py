@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
+
+from rankloop import _core
 
 from . import core, faulty, models
 from .harness import STATUS, run
@@ -19,6 +22,41 @@ def test_no_call_of_the_core_crashes_and_all_functions_are_reached(tmp_path):
     done = {name: report.outcomes[f"{name}: done"] for name in names}
     seldom = {name: count for name, count in done.items() if count < CASES / 4}
     assert seldom == {}, f"these functions are hardly ever called with arguments that fit: {report}"
+
+
+def _empty(*types):
+    return [np.zeros(0, kind) for kind in types]
+
+
+CRASHED = {
+    "more queries than can be counted": lambda: _core.group_click_log(
+        np.zeros(1, np.int64), *_empty("i4", "i4", "i4", "u1"), None, 2**64 - 1
+    ),
+    "more ranks than can be squared": lambda: _core.browsing_clicks(
+        np.ones(1), np.ones(1, np.int32), *_empty("f8"), 2**32, np.array([0, 1]), np.ones(1)
+    ),
+    "clicks on documents without features": lambda: _core.play_pdgd(
+        np.zeros((1, 0), np.float32),
+        np.array([0, 1]),
+        *[np.ones(1)] * 3,
+        np.zeros(1, np.int64),
+        np.ones(2),
+        False,
+        np.zeros(0),
+        None,
+        0,
+        np.zeros(2),
+        *(10.0, 0.1, 0.0),
+        np.zeros((1, 1), np.int64),
+        np.zeros((1, 1), np.uint8),
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CRASHED.values(), ids=CRASHED)
+def test_what_crashed_once_is_refused(call):
+    with pytest.raises(ValueError, match=r"queries|ranks|feature"):
+        call()
 
 
 def test_an_argument_of_a_new_type_is_a_failure(monkeypatch, tmp_path):

@@ -6,8 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from rankloop import Slam
+from rankloop import QueryDataset, Slam, XENDCGBoost
 from rankloop.exceptions import DataError
+from rankloop.learners import Stacked
 from rankloop.serving.engine import Engine
 from rankloop.serving.entries import (
     Closed,
@@ -289,3 +290,29 @@ def test_drawn_rankings_alone_are_learnt_where_the_lesson_is_pdgd():
 def test_lesson_pdgd_needs_rankings_that_are_drawn(wrong):
     with pytest.raises(DataError, match="expected policy = 'plackett-luce' and temperature = 1"):
         small(**{"lesson": "pdgd", "policy": "plackett-luce"} | wrong)
+
+
+def test_trees_join_frozen_and_inside_a_learner_that_goes_on():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3)).astype(np.float32)
+    data = QueryDataset.from_arrays(X, (X[:, 1] > 0.5).astype(float), group=[8] * 20)
+    trees = XENDCGBoost(trees=5).fit(data)  # they like the second feature; people, the first
+    bench = Bench(learners=("stacked",))
+    bench.say(ModelAdded("trees", trees.dumps()))
+    bench.say(ModelAdded("both", Stacked.over(trees, data).dumps()), Promoted("p", "both"))
+    before = {name: model.ranker.digest() for name, model in bench.engine.models.items()}
+    first = bench.search(k=8)
+    score = np.frombuffer(first.scores, np.float64)
+    frozen = trees.predict(first.matrix(), group=[8])
+    assert np.array_equal(np.argsort(-score, kind="stable"), np.argsort(-frozen, kind="stable"))
+    for _ in range(150):
+        bench.search(k=8)
+    models = bench.engine.models
+    assert models["trees"].ranker.digest() == before["trees"]
+    assert models["both"].ranker.digest() != before["both"]
+    assert models["both"].curve.recent > models["trees"].curve.recent + 0.05
+    assert models["stacked"].refused == models["both"].refused == 0
+    state = msgspec.msgpack.encode(bench.engine.state())
+    other = Engine(lambda position: bench.entries[position])
+    other.restore(msgspec.msgpack.decode(state, type=type(bench.engine.state())))
+    assert other.digest() == bench.engine.digest()

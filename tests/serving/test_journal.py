@@ -70,7 +70,7 @@ def test_a_batch_is_stored_wholly_or_not_at_all(journal, monkeypatch):
     journal.append([event(1)])
 
     class Broken(Observed, frozen=True, tag="broken"):
-        def fingerprint(self, body):
+        def said(self, body):
             raise RuntimeError("halfway")
 
     with pytest.raises(RuntimeError, match="halfway"):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
+import sys
 import time
 from contextlib import ExitStack, closing
 
 import psycopg
 import pytest
 
+from rankloop.cli import main
+from rankloop.client import Client
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
 from rankloop.serving.entries import Forgotten, Observed, Ranked
@@ -17,6 +21,7 @@ from rankloop.serving.journal.base import Draft, JournalError, StoredKey
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.keyring import MASTER, new_key, read_keys
 from rankloop.serving.privacy import Personal, Vault
+from rankloop.serving.server import background
 from rankloop.serving.snapshots import replayed
 
 from .tools import running
@@ -244,3 +249,40 @@ def test_keys_are_read_or_the_error_names_the_place(tmp_path):
     file.write_text("")
     with pytest.raises(ValueError, match="found no key"):
         read_keys(MASTER, str(file), {})
+
+
+def test_operators_forget_from_the_command_line_and_programs_by_the_client(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv(MASTER, new_key())
+    path = str(tmp_path / "j")
+    loop = {"features": 2, "learners": ["solar-i"], "journal": path}
+    service = Service.start(as_settings({"loops": {"shop": loop}}))
+    with background(service) as url, Client(url, "shop") as client:
+        for user in ("ada", "bob", "eve"):
+            client.rank({"a": [1, 2], "b": [2, 1]}, id=user, user=user, query=SECRET)
+        assert client.forget(user="ada") == 1
+        assert client.forget(ranking_id="ada") == 0
+    service.stop()
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["rankloop", "journal", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
+        return capsys.readouterr().out
+
+    assert "1 key destroyed" in run("forget", path, "--user", "bob", "--by", "grace")
+    shown = [json.loads(line) for line in run("personal", path).splitlines()]
+    assert shown == [
+        {"ranking_id": "ada", "personal": "forgotten"},
+        {"ranking_id": "bob", "personal": "forgotten"},
+        {"ranking_id": "eve", "personal": {"query": SECRET, "user": "eve"}},
+    ]
+    acts = json.loads(run("acts", path, "--json"))
+    assert [(act["by"], act["act"]) for act in acts] == [
+        ("rankloop", "configured"),
+        ("anyone", "forgot"),
+        ("anyone", "forgot"),
+        ("grace", "forgot"),
+    ]

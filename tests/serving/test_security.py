@@ -286,17 +286,18 @@ def test_a_model_with_a_weight_that_is_not_finite_is_refused(start):
         return loop.published.models["slam:measure=AP"].digest()
 
     good = learn("r1")
-    fit = ranker.partial_fit
+    fit = ranker.predict_then_learn
 
     def broken(lesson):
-        fit(lesson)
+        scores = fit(lesson)
         ranker.last_weights_ = np.array([np.inf, 1.0])
+        return scores
 
-    ranker.partial_fit = broken
+    ranker.predict_then_learn = broken
     assert learn("r2") == good
     assert loop._engine.models["slam:measure=AP"].refused == 1
     assert shop.post("/v1/shop/rank", json={"items": ITEMS}).status_code == 200
-    ranker.partial_fit = fit
+    ranker.predict_then_learn = fit
     assert learn("r3") != good
 
 

@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data
-from rankloop.cli.output import print_json, print_table
+from rankloop.cli.tables import print_json, print_table
 
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog

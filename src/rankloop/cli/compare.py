@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data, shows
-from rankloop.cli.output import fold_progress, typed_command
+from rankloop.cli.progress import fold_progress, typed_command
 from rankloop.cli.tables import Shown
 
 

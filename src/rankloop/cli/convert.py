@@ -8,7 +8,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data
-from rankloop.cli.output import progress_bar
+from rankloop.cli.progress import progress_bar
 from rankloop.cli.tables import print_json
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import guarded
 from rankloop.cli import options as o
-from rankloop.cli.output import print_json, print_table
+from rankloop.cli.tables import print_json, print_table
 
 models = typer.Typer(help="See and change the models of a running loop.")
 

@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import shows
-from rankloop.cli.output import progress_bar
+from rankloop.cli.progress import progress_bar
 from rankloop.cli.tables import Shown
 
 

@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data, shows
-from rankloop.cli.output import leaderboard
+from rankloop.cli.progress import leaderboard
 from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:

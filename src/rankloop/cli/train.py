@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data, shows
-from rankloop.cli.output import rounds_progress
+from rankloop.cli.progress import rounds_progress
 from rankloop.cli.tables import Shown, print_json
 
 

@@ -10,7 +10,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data, shows
-from rankloop.cli.output import trials_progress
+from rankloop.cli.progress import trials_progress
 from rankloop.cli.tables import Shown, print_json
 
 

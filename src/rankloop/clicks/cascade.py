@@ -36,8 +36,8 @@ def cascade_clicks(
 
     Each query is shown `impressions` times, shuffled. A user reads from the top, clicks a document
     of grade g with probability `probabilities[g]` and stops at the first click. What was read
-    becomes a query of its own, `<id>#<k>`: the clicked document, its last, has grade 1, those above
-    it grade 0. A list read to its end without a click is left out: it has nothing to teach.
+    becomes a query of its own, `<id>#<k>`: the clicked document, which is the last one, has grade
+    1, and those above it have grade 0. A list without a click is left out: it teaches nothing.
 
     Where we depart: the paper keeps impressions without a click; with one grade they change no
     model.

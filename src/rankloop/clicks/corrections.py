@@ -35,10 +35,10 @@ class Correction(ABC):
 
 @dataclass(frozen=True)
 class Naive(Correction):
-    """A click is relevance, no click is none: what a correction has to beat.
+    """A click means relevant, and no click means not relevant: the baseline of all corrections.
 
-    Where the logging ranker was good, it often is not beaten: the documents at the top, where
-    people look, are then also the relevant ones.
+    If the logging ranker was good, it is often the best choice, because the documents at the top,
+    where people look, are then also the relevant ones.
     """
 
     def relevance(self, log: ClickLog) -> NDArray[np.float64]:
@@ -56,9 +56,10 @@ class InversePropensity(Correction):
     ----------
     examination : how clicks depend on relevance by position; `Examination.of(bias)` or
         `Examination.of_trust(model)`
-    clip : slopes below it are taken for it, from 0 to 1: less variance, some bias
-    normalised : whether the estimates of a page are divided by their mean weight, so that its
-        clicks count as many as they are: self-normalised
+    clip : smaller slopes are replaced by this number, from 0 to 1; it lowers the variance and adds
+        some bias
+    normalised : whether the estimates of a page are divided by their mean weight, so that n clicks
+        count as n (self-normalised)
 
     References
     ----------
@@ -87,15 +88,15 @@ class InversePropensity(Correction):
 class DoublyRobust(Correction):
     """Predicted relevance r, corrected where clicks disagree with it.
 
-    relevance = r + (click - slope_k r - offset_k) / slope_k at position k, with slopes clipped
-    only below the line. Clipping is cheap here: where a position is hardly ever
-    examined, the prediction stands.
+    relevance = r + (click - slope_k r - offset_k) / slope_k at position k, where only the slope in
+    the denominator is clipped. Clipping does little harm here: if a position is hardly ever
+    examined, the prediction remains.
 
     Parameters
     ----------
     examination, clip : as in :class:`InversePropensity`
-    predicted : (rows,) relevance from 0 to 1, of a click model or a regression, best fitted on
-        other pages
+    predicted : (rows,) relevance from 0 to 1 from a click model or a regression, which should be
+        fitted to other pages
 
     References
     ----------
@@ -140,17 +141,18 @@ def training_data(
 ) -> QueryDataset:
     """Make judged queries of pages: clicked documents have grade 1, others 0, each with a weight.
 
-    A clicked document weighs its estimated relevance r, another one 1 - r, so that uncorrected
-    clicks all weigh 1; weights are cut to 0 and `largest`. Every learner that takes weights can
-    learn from it. Pages are queries; those without a click teach nothing and are left out.
+    The weight of a clicked document is its estimated relevance r, and that of another one is 1 - r,
+    so without a correction all weights are 1. Weights are limited to the range from 0 to `largest`.
+    Every learner that accepts weights can learn from the result. Each page becomes a query; pages
+    without a click teach nothing and are left out.
 
     Parameters
     ----------
     log : pages, each seen once or as often as its count says
-    X : features of the log's rows, in the log's order (`log.rows` leads from the caller's)
+    X : features of the log's rows, in the log's order; `log.rows` are their numbers in your table
     correction : how relevance is estimated; None: :class:`Naive`
-    grades : of the log's rows, where a choice is worth more than 1: purchases, bookings. Rows
-        with a click need one above 0; None: 1 for every click
+    grades : of the log's rows, if some choices are worth more than others (purchases, bookings).
+        Rows with a click need a grade above 0; None gives every click grade 1
     largest : the largest weight
 
     Examples

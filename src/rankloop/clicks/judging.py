@@ -34,7 +34,7 @@ class Judgements:
 
     queries, documents : ids
     ratings : higher is better
-    views : how often each was shown: what the rating rests on
+    views : how often each was shown, which says how reliable the rating is
     """
 
     queries: NDArray[Any]
@@ -64,8 +64,8 @@ def judge_clicks(log: ClickLog, by: str = COEC, least_views: float = 1.0) -> Jud
     Parameters
     ----------
     log : pages and clicks
-    by : `coec`, a document's clicks over those that its positions bring on average; or the name
-        of a click model, whose attraction is the rating
+    by : `coec`, the clicks of a document divided by the clicks that its positions get on average;
+        or the name of a click model, whose attraction becomes the rating
     least_views : documents shown less often for a query are left out
 
     Examples
@@ -110,7 +110,7 @@ def _attraction(by: str, log: ClickLog) -> PairTable:
 def write_judgements(judgements: Judgements, path: str | os.PathLike[str] | Path) -> None:
     """Write `query,docid,rating` as CSV, or the JSON that OpenSearch imports, by the suffix.
 
-    A file is written whole or not at all.
+    The file is written completely or not at all.
     """
     suffix = bare_suffix(path)
     if suffix not in (".csv", ".json"):

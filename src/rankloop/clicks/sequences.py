@@ -1,7 +1,7 @@
 """Confidence sequences: intervals for a mean that hold at all times at once.
 
-An ordinary interval holds when it is looked at once. These hold at every moment together, so that
-an experiment may be watched as it runs and stopped on what is seen.
+An ordinary confidence interval is valid if you look at it once. These are valid at all times
+together, so you may watch an experiment while it runs, and stop it because of what you see.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class EmpiricalBernstein:
 
     After t outcomes the interval holds the average of their t expectations, each given what came
     before it, and it does so for all t together with probability 1 - alpha. The expectations may
-    change over time, and outcomes need not be independent: users and rankers that drift do no
-    harm. With V the sum of squared distances of each outcome to the mean of those before it, the
-    half width is u(V) / t, where u solves m(u, V) = 2 / alpha for the gamma-exponential mixture m:
+    change over time, and outcomes need not be independent, so users and rankers may drift. With
+    V the sum of squared distances of each outcome to the mean of those before it, the half
+    width is u(V) / t, where u solves m(u, V) = 2 / alpha for the gamma-exponential mixture m:
     it falls as fast as the law of the iterated logarithm nearly allows, and is narrow where
     outcomes vary little.
 

@@ -81,14 +81,14 @@ class GradedUser(SimulatedUser):
     """A user who reads from the top, and clicks and stops by a document's grade.
 
     Papers write that the user may stop after a click. The code behind many of them (Lerot, and
-    that of Oosterhuis and de Rijke) lets the user stop after any document, clicked or not, so
-    that published numbers often belong to that reading.
+    that of Oosterhuis and de Rijke) lets the user stop after any document, clicked or not, and
+    published numbers often come from that code.
 
     Parameters
     ----------
     clicks : the chance of a click by grade, each from 0 to 1
     stops : the chance to stop by grade, each from 0 to 1
-    stops_after : `click`, or `document` for the other reading
+    stops_after : `click`, or `document` if the user may stop after any document
 
     Examples
     --------
@@ -138,7 +138,7 @@ class PositionUser(SimulatedUser):
     Parameters
     ----------
     clicks : the chance of a click by grade, each from 0 to 1
-    examination : the chance that a position is seen, the last for all beyond
+    examination : the chance that each position is seen; the last one holds for all further ones
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,10 +16,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.feedback.events import Feedback, Judgement
+    from rankloop.feedback.events import Judgement
     from rankloop.feedback.ranking import Ranking
 
 UNJUDGED = -1.0
+
+
+class Event(Protocol):
+    """What rules look at; a :class:`~rankloop.feedback.events.Feedback` has all of it."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+    @property
+    def ranking_id(self) -> str: ...  # noqa: D102
+    @property
+    def item(self) -> str: ...  # noqa: D102
+    @property
+    def type(self) -> str: ...  # noqa: D102
+    @property
+    def value(self) -> float: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,7 @@ def as_rules(rules: Mapping[str, Rule | float] | None) -> Mapping[str, Rule]:
 
 
 def feedback_grades(
-    ranking: Ranking, feedback: Iterable[Feedback], rules: Mapping[str, Rule | float] | None = None
+    ranking: Ranking, feedback: Iterable[Event], rules: Mapping[str, Rule | float] | None = None
 ) -> NDArray[np.float64]:
     """Return one grade per candidate: 0 if it was shown without feedback, -1 if it was not shown.
 
@@ -108,7 +123,7 @@ def judged_grades(ranking: Ranking, judgement: Judgement) -> NDArray[np.float64]
     return grades
 
 
-def _check_names(ranking: Ranking, event: Feedback | Judgement) -> None:
+def _check_names(ranking: Ranking, event: Event | Judgement) -> None:
     if event.ranking_id != ranking.id:
         raise DataError(
             f"event {event.id!r} is about ranking {event.ranking_id!r}, not {ranking.id!r}"

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -115,7 +116,7 @@ class LoopSettings(Section, frozen=True):
     def names(self) -> tuple[str, ...]:
         """The names of the features."""
         if isinstance(self.features, int):
-            return tuple(str(number) for number in range(1, self.features + 1))
+            return _numbers(self.features)
         return self.features
 
     def rules(self) -> dict[str, Rule]:
@@ -354,3 +355,9 @@ def _value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+@cache
+def _numbers(n: int) -> tuple[str, ...]:
+    """Return the names of features that have none; every request asks for them."""
+    return tuple(str(number) for number in range(1, n + 1))

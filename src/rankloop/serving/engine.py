@@ -39,7 +39,7 @@ from rankloop.serving.epochs import epoch_state
 from rankloop.serving.joins import Joins
 from rankloop.serving.models import Curve, Model, fresh
 from rankloop.serving.state import ENGINE, Counters, Published, State
-from rankloop.serving.teaching import teach
+from rankloop.serving.teaching import Lessons
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,14 +70,35 @@ class Engine:
         self._fetch = fetch
         self.position, self.epoch = 0, ENGINE
         self.settings: LoopSettings | None = None
-        self.models: dict[str, Model] = {}
+        self._models: dict[str, Model] = {}
         self.contest = Contest()
         self.joins = Joins()
         self.counters = Counters()
-        self.shown = Curve()
+        self._shown = Curve()
+        self._lessons = Lessons()
         self.digests: dict[int, str] = {}
         self._chain = b""
         self._duel: Duel | None = None
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """All models by name, with all that they were taught so far."""
+        self._lessons.learn(self._models.values(), self._shown)
+        return self._models
+
+    @models.setter
+    def models(self, models: dict[str, Model]) -> None:
+        self._models = models
+
+    @property
+    def shown(self) -> Curve:
+        """How well the orders that were shown did."""
+        self._lessons.learn(self._models.values(), self._shown)
+        return self._shown
+
+    @shown.setter
+    def shown(self, shown: Curve) -> None:
+        self._shown = shown
 
     def apply(self, record: Record, check: bool = True) -> None:
         """Take in the entry that follows.
@@ -235,7 +256,7 @@ class Engine:
         for place in waiting.events:
             event = self._fetch(place)
             if isinstance(event, Observed) and event.item in ranking.places:
-                events.append(event.feedback())
+                events.append(event)
             elif not late:
                 self.counters.strays += 1
         if trial is not None and ranked.experiment == trial.id and not late:
@@ -296,16 +317,11 @@ class Engine:
     def _teach(
         self, ranking: Ranking, grades: NDArray[np.float64], position: int, by_clicks: bool = False
     ) -> str:
-        return teach(
-            self.models.values(),
-            ranking,
-            grades,
-            self._known_settings(),
-            self.counters,
-            self.shown,
-            position,
-            by_clicks,
-        )
+        lessons, settings = self._lessons, self._known_settings()
+        found = lessons.add(ranking, grades, settings, self.counters, position, by_clicks)
+        if lessons.are_many:
+            lessons.learn(self._models.values(), self._shown)
+        return found
 
     def _current_duel(self) -> Duel | None:
         if self.trial is None:

@@ -1,8 +1,8 @@
 """The entries of a journal, and their bytes.
 
 An entry is a value that never changes. Its `key` names it once and for all, so that whatever is
-sent twice is stored once; its `fingerprint` says whether two entries of one key say the same. `by`
-is the name of the token of whoever acted, and empty where the loop itself did.
+sent twice is stored once; what it `said` is the same where two entries of one key are. `by` is the
+name of the token of whoever acted, and empty where the loop itself did.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
         """What names this entry in the journal; None where any number may be alike."""
         return None
 
-    def fingerprint(self, body: bytes) -> bytes:
+    def said(self, body: bytes) -> bytes:
         """Return what is the same where, and only where, the same was sent, as these bytes."""
-        return digest_of(body)
+        return body
 
 
 class Configured(_Entry, frozen=True, tag="configured"):
@@ -80,15 +80,12 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         """A ranking's id is its own."""
         return f"ranking:{self.id}"
 
-    def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return a digest of the question; its answer depends on when it was asked.
+    def said(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the question alone; its answer depends on when it was asked.
 
         What is personal stays out: a digest of it could be guessed after it is forgotten.
         """
-        return digest_of(
-            msgspec.msgpack.encode((None, None, self.items, self.width)),
-            self.features,
-        )
+        return _encoder.encode((None, None, self.items, self.width)) + self.features
 
     def matrix(self) -> NDArray[np.float32]:
         """Return the features, a row a candidate."""
@@ -122,7 +119,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         order = np.array(self.shown(pages), np.int64)
         more = len(order) - len(self.order)
         chances, teams = self.propensities, self.teams
-        return Ranking(
+        ranking = Ranking(
             self.id,
             order,
             np.frombuffer(self.scores, np.float64),
@@ -136,6 +133,9 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             None if teams is None else np.array(teams + [SHARED] * more, np.int64),
             f"{self.policy}, then best-first" if more else self.policy,
         )
+        items = self.items
+        vars(ranking)["places"] = {items[row]: place for place, row in enumerate(order.tolist())}
+        return ranking
 
 
 class Observed(_Entry, frozen=True, tag="observed"):
@@ -303,9 +303,9 @@ class Forgotten(_Entry, frozen=True, tag="forgotten"):
         """An act has an id of its own."""
         return f"forgotten:{self.id}"
 
-    def fingerprint(self, body: bytes) -> bytes:  # noqa: ARG002
+    def said(self, body: bytes) -> bytes:  # noqa: ARG002
         """Return the same again for the same wish, though then there are no keys any more."""
-        return digest_of(msgspec.msgpack.encode((self.id, self.by)))
+        return _encoder.encode((self.id, self.by))
 
 
 class Checked(_Entry, frozen=True, tag="checked"):

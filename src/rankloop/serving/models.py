@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from rankloop.clicks.learners.base import ClickLearner
 from rankloop.data.dataset import QueryDataset
-from rankloop.exceptions import RankloopError
+from rankloop.exceptions import DataError, RankloopError
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.saving import dumps, loads
 from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import measure_queries
 from rankloop.metrics.measures import parse
+from rankloop.serving.lessons import seen_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from rankloop.feedback.ranking import Ranking
     from rankloop.learners.base import Ranker
+    from rankloop.serving.lessons import Lesson
 
+_T = TypeVar("_T")
 _MEASURE = (parse("nDCG@10"),)
 _RULES = as_convention("standard")
 RECENT = 0.99
@@ -81,37 +83,51 @@ class Model:
         """Whether it goes on learning."""
         return isinstance(self.ranker, OnlineRanker)
 
-    def learn(
-        self,
-        lesson: QueryDataset,
-        position: int,
-        clicked: tuple[Ranking, NDArray[np.float64]] | None = None,
-    ) -> None:
-        """Learn, if it can; a lesson that would break it is counted, and changes nothing.
+    def study(self, lessons: Sequence[Lesson], seen: QueryDataset) -> NDArray[np.float64]:
+        """Learn from lessons, if it can, and return what it thought of each just before.
+
+        A lesson that would break it is counted, and changes nothing.
 
         Parameters
         ----------
-        lesson : what every learner takes
-        position : of the entry that teaches it
-        clicked : the ranking and its grades, where they come from feedback: a learner for clicks
-            such as PDGD takes these instead
+        lessons : all alike: with weights or without, with pairs or without
+        seen : their candidates, of which the scores are returned
         """
-        if not isinstance(self.ranker, OnlineRanker):
-            return
+        ranker = self.ranker
+        if not isinstance(ranker, OnlineRanker):
+            return np.asarray(ranker.predict(seen), np.float64)
+        alone = isinstance(ranker, ClickLearner) or lessons[0].pairs is not None
+        scores: NDArray[Any] | None
+        if len(lessons) > 1:
+            scores = (
+                None if alone else self._taught(lambda: _finite(ranker.predict_then_learn(seen)))
+            )
+            if scores is None:
+                return np.concatenate([self.study([one], seen_in([one])) for one in lessons])
+        elif alone:
+            scores = ranker.predict(seen)
+            if self._taught(lambda: _learn_alone(ranker, lessons[0], seen)) is None:
+                self.refused += 1
+                return np.asarray(scores, np.float64)
+        else:
+            scores = self._taught(lambda: ranker.predict_then_learn(seen))
+            if scores is None:
+                self.refused += 1
+                return np.asarray(ranker.predict(seen), np.float64)
+        self.version = lessons[-1].position
+        return np.asarray(scores, np.float64)
+
+    def _taught(self, learn: Callable[[], _T]) -> _T | None:
+        """Return what learning returned; None where it failed, and left everything as it was."""
         before = self.ranker.state()
         try:
-            if clicked is not None and isinstance(self.ranker, ClickLearner):
-                self.ranker.learn_ranking(*clicked)
-            else:
-                self.ranker.partial_fit(lesson)
-            good = all_finite(self.ranker.state())
+            found = learn()
+            if all_finite(self.ranker.state()):
+                return found
         except RankloopError:
-            good = False
-        if good:
-            self.version = position
-        else:
-            self.ranker.restore(before)
-            self.refused += 1
+            pass
+        self.ranker.restore(before)
+        return None
 
     def state(self) -> ModelState:
         """Return everything of it as plain values."""
@@ -130,6 +146,19 @@ class ModelState(msgspec.Struct):
     def model(self) -> Model:
         """Return the model."""
         return Model(self.name, loads(self.body), self.version, self.curve, self.refused)
+
+
+def _learn_alone(ranker: OnlineRanker, lesson: Lesson, seen: QueryDataset) -> OnlineRanker:
+    if lesson.by_clicks and isinstance(ranker, ClickLearner):
+        return ranker.learn_ranking(lesson.ranking, lesson.grades)
+    return ranker.partial_fit(seen if lesson.pairs is None else lesson.pairs)
+
+
+def _finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Raise where a score is not finite: then a lesson before it may have broken the learner."""
+    if not np.isfinite(scores).all():
+        raise DataError("a score is not finite")
+    return scores
 
 
 def all_finite(state: Any) -> bool:
@@ -160,16 +189,12 @@ def fresh(ranker: OnlineRanker, names: tuple[str, ...]) -> OnlineRanker:
 
 
 def qualities(
-    scores: Sequence[NDArray[np.float64]], grades: NDArray[np.float64]
-) -> list[float] | None:
-    """Return the nDCG@10 of several scorings of one query; None where no document is good."""
-    rows = len(grades) * np.arange(len(scores) + 1)
+    scores: Sequence[NDArray[np.float64]], grades: NDArray[np.float64], offsets: NDArray[np.int64]
+) -> list[list[float]]:
+    """Return the nDCG@10 of several scorings of each query in which any document is good."""
+    starts = (len(grades) * np.arange(len(scores)))[:, None] + offsets[:-1]
+    rows = np.append(starts.ravel(), len(scores) * len(grades))  # all scorings, one after the other
     every = np.tile(grades, len(scores))
-    values = measure_queries(np.concatenate(scores), every, rows, _MEASURE, _RULES)[0].tolist()
-    return None if any(value != value for value in values) else values
-
-
-def quality(scores: NDArray[np.float64], grades: NDArray[np.float64]) -> float | None:
-    """Return the nDCG@10 of one scoring; None where no document is good."""
-    found = qualities([scores], grades)
-    return None if found is None else found[0]
+    values = measure_queries(np.concatenate(scores), every, rows, _MEASURE, _RULES)[0]
+    by_query: list[list[float]] = values.reshape(len(scores), -1).T.tolist()
+    return [found for found in by_query if found[0] == found[0]]

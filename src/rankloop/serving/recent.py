@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
-from rankloop.serving.entries import Ranked
-from rankloop.serving.journal.base import UnreachableError
+from rankloop.serving.entries import decode
+from rankloop.serving.journal.base import Record, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from rankloop.serving.entries import Entry
-    from rankloop.serving.journal.base import Journal, Record
+    from rankloop.serving.journal.base import Journal
+
+_OVERHEAD = 200  # bytes that an entry costs beside its own
 
 
 _T = TypeVar("_T")
@@ -24,7 +26,10 @@ _PAUSE = 0.5  # seconds before the store is asked again
 
 
 class Recent:
-    """Entries by position, the oldest dropped beyond a size; threads may share it.
+    """Entries by position, as bytes, the oldest dropped beyond a size; threads may share it.
+
+    Few are ever asked for, and bytes cost nothing to keep: neither decoding nor the collection of
+    garbage.
 
     Parameters
     ----------
@@ -33,26 +38,37 @@ class Recent:
 
     def __init__(self, most_bytes: int = 128_000_000) -> None:
         self._most, self._size = most_bytes, 0
-        self._records: OrderedDict[int, Record] = OrderedDict()
+        self._known: dict[int, tuple[int, bytes]] = {}
+        self._order: deque[int] = deque()
         self._lock = threading.Lock()
 
-    def add(self, record: Record) -> None:
-        """Keep one more."""
+    def add(self, entries: Iterable[tuple[int, int, bytes]]) -> None:
+        """Keep more entries: where each stands, when it came, and its bytes."""
         with self._lock:
-            if record.position not in self._records:
-                self._records[record.position] = record
-                self._size += _size(record)
+            for position, at, body in entries:
+                if position not in self._known:
+                    self._known[position] = (at, body)
+                    self._order.append(position)
+                    self._size += len(body) + _OVERHEAD
             while self._size > self._most:
-                _, oldest = self._records.popitem(last=False)
-                self._size -= _size(oldest)
+                _, body = self._known.pop(self._order.popleft())
+                self._size -= len(body) + _OVERHEAD
 
     def get(self, position: int) -> Record | None:
         """Return the entry at a position, if it is here."""
-        return self._records.get(position)
+        known = self._known.get(position)
+        return None if known is None else Record(position, known[0], decode(known[1]))
 
     def record(self, position: int, journal: Journal) -> Record:
         """Return the entry at a position: from memory, else from the journal."""
-        return self._records.get(position) or journal.record(position)
+        return self.get(position) or journal.record(position)
+
+    def follow(self, journal: Journal, after: int, until: int | None = None) -> Iterator[Record]:
+        """Give all entries of a journal that follow a position, and keep them."""
+        while rows := journal.rows(after, until):
+            self.add((row.position, row.at, row.body) for row in rows)
+            yield from journal.records(after, rows)
+            after = rows[-1].position
 
 
 def remembered(recent: Recent, journal: Journal) -> Callable[[int], Entry]:
@@ -81,12 +97,3 @@ def patient(read: Callable[[int], _T], over: Callable[[], bool]) -> Callable[[in
                 time.sleep(_PAUSE)
 
     return again
-
-
-def _size(record: Record) -> int:
-    entry = record.entry
-    return (
-        500
-        if not isinstance(entry, Ranked)
-        else 1000 + len(entry.features) + 100 * len(entry.items)
-    )

@@ -18,6 +18,7 @@ import uvicorn
 from rankloop.exceptions import DataError
 from rankloop.serving.app import Service
 from rankloop.serving.protocol import protocol
+from rankloop.serving.tuning import tune
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,8 +57,8 @@ def _work(
     settings: Settings, listening: socket.socket, on_ready: Callable[[], None] | None = None
 ) -> None:
     _log_json()
-    sys.setswitchinterval(0.0002)  # the thread that commits waits less for the one that decodes
     service = Service.start(settings)
+    tune()
     server = _Server(_config(service, lifespan="on", timeout_graceful_shutdown=10))
     server.on_ready, server.service = on_ready, service
     server.run(sockets=[listening])

@@ -62,8 +62,7 @@ def brought_back(
             f"{journal.where}: entries up to {journal.base()} were compacted, and there is no "
             "whole state to go on from; take a later position, or restore the journal from a copy"
         )
-    for record in journal.scan(engine.position, until):
-        recent.add(record)
+    for record in recent.follow(journal, engine.position, until):
         engine.apply(record)
     return engine
 
@@ -92,8 +91,7 @@ def replayed(
             f"{journal.where}: entry {until} cannot be gone back to, as what came before entry "
             f"{engine.position} was compacted; take a later one"
         )
-    for record in journal.scan(engine.position, until):
-        recent.add(record)
+    for record in recent.follow(journal, engine.position, until):
         if without is None:
             engine.apply(record)
         else:

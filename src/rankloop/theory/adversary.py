@@ -1,4 +1,4 @@
-"""The adversary of the lower bound: it judges documents after it has seen how they are ranked."""
+"""The adversary of the lower bound, which judges documents after seeing their ranking."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """What the adversary did to a learner.
+    """The result of playing the adversary against a learner.
 
     Attributes
     ----------
     losses : 1 - measure of each round
-    least : the loss that no ranking could avoid, a round
-    data : the queries, judged
-    weights : unit vector that ranks all of them right
-    margin : by this much, at least the gamma asked for
+    least : the loss that no learner can avoid in a round
+    data : the judged queries
+    weights : unit vector that ranks all of them correctly
+    margin : its margin, at least the requested gamma
     """
 
     losses: Floats
@@ -51,7 +51,7 @@ class Game:
 
     @property
     def lower_bound(self) -> float:
-        """What every deterministic learner loses at least."""
+        """The smallest loss of any deterministic learner."""
         return self.least * len(self.losses)
 
 
@@ -69,7 +69,7 @@ class Adversary:
     Parameters
     ----------
     gamma : the margin to keep, above 0
-    n_features : at least 2 (1 for two documents); each round uses one up
+    n_features : at least 2 (1 for two documents); each round uses one of them
     n_documents : at least 2
     radius : norm of every document
     """
@@ -97,7 +97,7 @@ class Adversary:
         self._signs: list[float] = []
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
-        """Give the documents of each round; call :meth:`judge` before going on."""
+        """Yield the documents of each round; call :meth:`judge` before the next round."""
         for t in range(self.rounds):
             X = np.zeros((self.n_documents, self.n_features), np.float32)
             X[2:, 0] = self.radius
@@ -115,7 +115,7 @@ class Adversary:
 
     @property
     def weights(self) -> Floats:
-        """The unit vector that ranks every round so far right."""
+        """The unit vector that ranks every round so far correctly."""
         w = np.zeros(self.n_features)
         w[: self._reserved] = -1.0
         w[self._reserved : self._reserved + len(self._signs)] = self._signs
@@ -135,7 +135,7 @@ def play(
 
     Parameters
     ----------
-    learner : one that has learnt nothing, or of `n_features` features
+    learner : an unfitted learner, or one with `n_features` features
     gamma, n_features, n_documents, radius : see :class:`Adversary`
     measure : nDCG, nDCG@k or AP
 

@@ -1,4 +1,4 @@
-"""The papers' loss bounds, in one place; each module says what was repaired and why.
+"""The loss bounds of the papers; each module says what was corrected and why.
 
 >>> import numpy as np
 >>> from rankloop.data.simulate import separable

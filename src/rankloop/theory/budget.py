@@ -1,4 +1,4 @@
-"""What a memory budget costs a kernel perceptron: a mistake bound along a stream.
+"""The effect of a memory budget on a kernel perceptron: a mistake bound along a stream.
 
 Let f be the minimax perceptron in the space of a kernel with K(x, x) <= R^2, at rate 1, and u any
 function of that space, with loss l(u) = max(0, 1 - u(x_i) + u(x_j)) on the pair that a mistake
@@ -11,9 +11,9 @@ steps along. With v = c u, c > 0, a step f -> f + g changes |f - v|^2 by at most
 
     M <= F + (c^2 |u|^2 + sum |g|^2 + sum D(c)) / (2 c),   F = sum l(u) over mistakes.
 
-Without removals, sum |g|^2 <= 4 R^2 M and the best c, this is Theorem 10. The proof asks nothing of
-how documents are removed; what they did is measured. The Forgetron keeps it below a share of the
-mistakes by shrinking f, others promise nothing in advance.
+Without removals, with sum |g|^2 <= 4 R^2 M and the best c, this is Theorem 10. The proof holds for
+any rule of removal; the effect of removals is measured. The Forgetron keeps it below a share of the
+mistakes by shrinking f; the others give no guarantee in advance.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Expansion:
 
     @classmethod
     def of(cls, learner: KernelMinimax) -> Expansion:
-        """Return what a learner has learnt."""
+        """Return the function that a learner has learnt."""
         return cls(parse_kernel(learner.kernel), learner.support_, learner.coefficients_)
 
     def __call__(self, X: NDArray[np.float32]) -> Floats:
@@ -72,9 +72,9 @@ class Expansion:
 class BudgetBound:
     """A kernel perceptron along a stream.
 
-    mistakes : after each query
-    bound : on the mistakes after each query
-    damage : what removals added to the bound so far, at the last query
+    mistakes : number of mistakes after each query
+    bound : bound on the mistakes after each query
+    damage : what removals added to the bound, at the last query
     """
 
     mistakes: NDArray[np.int64]
@@ -87,7 +87,7 @@ def track_budget(learner: KernelMinimax, data: QueryDataset, comparison: Expansi
 
     Parameters
     ----------
-    learner : of rate 1 without decay, that has learnt nothing; any budget and removal
+    learner : an unfitted learner with rate 1 and without decay; any budget and removal
     data : the stream, in order
     comparison : u; for example `Expansion.of` a learner without a budget, divided by its margin
 

@@ -1,4 +1,4 @@
-"""Queries cut into grades: the gap between each grade and all lower ones, without listing pairs."""
+"""The gap between each grade of a query and all lower grades, without listing pairs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Levels:
     def gaps(self, scores: Floats) -> tuple[Floats, Rows, Rows]:
         """Find the closest pair of each level above the lowest of its query.
 
-        Returns its difference of scores (negative: in the wrong order), and its two rows: the
-        lowest score of the level, and the highest of all lower grades.
+        Returns its difference of scores (negative if the order is wrong), and its two rows: the
+        lowest score of the level, and the highest score of all lower grades.
         """
         if len(self.rows) == 0:
             return np.empty(0), self.rows, self.rows

@@ -1,4 +1,4 @@
-"""The margin of a ranker on data, the best one that any linear ranker has, and the norm R_X."""
+"""The margin of a ranker on data, the best margin of any linear ranker, and the norm R_X."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _NOTHING = 1e-7  # a hull this much closer to 0 than its points are long contain
 def margin(data: QueryDataset, weights: ArrayLike) -> float:
     """Return the smallest w.(x_i - x_j) over pairs R_i > R_j of a query, for w of unit norm.
 
-    Positive: every query is ranked right. Weights of another length are normalised first; unjudged
-    documents take no part; without any pair the margin is infinite.
+    If it is positive, every query is ranked correctly. Weights of another length are normalised
+    first; unjudged documents are ignored; without any pair the margin is infinite.
 
     Cost: O(n d + n log n).
 
@@ -53,13 +53,13 @@ def margin(data: QueryDataset, weights: ArrayLike) -> float:
 
 @dataclass(frozen=True, eq=False)
 class BestMargin:
-    """The best margin found, and the proof that there is none better; unpacks to the first two.
+    """The best margin, and a proof that there is no better one; unpacks to the first two.
 
     Attributes
     ----------
     margin : that of `weights`; at most 0 if the data is not separable
     weights : unit vector
-    upper : no unit vector has a larger margin than this
+    upper : no unit vector has a margin above this
     """
 
     margin: float
@@ -68,7 +68,7 @@ class BestMargin:
 
     @property
     def separable(self) -> bool:
-        """Whether some linear ranker ranks every query right."""
+        """Whether some linear ranker ranks every query correctly."""
         return self.margin > 0
 
     def __iter__(self) -> Iterator[float | Floats]:

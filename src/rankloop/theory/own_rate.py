@@ -1,8 +1,8 @@
-"""The papers' perceptrons at their own rates, along a stream, beside their own theorems.
+"""The papers' perceptrons at the learning rates of their theorems, along a stream.
 
 Theorems 1, 6 and 8 of Chaudhuri and Tewari are proven "after optimising over the rate". Here a
-learner is run at that rate, and its loss stands beside the bound after each round. Corollaries 2
-and 7 are the same numbers where the comparison vector loses nothing.
+learner is run at that rate, and its loss is compared with the bound after each round. Corollaries 2
+and 7 are the same numbers for a comparison vector without loss.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def track_own_rate(
 
 
 def track_classification(data: QueryDataset, weights: ArrayLike | None = None) -> Tracked:
-    """Run Algorithm 1, a document a round, and compute the bound of Theorem 1 on its mistakes.
+    """Run Algorithm 1, one document per round, and compute Theorem 1's bound on its mistakes.
 
     F + R_x |u| sqrt(F) + R_x^2 |u|^2 with F the hinge loss of u on the rounds with a mistake; for
     u without loss that is R_x^2 / margin^2 (Corollary 2). No rate has to be chosen: the mistakes

@@ -39,9 +39,9 @@ def theorem_1(
     Parameters
     ----------
     radius : R
-    margin : of the comparison weights, above 0
+    margin : the margin of the comparison weights, above 0
     smallest_loss, largest_loss : c_L and C_L of the problem
-    norm : of the comparison weights
+    norm : the norm of the comparison weights
     surrogate : F, what C_L / margin times them lose by eq. 2 where they do not separate the data
     rate : the learner's; default: c_L / (4 R^2). Any rate below c_L / (2 R^2) has a bound.
 

@@ -1,4 +1,4 @@
-"""Loss bounds of SOLAR (Wang et al., 2015): Lemma 4.1 and Theorems 1 to 4, repaired where needed.
+"""Loss bounds of SOLAR (Wang et al., 2015): Lemma 4.1 and Theorems 1 to 4, with corrections.
 
 A round t here is a pair delta = x_i - x_j with R_i > R_j, taken with the weights w_t of that
 moment; l_t(w) = max(0, 1 - w.delta). R is the largest |delta|, u any comparison vector.

@@ -1,12 +1,12 @@
-"""What the bounds of the ranking perceptrons are made of: weights v, hinges and losses of a query.
+"""The parts of the ranking perceptrons' bounds: weights v, hinges and losses of a query.
 
 SLAM's weights v_i follow the order of scores inside a grade. So the surrogate as a function of the
 scores is a *minimum* over the orders inside grades of convex functions: for nDCG with three or more
 documents it is not convex, against the paper's Lemma 3, and its comparison with other weights in
-Theorem 6 is not proven as printed. The repair: the weights of round t are fixed by the scores of
-the learner, w_t, and f_t(w) uses *them* for every w. This f_t is convex, its value and subgradient
-at w_t are the learner's, and for a separating w both are 0. :func:`slam_surrogate` takes the
-scores that fix the order as `order`.
+Theorem 6 is not proven as printed. The correction: the weights of round t are fixed by the scores
+of the learner, w_t, and f_t(w) uses *them* for every w. This f_t is convex, its value and
+subgradient at w_t are the learner's, and for a separating w both are 0. :func:`slam_surrogate`
+takes the scores that fix the order as `order`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_measure(measure: str | Measure) -> Measure:
 
 
 def seen_by(measure: Measure, grades: ArrayLike) -> Floats:
-    """Return the grades as a measure sees them: AP knows only 0 and 1. Unjudged stay below 0."""
+    """Return the grades as a measure uses them: AP has only 0 and 1. Unjudged ones stay below 0."""
     y = np.asarray(grades, np.float64)
     return np.where(y > 0, 1.0, y) if measure.name == "AP" else y
 

@@ -1,4 +1,4 @@
-"""A learner's cumulative loss along a stream beside its bound."""
+"""The cumulative loss of a learner along a stream, and its bound."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Tracked:
     ----------
     learner, measure : what was run and measured
     theorem : which bound
-    losses : 1 - measure of each query, ranked before it was learnt from
+    losses : 1 - measure of each query, ranked before the learner learnt from it
     bound : the bound on the cumulative loss after each query, for the queries so far
     assumptions : what the theorem needs
     weights : the comparison vector
-    separable : whether some linear ranker ranks every query right; None: not looked for
+    separable : whether some linear ranker ranks every query correctly; None if it was not tested
     """
 
     learner: str
@@ -77,7 +77,7 @@ class Tracked:
 
     @property
     def holds(self) -> bool:
-        """Whether every assumption does."""
+        """Whether every assumption holds."""
         return all(assumption.holds for assumption in self.assumptions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,9 +109,9 @@ def track(
     ----------
     learner : `Slam`, `MinimaxPerceptron`, `SolarI` or `SolarII`
     data : the stream, in order
-    measure : nDCG, nDCG@k or AP; default: what SLAM learns, nDCG for others
-    weights : the comparison vector; default: the shortest that separates the data, or, where none
-        does, what the learner learns, of the length that gives the least bound
+    measure : nDCG, nDCG@k or AP; by default, SLAM's own measure, and nDCG for others
+    weights : the comparison vector; by default, the shortest that separates the data, or, if there
+        is none, the learner's own weights with the length that gives the smallest bound
 
     Notes
     -----

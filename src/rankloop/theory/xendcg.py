@@ -1,7 +1,7 @@
-"""What Bruch proves of XE_NDCG: Theorems 1 and 2, Propositions 1 and 2, as values.
+"""Bruch's results about XE_NDCG as values: Theorems 1 and 2, Propositions 1 and 2.
 
-Repairs. Theorem 2 prints exp(-2 n eps^2 / Lip^2), but its proof needs the centres of the cover to
-be right within eps/2, which gives exp(-n eps^2 / (2 Lip^2)): a quarter of the exponent. And
+Corrections. Theorem 2 prints exp(-2 n eps^2 / Lip^2), but its proof needs the centres of the cover
+to be right within eps/2, which gives exp(-n eps^2 / (2 Lip^2)): a quarter of the exponent. And
 replacing an example changes its grades too, so the loss has to have a range of at most Lip, which
 XE_NDCG has for lists of one length and scores in [0, 1]: it lies in [log m - 1, log m + 1].
 """
@@ -47,7 +47,7 @@ def xendcg_bound(data: QueryDataset, scores: ArrayLike, gamma: float | ArrayLike
 
     Parameters
     ----------
-    data, scores : what was ranked, and how
+    data, scores : the documents and their scores
     gamma : one number, or one per document (Definition 1), from 0 to 1
 
     Examples
@@ -95,7 +95,7 @@ def generalisation_probability(
     """Return the least probability that no f of a class errs by more than epsilon: Theorem 2.
 
     1 - 2 N exp(-n eps^2 / (2 Lip^2)), at least 0, with N the covering number of the class by balls
-    of radius eps / (4 Lip), given by its logarithm. See the module for what was repaired.
+    of radius eps / (4 Lip), given by its logarithm. The module says what was corrected.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def shop(tmp_path, browser):
 def until(browser, script, *arguments):
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(browser, 15, 0.05).until(
+    return WebDriverWait(browser, 30, 0.05).until(
         lambda one: one.execute_script(f"return {script}", *arguments)
     )
 
@@ -190,6 +190,23 @@ def test_it_comes_back_when_the_service_does(tmp_path, browser):
         browser.get("about:blank")
     service.stop()
     browser.get_log("browser")  # refused connections are no fault of the page
+
+
+def test_loops_are_chosen_from_the_list(tmp_path, browser):
+    service = start(tmp_path, more=["news"])
+    live(service, 7, name="news")
+    with opened(browser, service) as address:
+        until(browser, "document.title === 'Ready · shop · Rankloop'")
+        browser.execute_script(
+            "const list = document.getElementById('loop'); list.value = 'news';"
+            "list.dispatchEvent(new Event('change'))"
+        )
+        until(browser, "document.title === 'Ready · news · Rankloop'")
+        until(browser, "document.querySelectorAll('#inspector .link').length === 7")
+        assert browser.current_url == f"{address}/#news"
+        assert complaints(browser) == []
+        browser.get("about:blank")
+    service.stop()
 
 
 def test_a_token_is_asked_for_and_stays_in_the_tab(tmp_path, browser):

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 class ClickLearner(ABC):
     """Two methods make a learner for clicks: `show` makes a ranking, `learn_ranking` learns it.
 
-    All randomness of a ranking comes from its id, and all that is needed to learn from it is in
-    the ranking and its grades. So a journal of both, replayed, gives the same learner bit for bit,
-    and it does not matter how much was learnt between showing and learning.
+    All random choices of a ranking follow from its id, and everything that is needed to learn from
+    it is in the ranking and its grades. So if you replay a journal of both, you get the same
+    learner bit for bit. It does not matter how much was learnt between showing a ranking and
+    learning from it.
 
     It is mixed into an :class:`rankloop.learners.online.base.OnlineRanker`, whose methods for
     judged queries stay as they are.
@@ -54,7 +55,7 @@ class ClickLearner(ABC):
 
         Parameters
         ----------
-        id : of the ranking, from which all that is drawn at random follows
+        id : of the ranking; all random choices follow from it
         k : how many documents to show, at least 1
         """
         check_counts(k=k)
@@ -93,7 +94,7 @@ def click_grades(ranking: Ranking, clicks: ArrayLike) -> NDArray[np.float64]:
 def seen_grades(ranking: Ranking, grades: ArrayLike) -> NDArray[np.float64]:
     """Return the grades of what was most likely seen: up to the last choice, and one after it.
 
-    What lies further down counts as not shown, and without a choice nothing was seen.
+    Documents further down count as not shown. If nothing was chosen, nothing was seen.
 
     >>> from rankloop.feedback.ranking import best_first
     >>> shown = best_first([0.9, 0.8, 0.7, 0.6, 0.5], id="r1")

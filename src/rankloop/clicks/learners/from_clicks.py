@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 
 
 class FromClicks(TaughtByClicks):
-    """Any online ranker, taught by clicks as by grades; it shows what it finds best.
+    """Any online ranker, taught by clicks; it shows the documents that it finds best.
 
     Parameters
     ----------
     ranker, seen, largest, passes, random_state : see :class:`TaughtByClicks`
-    temperature : 0 shows the best first; above, rankings are drawn by Plackett and Luce's model of
-        the scores, brought to mean 0 and deviation 1 / temperature in each query
+    temperature : 0 shows the best documents first; above 0, rankings are drawn from the
+        Plackett-Luce model of the scores, which are scaled to mean 0 and standard deviation
+        1 / temperature in each query
 
     Notes
     -----
-    Cost: the ranker's. Showing the best first is the best there is today and explores nothing: a
-    learner that has started in the wrong direction then shows only what teaches it nothing. A
-    temperature helps, but does not know when to explore; :class:`Thompson` does.
+    Cost: the ranker's. Without a temperature it explores nothing: a learner that has started in a
+    wrong direction may then show only documents that teach it nothing. A temperature helps, but
+    stays the same however certain the learner is; :class:`Thompson` explores only while it is
+    uncertain.
 
     Examples
     --------

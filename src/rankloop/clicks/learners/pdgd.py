@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 class PDGD(ClippedRanker, DrawsRankings):
     """A linear ranker that draws its rankings, and learns which of two documents people prefer.
 
-    Rankings R are drawn by Plackett and Luce's model of the scores. Where document i was clicked
-    and j was seen but not, the chance to draw i before j is raised:
+    Rankings R are drawn from the Plackett-Luce model of the scores. If document i was clicked, and
+    j was seen but not clicked, the probability to draw i before j is raised:
 
         w += rate decay^t sum_ij rho(i, j) e_i e_j / (e_i + e_j)^2 (x_i - x_j),  e = exp(score),
 
         rho(i, j) = P(R with i and j exchanged) / (P(R) + P(R with i and j exchanged)).
 
-    The weights rho make up for the better place that one of the two had. Seen is what lies above
-    the last click, and the document after it. From a judged query, where no place was better,
+    The weights rho compensate for the better position of one of the two. The documents above the
+    last click, and the one after it, count as seen. In a judged query no position was better, so
     all pairs of different grades are learnt with rho = 1/2.
 
-    Where we depart: rho comes from the scores that the ranking was drawn by, the rest from those
-    of now. They are the same where every ranking is learnt before the next one is drawn.
+    Where we depart: rho is computed from the scores that the ranking was drawn with, and the rest
+    from the current scores. They are the same if every ranking is learnt before the next is drawn.
 
     Parameters
     ----------

@@ -36,16 +36,17 @@ _MODES = ("learnt", "last-click", "all")
 class TaughtByClicks(OnlineRanker, ClickLearner):
     """An online ranker that learns from clicks as from grades; a subclass says what it shows.
 
-    What was chosen has its grade (1 for a click), what was seen and passed over 0. Who looked at
-    what is not in a log, so `seen` says how it is told:
+    A chosen document has its grade (1 for a click), and a document that was seen but not chosen has
+    grade 0. Nobody knows which documents were seen, so `seen` says how to decide:
 
-    - `learnt`: a chain of reading, learnt from the same clicks. People go on after a click, and
-      after passing over a document, with two chances; a position attracts clicks with a chance of
-      its own. What lies below the last click then counts by the chance that it was read, in the
-      posterior of its page: an unbiased count of looks, however far people read.
-    - `last-click`: all down to the last click and the one after it, as PDGD does.
-    - `all`: everything shown. With chances of examination by position instead of a name, too, and
-      a choice counts by 1 / chance, at most `largest` (inverse propensities).
+    - `learnt`: people read from the top, and go on with one probability after a click and with
+      another after a document without a click; each position has its own probability of a click.
+      These probabilities are learnt from the same clicks. A document below the last click counts
+      with the probability that it was read, given the clicks on its page.
+    - `last-click`: all documents down to the last click, and the one after it, as in PDGD.
+    - `all`: everything that was shown. The same holds if `seen` is a list of probabilities of
+      examination by position; then a choice counts 1 / probability, at most `largest` (inverse
+      propensities).
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
     ----------
     ranker_ : what learns
     reading_ : expected clicks and looks by position, then how often people went on and stopped
-        after passing over, and after a click
+        after a document without a click, and after a click
 
     References
     ----------

@@ -92,7 +92,7 @@ def roots(data: Sequence[str] = ()) -> list[Path]:
 
 
 def find(name: str, data: Sequence[str] = ()) -> Source | None:
-    """Find a real data set by name; None where it is not at hand.
+    """Find a real data set by name; None where it was not available.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ class Part:
     data : its name, or None where the part makes its own
     expected : what was published, by name
     run : measures it
-    stand_in : queries of simulated data that may take the place of data that is not at hand, 0:
+    stand_in : queries of simulated data that may take the place of data that was not available, 0:
         none may; claims are judged on it, published numbers are not
     seconds : how long a full run takes, about
     """

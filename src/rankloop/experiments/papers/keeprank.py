@@ -48,8 +48,8 @@ LETOR = {
     },
 }
 """nDCG by cutoff of the baselines as LETOR 3 published them, which the paper compares with: Liu,
-Learning to rank for information retrieval (2011), table 11.1; Wang et al., SOLAR, table 3. Those of
-FRank on TD2004 and OHSUMED were not at hand."""
+Learning to rank for information retrieval (2011), table 11.1; Wang et al., SOLAR, table 3. We had
+no source for FRank on TD2004 and OHSUMED; its MAP there is in table 4 of the paper."""
 
 _RULES = dict.fromkeys(LEARNERS, "letor3")
 _TOP = range(1, 11)
@@ -58,7 +58,7 @@ TABLE = Experiment(
     "keeprank-table4",
     PAPER,
     "Table 4",
-    "MAP over five folds, the width of the kernel chosen on validation data.",
+    "MAP over five folds; the width of the kernel is chosen on validation data.",
     tuple(
         Part(
             name,
@@ -125,7 +125,7 @@ FIGURES = Experiment(
     "keeprank-figs",
     PAPER,
     "Figures 2 to 9",
-    "P@n and nDCG@n for n from 1 to 10; KeepRank ahead of the baselines that LETOR published.",
+    "P@n and nDCG@n for n from 1 to 10: KeepRank is ahead of LETOR's published baselines.",
     _figure_parts(),
 )
 

@@ -120,7 +120,7 @@ TABLE = Experiment(
     "multileaving-table",
     PAPER,
     "Table 2, five rankers, informational",
-    "Pairwise preference multileaving finds the better rankers, as well as any other method.",
+    "Pairwise preference multileaving finds the better rankers as well as any other method.",
     tuple(
         Part(
             name,

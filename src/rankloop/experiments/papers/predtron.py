@@ -119,7 +119,7 @@ FIGURE_1A = Experiment(
     "predtron-fig1a",
     PAPER,
     "Figure 1 a",
-    "The loss falls with training queries; steep f are ahead of 1/i.",
+    "The loss falls with the number of training queries; steep f are better than 1/i.",
     (
         Part(
             "simulated",
@@ -156,21 +156,21 @@ FIGURE_1B = Experiment(
     "predtron-fig1b",
     PAPER,
     "Figure 1 b",
-    "The loss grows with the length of lists; steep f are ahead of 1/i.",
+    "The loss grows with the length of the lists; steep f are better than 1/i.",
     (
         _by_length("100 features, noise 1, as in figure 1 a", 100, 1.0),
         _by_length("5,000 features, noise .3, found by search", 5000, 0.3),
     ),
-    "The number of features decides, at 30 queries to learn from. From lists of 5 to lists of 40 "
-    "the loss of f = -i^1.1 changes by -.05, -.05 and +.08 with 100, 1,000 and 5,000 features and "
-    "noise .3, and by -.09, -.11 and -.02 with noise 1 (4 draws): where features are few, longer "
-    "lists have more to learn from.",
+    "The result depends on the number of features, with 30 queries to learn from. From lists of "
+    "5 to lists of 40 documents, the loss of f = -i^1.1 changes by -.05, -.05 and +.08 with 100, "
+    "1,000 and 5,000 features and noise .3, and by -.09, -.11 and -.02 with noise 1 (4 draws). "
+    "If there are few features, longer lists contain more to learn from.",
 )
 FIGURE_1C = Experiment(
     "predtron-fig1c",
     PAPER,
     "Figure 1 c",
-    "With 5 relevant features, the L1 geometry does not mind more of them; L2 does.",
+    "With 5 relevant features, more irrelevant ones harm the L2 geometry, but not L1.",
     (
         Part(
             "simulated",

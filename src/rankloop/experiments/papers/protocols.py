@@ -90,7 +90,11 @@ def _choices(learners: Mapping[str, Sequence[str]], best: Mapping[str, str]) -> 
     for name, texts in learners.items():
         if len(texts) > 1:
             at_edge = best[name] in (texts[0], texts[-1])
-            warning = ", AT THE EDGE of its grid: one beyond it may be better" if at_edge else ""
+            warning = (
+                ", which is at the edge of the grid: a value beyond it may be better"
+                if at_edge
+                else ""
+            )
             yield f"{name}: {best[name]}, the best of {len(texts)}{warning}"
 
 

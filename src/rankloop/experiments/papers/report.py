@@ -49,7 +49,7 @@ def markdown(outcome: Outcome, pictures: list[str]) -> str:
         f"{experiment.paper}. {experiment.shows}",
         "",
         f"**{counts}.** Remake it with "
-        f"`rankloop reproduce {experiment.id} --data DIR --out DIR{fewer}`.",
+        f"`rankloop reproduce {experiment.id} --data DIR --output DIR{fewer}`.",
         *(["", f"This run had at most {most} trials where more are declared."] if most else []),
         "",
         "| part | data | value | ours | ± | published | verdict |",

@@ -132,7 +132,7 @@ def _source(part: Part, setting: Setting, data: Sequence[str]) -> Source | None:
 
 def _not_run(part: Part) -> Iterator[Judged]:
     for name, expected in part.expected.items():
-        why = f"{part.data} is not at hand"
+        why = f"{part.data} was not available"
         yield _judged(part, name, Verdict.NOT_RUN, None, expected, "none", why)
 
 

@@ -74,7 +74,7 @@ FIGURE_1 = Experiment(
     "slam-fig1",
     PAPER,
     "Figure 1",
-    "On separable data the mean nDCG@10 of both perceptrons goes to 1 fast, ListNet's slowly.",
+    "On separable data the mean nDCG@10 of both perceptrons rises to 1 faster than ListNet's.",
     (
         Part(
             "separable",
@@ -148,18 +148,18 @@ FIGURE_2 = Experiment(
     "slam-fig2",
     PAPER,
     "Figure 2",
-    "Mean AP over industrial streams: SLAM beside online ListNet and the minimax perceptron.",
+    "Mean AP over industrial streams of SLAM, online ListNet and the minimax perceptron.",
     _benchmarks("AP", {"MSLR": (0.49, 0.37), "Yahoo": (0.87, 0.875)}),
 )
 FIGURE_3 = Experiment(
     "slam-fig3",
     PAPER,
     "Figure 3",
-    "Mean nDCG@10 over industrial streams.",
+    "Mean nDCG@10 over industrial streams of the same three learners.",
     _benchmarks("nDCG@10", {"MSLR": (0.25, 0.22), "Yahoo": (0.74, 0.75)}),
-    "Yahoo: the simulated stand-in has noisy grades, which cost a hinge more than a cross entropy. "
-    "With the noise of its grades at 0, .5, 1 (the stand-in) and 2, SLAM is .010, .014, .044 and "
-    ".089 behind ListNet, each at its best of 8 rates, 3 orders.",
+    "Yahoo: the simulated data that replace it have noisy grades, which harm a hinge more than a "
+    "cross entropy. With a noise of 0, .5, 1 (as in this experiment) and 2 in the grades, SLAM "
+    "is .010, .014, .044 and .089 behind ListNet, each with the best of 8 rates (3 orders).",
 )
 
 
@@ -201,7 +201,7 @@ BOUNDS = Experiment(
     "slam-bounds",
     PAPER,
     "Theorems 1, 6, 8 and 10",
-    "On separable data the sum of losses stays below a constant, at the rates of the proofs.",
+    "On separable data, with the rates of the proofs, the sum of losses has a constant bound.",
     (
         Part(
             "separable",
@@ -232,7 +232,7 @@ ADVERSARY = Experiment(
     "slam-adversary",
     PAPER,
     "Theorem 9",
-    "Every deterministic learner loses at least the lower bound to the adversary.",
+    "Against the adversary every deterministic learner loses at least the lower bound.",
     (
         Part(
             "adversary",

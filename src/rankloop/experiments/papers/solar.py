@@ -108,13 +108,14 @@ TABLE_2_ONLINE = Experiment(
     "solar-table2",
     PAPER,
     "Table 2",
-    "Online nDCG of SOLAR beside PRank and the committee perceptron, one pass, 10 permutations.",
+    "Online nDCG of SOLAR, PRank and the committee perceptron; one pass, 10 permutations.",
     _table_2(),
-    "PRank pairwise hangs on the order of the pairs inside a query, which the paper does not tell. "
-    "On OHSUMED with documents shuffled, better grades first gives .236 at nDCG@10, pairs at "
-    "random .31, averaged weights .20. With documents in file order and the worse one in the outer "
-    "loop it comes to .391 (published .390), and every row of both data sets is OK; this order was "
-    "found by search. A fair number it is not: OHSUMED's file order alone has .400.",
+    "PRank pairwise depends on the order of the pairs inside a query, which the paper does not "
+    "give. On OHSUMED with shuffled documents, nDCG@10 is .236 if pairs with better grades come "
+    "first, .31 if pairs come at random, and .20 with averaged weights. With documents in file "
+    "order and the worse document in the outer loop it is .391 (published .390), and every row "
+    "of both data sets is OK. We found this order by search. It is not a fair protocol: "
+    "OHSUMED's file order alone has .400.",
 )
 
 
@@ -194,7 +195,7 @@ TABLE_3_BATCH = Experiment(
     "solar-table3",
     PAPER,
     "Table 3",
-    "SOLAR beside LETOR's batch rankers, five folds, parameters chosen on validation.",
+    "SOLAR and LETOR's batch rankers; five folds, parameters chosen on validation data.",
     _table_3(),
 )
 
@@ -213,7 +214,7 @@ FIGURE_2 = Experiment(
     "solar-fig2",
     PAPER,
     "Figure 2",
-    "Mean AP so far along the stream: both SOLAR ahead of the others.",
+    "Mean AP along the stream: both versions of SOLAR are ahead of the others.",
     tuple(
         Part(
             name,
@@ -276,7 +277,7 @@ FIGURE_3 = Experiment(
     "solar-fig3",
     PAPER,
     "Figure 3",
-    "Time to keep up with a stream: SOLAR against RankSVM trained anew.",
+    "The time to keep up with a stream: SOLAR, and RankSVM trained again and again.",
     (
         Part(
             "MQ2008",

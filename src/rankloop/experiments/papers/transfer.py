@@ -105,7 +105,7 @@ TRANSFER = Experiment(
     "solar-transfer",
     PAPER,
     "Section 4, a model learnt elsewhere",
-    "Where the target stays, holding on helps; where it turns away, holding on less helps.",
+    "Keeping what was learnt helps if the target stays, and harms if it turns away.",
     (
         Part("same target", partial(_simulated, degrees=0), _claims(_KEPT), seconds=20),
         Part("turned by 30 degrees", partial(_simulated, degrees=30), _claims(_KEPT), seconds=20),

@@ -55,7 +55,7 @@ FIGURE_1 = Experiment(
     "xendcg-fig1",
     PAPER,
     "Figure 1",
-    "The choice of gamma moves the Jensen gap, and so how tight the bound is.",
+    "The choice of gamma changes the Jensen gap, and so the tightness of the bound.",
     (
         Part(
             "simulated",

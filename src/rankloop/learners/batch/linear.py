@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
     from rankloop.losses.base import Loss
+    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConvexRanker(BatchRanker):
     """A linear ranker with scores X @ weights_, where the weights minimise a convex objective.
 
@@ -43,9 +46,12 @@ class ConvexRanker(BatchRanker):
     weights_ : (d,) the weights
     """
 
-    C: float
-    tolerance: float
-    weights_: NDArray[np.float64]
+    C: float = 1.0
+    tolerance: float = 1e-8
+    valid_measure: str | Measure = "nDCG@10"
+    patience: int | None = None
+    warm_start: bool = False
+    weights_: NDArray[np.float64] = field(init=False)
 
     _learns: ClassVar[tuple[str, ...]] = ("weights_",)
     follows_path: ClassVar[bool] = True

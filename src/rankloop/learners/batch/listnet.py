@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.learners.batch.linear import ConvexRanker
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
     from rankloop.learners.search import Search
     from rankloop.losses.base import Loss
-    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False)
 class ListNet(ConvexRanker):
     """A linear ranker that minimises the ListNet loss.
 
@@ -55,21 +56,9 @@ class ListNet(ConvexRanker):
     Cao et al., Learning to rank: from pairwise approach to listwise approach (2007).
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-3, 1e2, points=11, log=True)}
+    C: float = 1.0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        tolerance: float = 1e-8,
-        valid_measure: str | Measure = "nDCG@10",
-        patience: int | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.C = C
-        self.tolerance = tolerance
-        self.valid_measure = valid_measure
-        self.patience = patience
-        self.warm_start = warm_start
+    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-3, 1e2, points=11, log=True)}
 
     def _loss(self) -> Loss:
         return ListNetLoss()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.search import Search
     from rankloop.losses.base import Floats, Loss
-    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False)
 class LossLinear(ConvexRanker):
     """A linear ranker that minimises a loss, which is given by its name.
 
@@ -60,23 +61,10 @@ class LossLinear(ConvexRanker):
     '3'
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-6, 1e2, points=17, log=True)}
+    loss: str = "logistic"
+    C: float = field(default=1e-2, kw_only=True)
 
-    def __init__(
-        self,
-        loss: str = "logistic",
-        C: float = 1e-2,
-        tolerance: float = 1e-8,
-        valid_measure: str | Measure = "nDCG@10",
-        patience: int | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.tolerance = tolerance
-        self.valid_measure = valid_measure
-        self.patience = patience
-        self.warm_start = warm_start
+    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-6, 1e2, points=17, log=True)}
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
     from rankloop.losses.base import Loss
-    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False)
 class RankNet(ConvexRanker):
     """A ranker that minimises the logistic loss over pairs.
 
@@ -79,34 +80,19 @@ class RankNet(ConvexRanker):
     Burges et al., Learning to rank using gradient descent (2005).
     """
 
+    C: float = 1e-2
+    hidden: int = 0
+    rounds: int = 200
+    random_state: int = 0
+
     search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-6, 1, points=13, log=True)}
 
     follows_path: ClassVar[bool] = False  # hidden units would continue from another local optimum
 
     _learns: ClassVar[tuple[str, ...]] = ("weights_", "hidden_weights_", "hidden_bias_")
 
-    hidden_weights_: NDArray[np.float64]
-    hidden_bias_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        C: float = 1e-2,
-        hidden: int = 0,
-        rounds: int = 200,
-        tolerance: float = 1e-8,
-        random_state: int = 0,
-        valid_measure: str | Measure = "nDCG@10",
-        patience: int | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.C = C
-        self.hidden = hidden
-        self.rounds = rounds
-        self.tolerance = tolerance
-        self.random_state = random_state
-        self.valid_measure = valid_measure
-        self.patience = patience
-        self.warm_start = warm_start
+    hidden_weights_: NDArray[np.float64] = field(init=False)
+    hidden_bias_: NDArray[np.float64] = field(init=False)
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)

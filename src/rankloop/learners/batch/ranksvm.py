@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.learners.batch.linear import ConvexRanker
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
     from rankloop.learners.search import Search
     from rankloop.losses.base import Loss
-    from rankloop.metrics.measures import Measure
 
 
+@dataclass(eq=False, repr=False)
 class RankSVM(ConvexRanker):
     """The linear large-margin ranker, solved in the primal.
 
@@ -60,21 +61,9 @@ class RankSVM(ConvexRanker):
     search engines using clickthrough data (2002).
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1e-1, points=13, log=True)}
+    C: float = 1e-3
 
-    def __init__(
-        self,
-        C: float = 1e-3,
-        tolerance: float = 1e-8,
-        valid_measure: str | Measure = "nDCG@10",
-        patience: int | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.C = C
-        self.tolerance = tolerance
-        self.valid_measure = valid_measure
-        self.patience = patience
-        self.warm_start = warm_start
+    search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1e-1, points=13, log=True)}
 
     def _loss(self) -> Loss:
         return PairwiseHinge(squared=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.search import Search
     from rankloop.losses.base import Loss
-    from rankloop.metrics.measures import Measure
 
 _LARGEST_POWER = 100.0
 
 
+@dataclass(eq=False, repr=False)
 class XENDCG(ConvexRanker):
     """A linear ranker that minimises XE_NDCG.
 
@@ -67,28 +67,14 @@ class XENDCG(ConvexRanker):
     Bruch, An alternative cross entropy loss for learning-to-rank (2021): Definition 1.
     """
 
+    C: float = 1.0
+    gamma: float = 1.0
+    power: float = 0.0
+
     search_space: ClassVar[Mapping[str, Search]] = {
         "gamma": Range(0, 1, points=2),
         "C": Range(1e-3, 1e2, points=11, log=True),
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        gamma: float = 1.0,
-        power: float = 0.0,
-        tolerance: float = 1e-8,
-        valid_measure: str | Measure = "nDCG@10",
-        patience: int | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.power = power
-        self.tolerance = tolerance
-        self.valid_measure = valid_measure
-        self.patience = patience
-        self.warm_start = warm_start
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)

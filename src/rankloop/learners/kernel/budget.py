@@ -1,4 +1,4 @@
-"""What to do when the support set is full: whom to remove, and what becomes of the rest.
+"""What to do when the support set is full: which documents to remove, and how to adapt the rest.
 
 ============== ====================================================================== ============
 name           removes                                                                 cost
@@ -42,7 +42,7 @@ SHARES = np.linspace(0, 1, 33)  # places on the line between two documents to me
 
 
 def random(support: Support, excess: int) -> Places:
-    """Choose any; the choice depends on how many were ever added, and on nothing else."""
+    """Choose at random; the choice depends only on the number of documents added so far."""
     rng = np.random.default_rng(support.added)
     return rng.choice(support.held, excess, replace=False)
 
@@ -81,7 +81,7 @@ def forgetron(support: Support, excess: int) -> Places:
 
 
 def projection(support: Support, excess: int) -> Places:
-    """Choose as `least-loss`; neighbours take over what can be told of each in their span."""
+    """Choose as `least-loss`; neighbours take over the part of each that lies in their span."""
     gone, kept = _parted(support, least_loss(support, excess))
     for some in np.array_split(gone, -(-len(gone) // TOGETHER)):
         near = _nearest(support, some, kept)
@@ -100,7 +100,7 @@ def projection(support: Support, excess: int) -> Places:
 
 
 def merging(support: Support, excess: int) -> Places:
-    """Choose as `least-loss`; each becomes one with a neighbour of its own sign, if it has any.
+    """Choose as `least-loss`; merge each with a neighbour of the same sign, if it has one.
 
     Rows x and z with coefficients a and b become h x + (1 - h) z with a k^(1-h)^2 + b k^h^2, where
     k = K(x, z): for an RBF kernel that is the best coefficient at that place. The neighbour and h
@@ -138,7 +138,7 @@ REMOVALS: Mapping[str, Removal] = MappingProxyType(
 
 
 def removal_by_name(name: str, kernel: Kernel) -> Removal:
-    """Find a way to stay within a budget that works with the kernel."""
+    """Find a removal rule by its name; raise if it does not work with the kernel."""
     if not isinstance(name, str) or name not in REMOVALS:
         raise DataError(f"removal must be one of {', '.join(REMOVALS)}; found {name!r}")
     if name == "merging" and not isinstance(kernel, RBF):
@@ -153,7 +153,7 @@ def _parted(support: Support, gone: Places) -> tuple[Places, Places]:
 
 
 def _nearest(support: Support, gone: Places, kept: Places) -> Places:
-    """Return, for each place that goes, the kept ones whose kernel functions are most alike."""
+    """Return, for each place to remove, the kept places with the most similar kernel functions."""
     rows = support.rows
     like = np.abs(support.kernel(rows[gone], rows[kept]))
     like /= np.sqrt(np.maximum(support.kernel.diagonal(rows[kept]), np.finfo(np.float32).tiny))

@@ -1,4 +1,4 @@
-"""Features whose products are, nearly, a kernel: Nystrom, and random Fourier features."""
+"""Features whose products approximate a kernel: Nystrom and random Fourier features."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ NOVEL = 1e-3  # share of K(x, x) that no landmark tells, from which on a row may
 
 
 class KernelFeatures(Transformer):
-    """A map of rows to `size` features, of which products are about K(x, z).
+    """A map of rows to `size` features, whose products approximate K(x, z).
 
     `nystrom(kernel,size)` projects onto landmarks, for any kernel: with L L' the Gram matrix of
     landmarks, phi(x) = L^-1 K(landmarks, x). As L is triangular, a new landmark adds a feature and
-    changes no other, so what a linear learner knows stays right while a stream still gives
-    landmarks. `fourier(rbf(s),size)` has cos(w.x) and sin(w.x) for random w, and `orthogonal` draws
-    these w at right angles, which is closer for the same size. Both know nothing of the data.
+    changes no other, so what a linear learner has learnt stays valid while landmarks are added.
+    `fourier(rbf(s),size)` has cos(w.x) and sin(w.x) for random w, and `orthogonal` uses orthogonal
+    w, which approximate better with the same size. Neither depends on the data.
 
     Parameters
     ----------
     text : `nystrom(rbf(1),200)`, `fourier(rbf(1),200)` or `orthogonal(rbf(1),200)`
-    random_state : seed of landmarks and of frequencies
+    random_state : random seed of landmarks and of frequencies
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class KernelFeatures(Transformer):
 
     @property
     def method(self) -> str:
-        """Which of the three kinds of features these are."""
+        """The method: one of the three kinds of features."""
         return _parsed(self.text)[0]
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel that products of features come near."""
+        """The kernel that products of features approximate."""
         return _parsed(self.text)[1]
 
     @property
@@ -116,7 +116,7 @@ class KernelFeatures(Transformer):
         return int(self.learnt_[rows].shape[1])
 
     def _transformed(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
-        """Return the features of each row; those that have no landmark yet are 0."""
+        """Return the features of each row; those without a landmark are 0."""
         features = np.zeros((len(X), self.size), np.float32)
         for block in kernel_blocks(len(X), self.size):
             features[block] = self._mapped(X[block])
@@ -136,12 +136,12 @@ class KernelFeatures(Transformer):
         return self.method != "nystrom" or len(self.learnt_["landmarks"]) == self.size
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all there is to know, as plain values and arrays."""
+        """Return everything that was learnt, as plain values and arrays."""
         return {"text": self.text, "random_state": self.random_state, **self.learnt_}
 
     @classmethod
     def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
-        """Make the features that :meth:`to_dict` described."""
+        """Make features from the values of :meth:`to_dict`."""
         known = dict(manifest)
         features = cls(known.pop("text", None), known.pop("random_state", None))
         _parsed(features.text)
@@ -150,7 +150,7 @@ class KernelFeatures(Transformer):
         return features
 
     def check(self, width: int) -> None:
-        """Raise unless what is known, which comes from a file, is that of so many features."""
+        """Raise unless what was learnt, which comes from a file, fits this number of features."""
         if self.method == "nystrom":
             landmarks = self.learnt_.get("landmarks")
             n = len(landmarks) if isinstance(landmarks, np.ndarray) and landmarks.ndim == 2 else 0
@@ -190,7 +190,7 @@ class KernelFeatures(Transformer):
         return found
 
     def _take(self, X: Rows, most: int, *, greedy: bool) -> None:
-        """Make landmarks of rows that the others do not tell: the most novel first, or in order.
+        """Make landmarks of rows that others do not represent: the most novel first, or in order.
 
         `root` is the inverse of L, to which a new landmark adds a row.
         """
@@ -237,13 +237,13 @@ def _read(text: str) -> tuple[str, Kernel, int]:
 
 
 def _gaussian(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
-    """Draw normal numbers from uniform ones, which every machine draws alike (Box and Muller)."""
+    """Make normal random numbers from uniform ones, which are the same on every machine."""
     length = np.sqrt(-2 * log(1 - rng.random((n, d))))
     return np.asarray(length * cos(2 * np.pi * rng.random((n, d))))
 
 
 def _orthogonal(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
-    """Draw rows at right angles, d at a time, as long as Gaussian ones are."""
+    """Draw orthogonal rows, d at a time, with the lengths of Gaussian ones."""
     parts = []
     for _ in range(-(-n // max(d, 1))):
         rows = _gaussian(rng, d, d)

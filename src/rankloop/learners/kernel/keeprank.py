@@ -40,7 +40,7 @@ BLOCK = 64  # samples at a time: enough for matrix products, few enough for a sm
 
 
 class KeepRank(BatchRanker):
-    """Kernel perceptron whose scores are pushed beyond a margin.
+    """A kernel perceptron whose scores are moved beyond a margin.
 
     f(x) = sum_k alpha_k K(x_k, x) over the training documents. With k(x) the vector of kernels of x
     with all of them, a document with y f(x) < c costs (c - y f(x))^2 / (2 |k(x)|^2), and one step
@@ -48,11 +48,11 @@ class KeepRank(BatchRanker):
         alpha += rate (c - y f(x)) y k(x) / |k(x)|^2
 
     brings its score to y c (for a rate of 1). Grades above 0 have y = 1, others -1 (`binary`, as
-    published). With `graded` targets the highest grade wants f(x) >= c, the lowest f(x) <= -c and
-    those between their place on the line, f(x) = c (2 (R - low) / (high - low) - 1).
+    published). With `graded` targets the highest grade has the target f(x) >= c, the lowest
+    f(x) <= -c, and a grade R between them f(x) = c (2 (R - low) / (high - low) - 1).
 
-    Where we depart: the last coefficients go up and down with the last documents, so their mean
-    after each document ranks (`average`); documents come in random order.
+    Where we depart: the last coefficients depend much on the last documents, so it ranks by their
+    mean after each document (`average`); documents are taken in random order.
 
     Parameters
     ----------
@@ -60,14 +60,15 @@ class KeepRank(BatchRanker):
     targets : `binary` or `graded`
     margin : c, above 0; scores scale with it and rankings do not depend on it
     rate : share of a step that is taken, above 0 and at most 1
-    passes : through the data at most, at least 1
-    tolerance : stop once the criterion of a pass is at most this a document, from 0
-    average : rank by the mean of coefficients rather than by the last ones
-    normalise : scale features to 0..1 inside each query, in training and whenever it ranks
-    memory_limit : hold the kernel matrix only where it fits; else it is made anew each pass
+    passes : maximum number of passes over the data, at least 1
+    tolerance : stop when the criterion of a pass is at most this per document, at least 0
+    average : whether to rank by the mean of the coefficients instead of the last ones
+    normalise : whether to scale features to 0..1 within each query, in training and in ranking
+    memory_limit : the kernel matrix is stored only if it fits; otherwise each pass computes it
+        again
     random_state : random seed of the order of documents; None: as given
-    valid_measure, patience, warm_start : see :class:`BatchRanker`; a round is a pass. What it goes
-        on from keeps its documents: with other data, the model grows by these.
+    valid_measure, patience, warm_start : see :class:`BatchRanker`; a round is a pass. With
+        `warm_start`, the model keeps its documents, and other data add to them.
 
     Attributes
     ----------
@@ -78,11 +79,11 @@ class KeepRank(BatchRanker):
     -----
     Cost: O(n^2 d) per pass, or O(n^2) where the kernel matrix is held, for n documents; O(n d) a
     document to rank. Memory: the limit, or blocks of 64 n numbers. It does not scale beyond some
-    100,000 documents: there, take `nystrom` features. As features are scaled inside queries, it
-    wants to know which rows belong together when it ranks.
+    100,000 documents: use `nystrom` features for more. Because features are scaled within queries,
+    it needs to know which rows belong together when it ranks.
 
-    Why not pairs: parting every pair of a query by the margin, one after the other, had a MAP of
-    .31 at best on OHSUMED, where these targets have .45. Softer steps on pairs are those of
+    Why not pairs: separating every pair of a query by the margin, one after the other, reached a
+    MAP of at most .31 on OHSUMED, where these targets reach .45. Softer steps on pairs are those of
     :class:`rankloop.learners.KernelSolarI`.
 
     Examples
@@ -144,7 +145,7 @@ class KeepRank(BatchRanker):
 
     @property
     def coefficients_(self) -> Floats:
-        """What the kernel with each document counts for."""
+        """The coefficient of each document."""
         self._check_fitted()
         mean = self.average and self.steps_ > 0
         return np.asarray((self.total_ / self.steps_ if mean else self.last_) * self.counts_)
@@ -218,7 +219,7 @@ class KeepRank(BatchRanker):
         return X[order], y[order], counts[order]
 
     def _hold(self, X: Rows, counts: Floats) -> None:
-        """Make room for the coefficients of these rows, unless they are held already."""
+        """Add places for the coefficients of these rows, unless they exist already."""
         if np.array_equal(X, self.support_) and np.array_equal(counts, self.counts_):
             return
         room = np.zeros(len(X))
@@ -236,7 +237,7 @@ class KeepRank(BatchRanker):
         return scores
 
     def explain(self) -> Parts:
-        """Return the documents that count for most, with their coefficients and features."""
+        """Return the documents with the largest coefficients, with their features."""
         return support_parts(self, self.support_, self.coefficients_)
 
 

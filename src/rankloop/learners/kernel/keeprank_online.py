@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 
 class OnlineKeepRank(KernelRanker):
-    """KeepRank on a stream: each document is relaxed once, and some are held on to.
+    """KeepRank on a stream: one relaxation step per document, with some documents stored.
 
     f(x) = sum_k alpha_k K(x_k, x) over the stored documents. Where a score is not where its grade
-    wants it, y f(x) < margin, the documents of the query join those held, with alpha = 0, and each
-    of them in turn that falls short takes the step of :class:`KeepRank`,
+    requires it, y f(x) < margin, the documents of the query are stored with alpha = 0, and each of
+    them in turn that misses its target takes the step of :class:`KeepRank`,
 
         alpha += rate (margin - y f(x)) y k(x) / |k(x)|^2,
 
     k(x) the kernels of x with all stored documents. Where they exceed the budget some are removed.
 
-    Where we depart: the paper sums over all training documents, which a stream never has. Without
-    a budget, after one query, it is one pass of :class:`KeepRank` over it.
+    Where we depart: the paper sums over all training documents, which a stream does not have.
+    Without a budget, after one query, it equals one pass of :class:`KeepRank` over it.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class OnlineKeepRank(KernelRanker):
     rate : share of a step that is taken, above 0 and at most 1; on OHSUMED, one pass, .1 has an AP
         of .447 and whole steps .433
     normalise : scale features to 0..1 inside each query, in learning and in ranking
-    average : rank by the mean of the coefficients after each query
+    average : whether to rank by the mean of the coefficients after each query
     passes, random_state : see :class:`OnlineRanker`
 
     Notes

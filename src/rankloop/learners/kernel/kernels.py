@@ -83,7 +83,7 @@ class RBF(Kernel):
         check_number("sigma2 of rbf", self.sigma2, above=True)
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:
-        """Return what distances leave; rows are moved to near 0 first, which distances ignore."""
+        """Return exp(-distance); rows are moved near 0 first, which does not change distances."""
         scale = float(np.sqrt(np.float32(1 / self.sigma2)))
         return _core.rbf_rows(np.ascontiguousarray(X), np.ascontiguousarray(Z), scale, threads())
 
@@ -163,7 +163,7 @@ class ChiSquared(Kernel):
             )
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:
-        """Return what distances relative to size leave."""
+        """Return exp(-chi-squared distance)."""
         self.check_rows(X)
         self.check_rows(Z)
         return _core.chi_rows(
@@ -229,10 +229,10 @@ class Product(Kernel):
 
 
 def _within(kernel: Kernel, *kinds: type[Kernel]) -> str:
-    """Write a part, in brackets where it would be read otherwise."""
+    """Return the text of a part, in brackets if they are needed."""
     return f"({kernel})" if isinstance(kernel, kinds) else str(kernel)
 
 
 def _number(value: float) -> str:
-    """Write a number so that it reads back as it is: 2 for 2.0."""
+    """Return the text of a number: 2 for 2.0."""
     return repr(int(value)) if value == int(value) else repr(float(value))

@@ -154,7 +154,7 @@ class KernelSolarI(KernelRanker):
     Parameters
     ----------
     kernel, budget, removal : see :class:`KernelRanker`
-    C : how much a pair may pull, above 0
+    C : limits the step of a pair, above 0
     average, passes, random_state : see :class:`KernelRanker`
 
     Notes
@@ -204,9 +204,9 @@ class KernelSolarI(KernelRanker):
 
 
 def steps_of(linear: LinearRanker, query: Queries, scores: Rows, seen: int) -> Floats:
-    """Return the step that a linear learner takes where document i is the i-th unit vector.
+    """Return the step of a linear learner if document i is the i-th unit vector.
 
-    There, weights are scores, and what is added to them is what each document counts for.
+    Its weights are then scores, and its step is the coefficient of each document.
     """
     m = len(query.y)
     units = query._replace(X=np.eye(m, dtype=np.float32))

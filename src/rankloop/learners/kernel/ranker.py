@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 
 
 class KernelRanker(OnlineRanker):
-    """An online ranker whose score is sum_k alpha_k K(x_k, x) over documents it held on to.
+    """An online ranker whose score is sum_k alpha_k K(x_k, x) over stored documents.
 
-    A subclass says what a query adds (:meth:`_steps`): one coefficient per document, 0 for most. It
-    has, besides those of :class:`OnlineRanker`, the parameters
+    A subclass defines what a query adds (:meth:`_steps`): one coefficient per document, 0 for most.
+    In addition to the parameters of :class:`OnlineRanker` it has:
 
     kernel : `rbf(sigma2)`, `poly(degree)`, `linear`, `chi2(gamma)`, sums and products of them
-    budget : how many documents it holds on to at most, from 1; None: all, in growing memory
+    budget : maximum number of stored documents, at least 1; None stores all, in growing memory
     removal : what to do when it is full: `forgetron`, `random`, `least-loss`, `projection` or
         `merging`, see :mod:`rankloop.learners.kernel.budget`
-    average : rank by the mean of the coefficients after each query rather than by the last ones
+    average : whether to rank by the mean of the coefficients after each query, or by the last ones
 
-    Features should be alike in scale: use normalised data, or `Mapped(learner, ["minmax"])`.
+    Features should be on a similar scale: use normalised data, or `Mapped(learner, ["minmax"])`.
 
     Attributes
     ----------
     support_ : (k, d) the stored documents
-    coefficients_ : (k,) what the kernel with each counts for
-    updates_ : on how many of the queries learnt from it took a step
+    coefficients_ : (k,) the coefficient of each
+    updates_ : number of queries on which it took a step
     """
 
     kernel: str | Kernel
@@ -79,14 +79,14 @@ class KernelRanker(OnlineRanker):
 
     @abstractmethod
     def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
-        """Return what each document of a query is to count for, after so many queries."""
+        """Return the coefficients that a query adds, after this number of queries."""
 
     def _scaled(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
-        """Return rows as the kernel sees them."""
+        """Return rows in the form for the kernel."""
         return X
 
     def _learn_supported(self, support: Support, query: Queries, scores: Rows, seen: int) -> bool:
-        """Learn from one query of these scores; say whether anything changed."""
+        """Learn from one query with these scores; return whether anything changed."""
         steps = self._steps(query, scores, seen)
         if not np.isfinite(steps).all():
             raise OverflowError
@@ -111,7 +111,7 @@ class KernelRanker(OnlineRanker):
         return np.asarray(alphas[:, 1] / self.n_queries_seen_ if mean else alphas[:, 0].copy())
 
     def explain(self) -> Parts:
-        """Return the documents that count for most, with their coefficients and features."""
+        """Return the documents with the largest coefficients, with their features."""
         return support_parts(self, self.support_, self.coefficients_)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
@@ -187,7 +187,7 @@ class KernelRanker(OnlineRanker):
         return self._ranking(self._held(kernel).scores(X), self.n_queries_seen_)
 
     def _ranking(self, found: Rows, queries: int) -> Rows:
-        """Return the scores that rank, of those now and their sum."""
+        """Return the scores for ranking, from the current scores and their sum."""
         return found[:, 1] / np.float32(queries) if self.average and queries else found[:, 0]
 
     def _held(self, kernel: Kernel) -> Support:

@@ -1,4 +1,4 @@
-"""Relaxation over blocks of rows: one kernel row a step, and no more memory than said."""
+"""Relaxation over blocks of rows: one kernel row per step, within a memory limit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Block:
-    """Some samples that are learnt from one after the other.
+    """Some samples, which are learnt one after the other.
 
-    rows : which ones
+    rows : the rows of the samples
     gram : products of their kernel vectors
     """
 
@@ -37,10 +37,10 @@ class Block:
 class Moves:
     """What a block does to the coefficients.
 
-    step : of each sample, along its kernel vector
-    passing : what these add up to, counted after each sample of the block
-    samples : how many samples that is
-    lost : the criterion
+    step : the step of each sample, along its kernel vector
+    passing : the sum of the steps after each sample of the block
+    samples : number of samples
+    lost : value of the criterion
     """
 
     step: Floats
@@ -51,11 +51,11 @@ class Moves:
 
 @dataclass
 class Samples:
-    """What is learnt from, and what a score is made of.
+    """The samples, and the documents that form a score.
 
     X : (n, d) samples
     support : (m, d) rows whose coefficients are learnt
-    counts : (m,) how often each of them stands there
+    counts : (m,) how often each of them occurs
     """
 
     kernel: Kernel
@@ -71,7 +71,7 @@ class Samples:
             self._held = np.empty((len(self.X), len(self.support)), np.float32)
 
     def kernel_rows(self, rows: slice) -> Rows:
-        """Return the kernel vectors of a block, made anew where the whole does not fit."""
+        """Return the kernel vectors of a block, from the stored matrix if it fits."""
         if self._held is None:
             return self.kernel(self.X[rows], self.support)
         if rows.start not in self._grams:

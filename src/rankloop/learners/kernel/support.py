@@ -1,4 +1,4 @@
-"""A support set: documents and what each counts for, in memory taken once."""
+"""A support set: documents and their coefficients, in memory that is reserved once."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ROOM = 128  # places beside the budget, where documents wait until others have g
 
 @dataclass
 class Support:
-    """The function f(x) = sum_k alpha_k K(x_k, x), and the sum of all that f was.
+    """The function f(x) = sum_k alpha_k K(x_k, x), and its sum over all queries so far.
 
     rows : (places, d) documents; those in use come first
     alphas : (places, 2) coefficients: now, and summed over queries
-    born : (places,) which document of all ever added it is
-    held : places in use
-    added : documents ever added
-    ledger : the largest step ever, the sum of all steps, and what removals did (Forgetron)
+    born : (places,) the number of each document, in the order of adding
+    held : number of places in use
+    added : number of documents added so far
+    ledger : the largest step, the sum of all steps, and the effect of removals (Forgetron)
     """
 
     kernel: Kernel
@@ -47,7 +47,7 @@ class Support:
 
     @classmethod
     def empty(cls, kernel: Kernel, n_features: int, budget: int | None) -> Support:
-        """Make room for a budget; without one, for what may come."""
+        """Return an empty support set, with places for the budget if there is one."""
         places = ROOM + (budget or 0)
         return cls(
             kernel,
@@ -58,7 +58,7 @@ class Support:
         )
 
     def copy(self) -> Support:
-        """Return another that may change alone."""
+        """Return an independent copy."""
         return replace(
             self,
             rows=self.rows.copy(),
@@ -68,7 +68,7 @@ class Support:
         )
 
     def scores(self, X: Rows) -> Rows:
-        """Return f, and the sum of all that f was, for each row: O(n held d)."""
+        """Return f, and its sum over all queries so far, for each row: O(n held d)."""
         found = np.zeros((len(X), 2), np.float32)
         rows, alphas = self.rows[: self.held], self.alphas[: self.held].astype(np.float32)
         if self.held:
@@ -81,7 +81,7 @@ class Support:
         return found
 
     def add(self, X: Rows, steps: Floats, budget: int | None, removal: Removal) -> None:
-        """Add documents with their coefficients; whoever exceeds the budget is removed."""
+        """Add documents with their coefficients; remove some if they exceed the budget."""
         size = np.abs(steps)
         self.ledger[:2] = max(self.ledger[0], size.max(initial=0)), self.ledger[1] + total(size)
         if budget is None:
@@ -98,7 +98,7 @@ class Support:
             X, steps = X[n:], steps[n:]
 
     def drop(self, gone: NDArray[np.int64]) -> None:
-        """Free places; the last ones in use move there."""
+        """Free places; the last documents move there."""
         kept = np.ones(self.held, bool)
         kept[gone] = False
         held = int(kept.sum())
@@ -109,7 +109,7 @@ class Support:
         self.held = held
 
     def remember(self) -> None:
-        """Count f into the sum of all that it was."""
+        """Add f to the sum over all queries."""
         self.alphas[: self.held, 1] += self.alphas[: self.held, 0]
 
     def _grow(self, n: int) -> None:

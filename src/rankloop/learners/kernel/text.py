@@ -15,7 +15,7 @@ KERNELS: dict[str, type[Kernel]] = {
 
 
 def parse_kernel(text: str | Kernel) -> Kernel:
-    """Read a kernel, as it prints; a kernel is taken as it is.
+    """Read a kernel from the text that it prints; a kernel is returned unchanged.
 
     >>> parse_kernel("rbf(0.5)*linear + poly(2)")
     Sum(left=Product(left=RBF(sigma2=0.5), right=Linear()), right=Polynomial(degree=2, \
@@ -38,7 +38,7 @@ def as_syntax(text: Any, what: str) -> ast.expr:
 
 
 def as_kernel(node: ast.expr, text: str) -> Kernel:
-    """Return the kernel that an expression stands for."""
+    """Return the kernel of an expression."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return as_kernel(node.left, text) + as_kernel(node.right, text)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):

@@ -1,4 +1,4 @@
-"""Decreasing functions of the position: what a ranking looks like as a vector."""
+"""Decreasing functions of the position, which represent a ranking as a vector."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _FORM = re.compile(r"(?P<sign>-|1/)(?P<log>log\()?i(?(log)\))(?:\^(?P<power>\d+\
 
 
 def as_function(f: Decreasing) -> Callable[[Floats], Floats]:
-    """Read `-i`, `-i^1.1`, `1/i`, `1/i^0.5` or `-log(i)`; a function is taken as it is.
+    """Read `-i`, `-i^1.1`, `1/i`, `1/i^0.5` or `-log(i)`; a function is returned unchanged.
 
-    It is given positions 1, 2, ... and must be strictly decreasing.
+    It receives positions 1, 2, ... and must be strictly decreasing.
 
     >>> as_function("-i^2")(np.array([1.0, 2.0, 3.0]))
     array([-1., -4., -9.])

@@ -1,6 +1,6 @@
 """Predtron as scikit-learn estimators: classes, sets of labels, ordered grades.
 
-They are not rankers: rows stand alone, and there are no queries. The ranker is in `ranker.py`.
+They are not rankers: rows are independent, and there are no queries. The ranker is in `ranker.py`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 class PredtronClassifier(RowEstimator):
-    """Classes by perceptron, with costs.
+    """A perceptron for classification, with costs.
 
-    There is no option to reject here, as :class:`BinaryReject` hardly ever takes it; look at
-    `decision_function` for how sure a prediction is.
+    It has no option to reject, because :class:`BinaryReject` hardly ever uses it;
+    `decision_function` shows how certain a prediction is.
 
     Parameters
     ----------
-    class_weight : what a mistake costs on each label, by label; others cost 1
+    class_weight : the cost of a mistake, by label; other labels cost 1
     the others : see :class:`RowEstimator`
 
     Attributes
     ----------
-    classes_ : sorted
+    classes_ : the classes, sorted
 
     Notes
     -----
@@ -117,7 +117,7 @@ class PredtronClassifier(RowEstimator):
 
 
 class PredtronOrdinal(RowEstimator):
-    """Ordered grades by perceptron, where being far off costs more.
+    """A perceptron for ordered grades; the cost of a mistake grows with its distance.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class PredtronOrdinal(RowEstimator):
 
 
 class PredtronMultilabel(RowEstimator):
-    """Sets of labels by perceptron; y has a row of 0 and 1 for each row of X.
+    """A perceptron for sets of labels; y has a row of 0 and 1 for each row of X.
 
     Parameters
     ----------

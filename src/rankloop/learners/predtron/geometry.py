@@ -1,4 +1,4 @@
-"""Geometries: which norm the margin is measured in, and the link function that goes with it.
+"""Geometries: the norm in which the margin is measured, and its link function.
 
 Mirror descent with psi(W) = |W|^2 / 2 for some norm keeps D = grad psi(W), moves D against the
 gradient, and goes back: W = (grad psi)^-1(D) = grad psi*(D), where psi*(D) = |D|_*^2 / 2 for the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Geometry(ABC):
-    """A norm of weight matrices, one row an output, one column per feature."""
+    """A norm of weight matrices, with one row per output and one column per feature."""
 
     linear = False
     """Whether weights are their own dual, so that they are a sum of inputs."""
@@ -187,7 +187,7 @@ GEOMETRIES: dict[str, type[Geometry]] = {
 
 
 def as_geometry(geometry: str | Geometry) -> Geometry:
-    """Take a geometry as it is, or by its name."""
+    """Return a geometry unchanged, or find it by its name."""
     if isinstance(geometry, Geometry):
         return geometry
     if not isinstance(geometry, str) or geometry not in GEOMETRIES:

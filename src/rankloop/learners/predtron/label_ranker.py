@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class PredtronLabelRanker(RowEstimator):
-    """Labels in order of relevance, for each row; y has a grade for each label, a row a row.
+    """Ranks the labels of each row by relevance; y has a grade for each row and label.
 
-    Where :class:`PredtronMultilabel` says which labels a row has, this one says which come first.
+    :class:`PredtronMultilabel` predicts which labels a row has; this one predicts their order.
 
     Parameters
     ----------
-    f : how a place in the order is represented, see :class:`MultilabelRanking`
+    f : how a position is represented, see :class:`MultilabelRanking`
     measure : `nDCG`, `nDCG@k` or `P@k`
     the others : see :class:`RowEstimator`
 
     Notes
     -----
-    Cost: O(k d) per row for k labels, and where it steps an assignment of O(k^3) at worst.
+    Cost: O(k d) per row for k labels, and for each step an assignment of at most O(k^3).
 
     Examples
     --------
@@ -107,7 +107,7 @@ class PredtronLabelRanker(RowEstimator):
 
 
 def _grade_matrix(y: object) -> Floats:
-    """Return grades as a matrix, a row a row and a column a label."""
+    """Return grades as a matrix with one column per label."""
     found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     fits = found.ndim == 2 and found.shape[1] >= 2 and found.dtype.kind in "buif"
     grades = found.astype(np.float64) if fits else np.full((1, 1), np.nan)

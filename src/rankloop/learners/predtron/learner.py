@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 
 class Predtron:
-    """Score an input, decode the scores, look at the label, and step where that lost something.
+    """A perceptron that scores an input, predicts from the scores, and takes a step after a loss.
 
-    Each round: t = W x; where L(decode(t), y) > 0, the dual of W moves by -rate g x', with g the
-    rule's gradient, and W follows by the link of the geometry. Where the problem ranks the rows of
+    In each round, t = W x; if L(decode(t), y) > 0, the dual of W moves by -rate g x', where g is
+    the rule's gradient, and W follows by the link of the geometry. If the problem ranks the rows of
     X (`problem.shared`), t = X w and the step is X' g.
 
-    Where we depart: predictions that tie count as mistakes if one of them is, so that learning
-    begins at W = 0; the paper leaves ties open.
+    Where we depart: tied predictions count as a mistake if one of them is wrong, so that learning
+    starts at W = 0; the paper does not define ties.
 
     Parameters
     ----------
-    problem : what is predicted, and what a mistake costs
+    problem : defines what is predicted, and what a mistake costs
     geometry : `euclidean`, `rnorm`, `group`, `schatten`, or a :class:`Geometry`
     rule : `predtron` (Algorithm 1), `loss-driven` (Predtron.LD), or a :class:`Rule`
-    rate : step size, above 0; Theorem 1 asks for c_L / (4 R^2), the paper's experiments take 1
+    rate : step size, above 0; Theorem 1 needs c_L / (4 R^2), the paper's experiments use 1
     kernel : `rbf(1)`, `poly(2)`, ... or k(A, B) -> matrix, for weights that are a sum of kernel
         functions; Euclidean only
-    budget : with a kernel, how many inputs are held on to at most, from 1; None: all
-    average : predict by the mean of the weights over rounds rather than by the last ones
+    budget : with a kernel, the maximum number of stored inputs, at least 1; None stores all
+    average : whether to predict by the mean of the weights over rounds, or by the last ones
 
     Attributes
     ----------
-    rounds : how many inputs it has learnt from
-    updates : on how many of them it took a step
-    loss : what its predictions have lost, ties included
+    rounds : number of inputs learnt from
+    updates : number of inputs on which it took a step
+    loss : the total loss of its predictions, including ties
 
     Notes
     -----
@@ -100,7 +100,7 @@ class Predtron:
         self.weights: DenseWeights | KernelWeights | None = None
 
     def scores(self, X: ArrayLike) -> Floats:
-        """Return the scores t of an input: a vector, or the rows that are to be ranked."""
+        """Return the scores t of an input, which is a vector or the rows to rank."""
         rows = self._rows(X)
         return self._started(rows).scores(rows, mean=True).ravel()
 
@@ -109,7 +109,7 @@ class Predtron:
         return self.problem.decode(self.scores(X))
 
     def learn(self, X: ArrayLike, label: Any) -> float:
-        """Learn from one input and its label; return what the prediction before lost."""
+        """Learn from one input and its label; return the loss of the prediction before learning."""
         rows, label = self._rows(X), self.problem.check(label)
         if self.problem.shared and len(label) != len(rows):
             raise DataError(f"the label has {len(label)} grades for {len(rows)} rows")

@@ -1,4 +1,4 @@
-"""What a prediction problem is: losses, and predictions as unit vectors."""
+"""The definition of a prediction problem: losses, and predictions as unit vectors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ TINY = 1e-12
 class Problem(ABC):
     """A prediction problem. Predictions and labels may be of different kinds.
 
-    A subclass says what a prediction loses on a label, which unit vector stands for it, and finds
-    the prediction of the highest similarity <rep, t>, alone (eq. 1) or with its loss (eq. 2).
+    A subclass defines the loss of a prediction for a label and the unit vector that represents it,
+    and finds the prediction with the largest similarity <rep, t>, alone (eq. 1) or plus its loss
+    (eq. 2).
 
     Attributes
     ----------
-    dimension : d, the length of a score vector; 0: as many as the input has rows
+    dimension : d, the length of a score vector; 0 means the number of rows of the input
     smallest_loss : c_L, the smallest loss that is not 0
     largest_loss : C_L
     """
@@ -50,25 +51,25 @@ class Problem(ABC):
 
     @abstractmethod
     def decode(self, scores: Floats) -> Any:
-        """Return the prediction of the highest <rep, scores> (eq. 1)."""
+        """Return the prediction with the largest <rep, scores> (eq. 1)."""
 
     @abstractmethod
     def decode_augmented(self, scores: Floats, label: Any) -> Any:
-        """Return the prediction of the highest loss + <rep, scores> (the maximum in eq. 2)."""
+        """Return the prediction with the largest loss + <rep, scores> (the maximum in eq. 2)."""
 
     def correct(self, label: Any, scores: Floats) -> Any:  # noqa: ARG002
-        """Return a prediction without loss; where there are several, preferably a likely one."""
+        """Return a prediction without loss; if there are several, preferably a likely one."""
         return label
 
     def decode_against(self, scores: Floats, label: Any) -> Any:  # noqa: ARG002
         """Return the prediction of eq. 1, ties broken towards the largest loss.
 
-        The learner looks for mistakes here, so that scores of 0 never hide one.
+        The learner uses this to find mistakes, so that scores of 0 count as mistakes.
         """
         return self.decode(scores)
 
     def check(self, label: Any) -> Any:
-        """Return the label as the other methods take it, or raise DataError."""
+        """Return the label in the form for the other methods, or raise DataError."""
         return label
 
     def margin(self, scores: Floats, label: Any) -> float:  # noqa: ARG002
@@ -94,7 +95,7 @@ class Listed(Problem):
 
     Notes
     -----
-    Cost: O(k d) a decoding.
+    Cost: O(k d) per prediction.
 
     Examples
     --------
@@ -129,7 +130,7 @@ class Listed(Problem):
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return int(self.losses.shape[1])
 
     def loss(self, prediction: int, label: int) -> float:

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
 
 class PredtronRanker(ClippedRanker):
-    """Perceptron that steps away from the worst ranking, its loss counted in.
+    """A perceptron that steps away from the ranking with the largest loss plus score.
 
-    A ranking is the vector rep = f(positions) / Z. On a query whose ranking loses something, one
-    step on max over rankings s of { 1 - measure(s) + <rep(s) - rep(best), X w> }, found exactly.
-    f = 1/i asks for gaps at the top; -i^1.1 and -i^2 ask for less the lower the position.
+    A ranking is the vector rep = f(positions) / Z. On a query whose ranking has a loss, it takes
+    one step on max over rankings s of { 1 - measure(s) + <rep(s) - rep(best), X w> }, which is
+    found exactly. f = 1/i requires gaps at the top; -i^1.1 and -i^2 require less, the lower the
+    position.
 
-    Where we depart: a ranking with ties loses what the worst of their orders does.
+    Where we depart: a ranking with ties has the loss of the worst order of the tied documents.
 
     Parameters
     ----------
@@ -166,5 +167,5 @@ class PredtronRanker(ClippedRanker):
 
 @lru_cache(maxsize=32)
 def _problem(f: str, measure: str) -> SubsetRanking:
-    """Make a problem once: it keeps f and discounts of the lengths it has met."""
+    """Make a problem once, because it keeps f and the discounts for each length."""
     return SubsetRanking(f, measure)

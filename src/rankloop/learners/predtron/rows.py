@@ -1,4 +1,4 @@
-"""What the estimators share: rows in, labels out, and going on learning."""
+"""The base class of the estimators that predict labels of rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 
 class RowEstimator(Estimator, ABC):
-    """Fit, go on, score and predict rows, one after the other.
+    """An estimator that learns from rows one after the other, and predicts their labels.
 
     A subclass makes the problem from the labels, and turns labels into numbers and back. It has
-    the parameters
+    these parameters:
 
     geometry, rule, rate, kernel, budget, average : see :class:`Predtron`
     intercept : whether to add a constant feature
-    passes : how often `fit` goes through the data, at least 1
-    random_state : random seed of the order of rows in `fit`, another one each pass; None: as given
+    passes : number of passes of `fit` over the data, at least 1
+    random_state : random seed of the order of rows in `fit`, which is different in each pass; None
+        keeps the given order
 
     Attributes
     ----------
@@ -51,18 +52,18 @@ class RowEstimator(Estimator, ABC):
 
     @abstractmethod
     def _problem(self, y: object, classes: object) -> Problem:
-        """Return the problem that labels belong to; remember what they are called."""
+        """Return the problem for these labels, and store their names."""
 
     @abstractmethod
     def _encode(self, y: Any) -> list[Any]:
-        """Return labels as the problem takes them."""
+        """Return labels in the form for the problem."""
 
     @abstractmethod
     def _decode(self, predictions: list[Any]) -> NDArray[Any]:
         """Return predictions as labels."""
 
     def fit(self, X: object, y: ArrayLike) -> Self:
-        """Learn from nothing: `passes` times through the rows."""
+        """Fit from scratch, in several passes over the rows."""
         check_whole("passes", self.passes)
         rows, labels = self._begin(X, y, None)
         order = np.arange(len(rows))
@@ -72,12 +73,12 @@ class RowEstimator(Estimator, ABC):
         return self
 
     def partial_fit(self, X: object, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Go on learning, once through the rows; the first call says which classes there are.
+        """Continue to learn, in one pass over the rows; the first call determines the classes.
 
         Parameters
         ----------
         X, y : rows and their labels
-        classes : all classes that will ever come; default: those of the first y
+        classes : all classes that can occur; by default, those of the first y
         """
         if not hasattr(self, "ranker_"):
             rows, labels = self._begin(X, y, classes)
@@ -112,7 +113,7 @@ class RowEstimator(Estimator, ABC):
         return np.array([problem.margin(t, label) for t, label in zip(scores, labels, strict=True)])
 
     def score(self, X: object, y: ArrayLike) -> float:
-        """Return the share of rows that are predicted right."""
+        """Return the share of rows that are predicted correctly."""
         right = self.predict(X) == np.asarray(y)
         return float(right.reshape(len(right), -1).all(axis=1).mean())
 

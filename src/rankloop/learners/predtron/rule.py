@@ -1,4 +1,4 @@
-"""Rules: along which direction a mistake moves the scores."""
+"""Rules: the direction in which a mistake moves the scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Rule(ABC):
-    """A rule. It steps only where the prediction loses something."""
+    """A rule. It takes a step only if the prediction has a loss."""
 
     def step(self, problem: Problem, scores: Floats, label: object) -> tuple[float, Floats | None]:
         """Return the loss of the prediction, and the gradient by the scores; None without loss."""
@@ -55,7 +55,7 @@ class MistakeDriven(Rule):
 class LossDriven(Rule):
     """Predtron.LD: L (rep(prediction) - rep(y)), scaled by the loss L that was incurred.
 
-    The paper's appendix is not at hand; so derived: with prediction and L of the round held fixed,
+    The paper's appendix is not available, so this is our derivation: for fixed prediction and L,
 
         f(W) = L max(0, 1 - <rep(y) - rep(prediction), W X>)
 
@@ -80,7 +80,7 @@ RULES: dict[str, type[Rule]] = {"predtron": MistakeDriven, "loss-driven": LossDr
 
 
 def as_rule(rule: str | Rule) -> Rule:
-    """Take a rule as it is, or by its name."""
+    """Return a rule unchanged, or find it by its name."""
     if isinstance(rule, Rule):
         return rule
     if not isinstance(rule, str) or rule not in RULES:

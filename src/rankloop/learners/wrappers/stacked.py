@@ -128,7 +128,7 @@ class Stacked(OnlineRanker):
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)
-        self._fresh()._check(data)
+        self._fresh().check_data(data)
 
     def _state_names(self) -> tuple[str, ...]:
         known = super()._state_names()

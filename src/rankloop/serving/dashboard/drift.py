@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_RECENT = 0.02  # the weight of the newest ranking among the recent ones
+_RECENT = 0.005  # the weight of the newest ranking among the recent ones
 
 
 class Drift:
@@ -18,13 +18,13 @@ class Drift:
     The shift of a feature is the distance of the two means in standard deviations.
 
     >>> drift = Drift(1)
-    >>> for _ in range(100):
+    >>> for _ in range(1000):
     ...     drift.add(np.array([[-1.0], [1.0]]))
     >>> before = drift.shifts()
-    >>> for _ in range(30):
+    >>> for _ in range(300):
     ...     drift.add(np.array([[3.0], [5.0]]))
     >>> before, drift.shifts().round(1)
-    (array([0.]), array([0.5]))
+    (array([0.]), array([1.1]))
     """
 
     def __init__(self, width: int) -> None:

@@ -28,7 +28,7 @@ LOOK_BACK = 20_000
 
 _MARKS, _NEWEST, _WATCHED = 200, 200, 5_000
 _FORGET_AT = 20_000.0  # rankings, after which those counted so far count for half
-_DRIFT_EVERY = 4  # of so many rankings, one is looked at for drift
+_MOST_DRIFT = 32  # rankings that are looked at for drift at a time
 
 
 class Glimpse(msgspec.Struct):
@@ -69,7 +69,7 @@ class Watch:
         self.closed = self.joined = 0.0
         self.drift = Drift(width)
         self._watched: dict[str, _Watched] = {}
-        self._rankings = 0
+        self._drift_left = 0
         self._promotes = ""
 
     def follow(
@@ -84,6 +84,7 @@ class Watch:
             self.passed_over += head - LOOK_BACK - self.position
             self.position = head - LOOK_BACK
             self._watched.clear()  # some of their feedback may have been passed over
+        self._drift_left = _MOST_DRIFT
         until = min(head, self.position + most)
         for record in _records(journal, recent, self.position, until):
             self._see(record)
@@ -124,8 +125,8 @@ class Watch:
             shown = [entry.items[row] for row in entry.order[:PLACES]]
             places = {item: place for place, item in enumerate(shown)}
             self._watched[entry.id] = _Watched(places, set())
-        self._rankings += 1
-        if self._rankings % _DRIFT_EVERY == 0:
+        if self._drift_left:
+            self._drift_left -= 1
             self.drift.add(entry.matrix())
 
     def _closed(self, entry: Closed) -> None:

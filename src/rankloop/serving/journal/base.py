@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from zlib import crc32
 
+from rankloop import _core
 from rankloop.exceptions import RankloopError
 from rankloop.serving.entries import Forgotten, decode, encode
 
@@ -34,10 +35,15 @@ class UnreachableError(JournalError):
 
 
 class Draft(NamedTuple):
-    """An entry to append; `at` is when it came, in milliseconds since 1970."""
+    """An entry to append.
+
+    at : when it came, in milliseconds since 1970
+    body : its bytes, where they are known already
+    """
 
     entry: Entry
     at: int
+    body: bytes = b""
 
 
 class Record(NamedTuple):
@@ -46,6 +52,15 @@ class Record(NamedTuple):
     position: int
     at: int
     entry: Entry
+
+
+class Sealed(NamedTuple):
+    """A draft as stores keep it, but for its place."""
+
+    at: int
+    key: str | None
+    fingerprint: bytes
+    body: bytes
 
 
 class Outcome(NamedTuple):
@@ -180,14 +195,23 @@ class Journal(ABC):
 
     def read(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Record]:
         """Return up to `limit` entries that follow a position; raise where one is damaged."""
-        rows = self.rows(after, until, limit)
+        return self.records(after, self.rows(after, until, limit))
+
+    def records(self, after: int, rows: Sequence[Row]) -> list[Record]:
+        """Return rows that follow a position as entries; raise where one is missing or damaged."""
         for expected, row in enumerate(rows, start=after + 1):
             if row.position != expected:
                 raise JournalError(
                     f"{self.where}: entry {expected} is missing, the next one is {row.position}; "
                     "restore the journal from a copy"
                 )
-        return [self._record(row) for row in rows]
+        checks = _core.crc32_of_each(after + 1, [row.body for row in rows])
+        return [
+            Record(row.position, row.at, decode(row.body))
+            if row.check == check
+            else self._record(row)  # which says what is wrong
+            for row, check in zip(rows, checks, strict=True)
+        ]
 
     def record(self, position: int) -> Record:
         """Return the entry at a position, with when it came."""
@@ -231,6 +255,20 @@ def checksum(position: int, body: bytes) -> int:
     return crc32(body, crc32(position.to_bytes(8, "little")))
 
 
+def sealed(drafts: Sequence[Draft]) -> list[Sealed]:
+    """Return drafts as bytes; all fingerprints are made at once, as that keeps no thread waiting.
+
+    A fingerprint is the BLAKE2b of what an entry said, in 16 bytes.
+    """
+    bodies = [draft.body or encode(draft.entry) for draft in drafts]
+    said = [draft.entry.said(body) for draft, body in zip(drafts, bodies, strict=True)]
+    prints = _core.blake2b_of_each(said)
+    return [
+        Sealed(draft.at, draft.entry.key, fingerprint, body)
+        for draft, fingerprint, body in zip(drafts, prints, bodies, strict=True)
+    ]
+
+
 def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[bytes]:
     """Return the keys that entries say are destroyed, where these are new."""
     return [
@@ -242,27 +280,29 @@ def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[byte
 
 
 def new_rows(
-    drafts: Sequence[Draft], known: dict[str, tuple[int, bytes]], head: int
+    drafts: Sequence[Sealed], known: dict[str, tuple[int, bytes]], head: int
 ) -> tuple[list[Outcome], list[Row]]:
     """Return what becomes of drafts, and the rows to add after the position `head`.
 
     `known` holds position and fingerprint of the keys that are stored already.
     """
-    outcomes, rows = [], []
+    outcomes, new = [], []
     known = dict(known)
+    last = head
     for draft in drafts:
-        key, body = draft.entry.key, encode(draft.entry)
-        fingerprint = draft.entry.fingerprint(body)
+        key = draft.key
         if key is not None and key in known:
             position, other = known[key]
-            status: Literal["duplicate", "conflict"] = (
-                "duplicate" if other == fingerprint else "conflict"
-            )
-            outcomes.append(Outcome(status, position))
+            same = other == draft.fingerprint
+            outcomes.append(Outcome("duplicate" if same else "conflict", position))
             continue
-        head += 1
-        rows.append(Row(head, draft.at, key, fingerprint, body, checksum(head, body)))
-        outcomes.append(Outcome("new", head))
+        last += 1
+        new.append(draft)
+        outcomes.append(Outcome("new", last))
         if key is not None:
-            known[key] = (head, fingerprint)
-    return outcomes, rows
+            known[key] = (last, draft.fingerprint)
+    checks = _core.crc32_of_each(head + 1, [draft.body for draft in new])
+    places = range(head + 1, last + 1)
+    return outcomes, [
+        Row(n, *draft, check) for n, draft, check in zip(places, new, checks, strict=True)
+    ]

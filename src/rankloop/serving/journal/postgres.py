@@ -25,6 +25,7 @@ from rankloop.serving.journal.base import (
     UnreachableError,
     destroyed,
     new_rows,
+    sealed,
 )
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ class PostgresJournal(Journal):
 
     def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`."""
-        names = [draft.entry.key for draft in drafts if draft.entry.key is not None]
+        new = sealed(drafts)
+        names = [draft.key for draft in new if draft.key is not None]
         known_keys = "SELECT key, position, fingerprint FROM {schema}.entries WHERE key = ANY(%s)"
         insert = "INSERT INTO {schema}.entries VALUES (%s, %s, %s, %s, %s, %s)"
         new_key = (
@@ -142,7 +144,7 @@ class PostgresJournal(Journal):
             self._lock_writers(db)  # its own statement: what follows sees all that was committed
             found = db.execute(self._sql(known_keys), (names,), binary=True)
             known = {key: (position, bytes(print_)) for key, position, print_ in found}
-            outcomes, rows = new_rows(drafts, known, self._last(db))
+            outcomes, rows = new_rows(new, known, self._last(db))
             if rows:
                 with db.cursor() as cursor:
                     cursor.executemany(self._sql(insert), rows)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -22,6 +24,7 @@ from rankloop.serving.journal.base import (
     UnreachableError,
     destroyed,
     new_rows,
+    sealed,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +51,11 @@ CREATE INDEX keys_by_name ON keys (name);
 """,
 )
 _LONGEST_WAL = 16_384  # pages, 64 MB: then whoever appends copies them; before, :meth:`tend` does
-_AT_ONCE = 500  # keys that are looked up by one statement
+_KNOWN = (
+    "SELECT key, position, fingerprint FROM entries WHERE key IN (SELECT value FROM json_each(?))"
+)
+_ROW = "(?,?,?,?,?,?)"
+_AT_ONCE = 256  # rows that one statement inserts
 
 
 class SqliteJournal(Journal):
@@ -103,11 +110,12 @@ class SqliteJournal(Journal):
 
     def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`."""
-        names = [draft.entry.key for draft in drafts]
+        new = sealed(drafts)
+        names = [draft.key for draft in new if draft.key is not None]
         with self._faults(), self._writing():
-            known = self._known([name for name in names if name is not None])
-            outcomes, rows = new_rows(drafts, known, self.head())
-            self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+            known = self._known(names)
+            outcomes, rows = new_rows(new, known, self.head())
+            self._insert(rows)
             if keys:
                 self._db.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", keys)
             if gone := destroyed(drafts, outcomes):
@@ -116,14 +124,21 @@ class SqliteJournal(Journal):
         return outcomes
 
     def _known(self, keys: list[str]) -> dict[str, tuple[int, bytes]]:
-        known = {}
-        for first in range(0, len(keys), _AT_ONCE):
-            some = keys[first : first + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            query = f"SELECT key, position, fingerprint FROM entries WHERE key IN ({marks})"
-            for key, position, fingerprint in self._db.execute(query, some):
-                known[key] = (position, fingerprint)
-        return known
+        found = self._db.execute(_KNOWN, (json.dumps(keys),))
+        return {key: (position, fingerprint) for key, position, fingerprint in found}
+
+    def _insert(self, rows: list[Row]) -> None:
+        """Insert many rows by few statements.
+
+        Each step of a statement gives the interpreter away, and a busy thread gives it back late.
+        """
+        first = 0
+        while first < len(rows):
+            n = min(1 << ((len(rows) - first).bit_length() - 1), _AT_ONCE)  # few texts to prepare
+            values = ",".join([_ROW] * n)
+            some = rows[first : first + n]
+            self._db.execute(f"INSERT INTO entries VALUES {values}", [*chain.from_iterable(some)])
+            first += n
 
     def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
         """Return rows in order; see :meth:`Journal.rows`."""

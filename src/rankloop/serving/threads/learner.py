@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from rankloop.serving.engine import Engine
     from rankloop.serving.journal.base import Journal
-    from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
 
 _log = logging.getLogger("rankloop.serving")
@@ -34,8 +33,7 @@ class Learner:
     name : the loop's
     engine : changed by this thread alone, under its `lock`
     journal : for this thread alone
-    recent : entries in memory
-    progress : says what is durable, and is told what was learnt
+    progress : hands over what is durable, and is told what was learnt
     submit : appends an entry of its own: a digest, the end of an experiment
     over : whether nothing more becomes durable
     """
@@ -45,13 +43,12 @@ class Learner:
         name: str,
         engine: Engine,
         journal: Journal,
-        recent: Recent,
         progress: Progress,
         submit: Callable[[list[Entry]], object],
         over: Callable[[], bool],
     ) -> None:
         self._name, self._engine, self._journal = name, engine, journal
-        self._recent, self._progress = recent, progress
+        self._progress = progress
         self._submit, self._over = submit, over
         self.lock = threading.Lock()
 
@@ -59,7 +56,8 @@ class Learner:
         """Work until nothing more becomes durable."""
         engine, progress = self._engine, self._progress
         read = patient(
-            lambda place: self._recent.record(place, self._journal), lambda: progress.stopping
+            lambda after: self._journal.read(after, progress.head, _AT_ONCE),
+            lambda: progress.stopping,
         )
         while True:
             with progress.changed:
@@ -70,15 +68,16 @@ class Learner:
                     if self._over():
                         return
                     continue
-                until = min(progress.head, engine.position + _AT_ONCE)
-            for position in range(engine.position + 1, until + 1):
-                record = read(position)
+                records = progress.take(engine.position, _AT_ONCE)
+            for record in records or read(engine.position):
                 with self.lock:
                     engine.apply(record)
             self._publish()
 
     def _publish(self) -> None:
-        before, now = self._progress.published, self._engine.published()
+        before = self._progress.published
+        with self.lock:
+            now = self._engine.published()
         self._progress.publish(now)
         if self._progress.stopping:
             return

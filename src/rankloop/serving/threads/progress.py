@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from rankloop.exceptions import RankloopError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankloop.serving.journal.base import Record
     from rankloop.serving.state import Published
+
+_MOST_FRESH = 2000  # records handed over; a learner that is further behind reads the journal
 
 
 class Progress:
@@ -28,12 +33,28 @@ class Progress:
         self.fault: Exception | None = None
         self.stopping = False
         self.changed = threading.Condition()
+        self._fresh: list[Record] = []
 
-    def durable(self, head: int) -> None:
-        """Note that entries up to this position are on the disk."""
+    def durable(self, head: int, records: Sequence[Record] = ()) -> None:
+        """Note that entries up to this position are on the disk; hand over the newest of them."""
         with self.changed:
             self.head = head
+            if len(self._fresh) + len(records) > _MOST_FRESH:
+                self._fresh = []
+            else:
+                self._fresh += records
             self.changed.notify_all()
+
+    def take(self, after: int, most: int) -> list[Record]:
+        """Return records that follow a position, if they are here. For who holds the condition."""
+        fresh = self._fresh
+        if fresh:
+            del fresh[: max(after + 1 - fresh[0].position, 0)]
+        if not fresh or fresh[0].position != after + 1:
+            return []
+        taken = fresh[:most]
+        del fresh[:most]
+        return taken
 
     def publish(self, published: Published) -> None:
         """Give readers something new to rank by."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import Closed, Entry, Observed, Ranked
+from rankloop.serving.entries import Closed, Entry, Observed, Ranked, encode
 from rankloop.serving.journal.base import Draft, JournalError, Record
 from rankloop.serving.threads.queue import Answer, BusyError, finish
 
@@ -98,38 +99,40 @@ class Writer:
         answers: list[Answer | None] = [self._refusal(entry) for entry in entries]
         at = int(1000 * self._clock())
         drafts = [
-            Draft(entry, at) for entry, answer in zip(entries, answers, strict=True) if not answer
+            Draft(entry, at, encode(entry))
+            for entry, answer in zip(entries, answers, strict=True)
+            if answer is None
         ]
         if not drafts:
             return [answer for answer in answers if answer]
         outcomes = self._journal.append(drafts, keys)
         self.commits += 1
-        statuses: dict[int, Any] = {}
-        for draft, outcome in zip(drafts, outcomes, strict=True):
-            if outcome.status == "new":
-                if outcome.position > self._desk.position + 1:  # others came between
-                    self._read_up_to(outcome.position - 1)
-                record = Record(outcome.position, draft.at, draft.entry)
-                statuses[outcome.position] = self._follow(record)
-        self._progress.durable(self._desk.position)
-        found = iter(outcomes)
-        finished = []
-        for answer in answers:
-            if answer is not None:
-                finished.append(answer)
-                continue
-            outcome = next(found)
-            status = statuses[outcome.position] if outcome.status == "new" else outcome.status
-            finished.append(Answer(status, outcome.position))
-        return finished
+        pairs = list(zip(drafts, outcomes, strict=True))
+        new = [
+            Record(outcome.position, draft.at, draft.entry)
+            for draft, outcome in pairs
+            if outcome.status == "new"
+        ]
+        self._recent.add(
+            (outcome.position, draft.at, draft.body)
+            for draft, outcome in pairs
+            if outcome.status == "new"
+        )
+        statuses = self._follow(new)
+        finished = iter(
+            Answer(statuses[where] if status == "new" else status, where)
+            for status, where in outcomes
+        )
+        return [answer or next(finished) for answer in answers]
 
     def catch_up(self) -> None:
         """Follow what other processes have appended."""
         try:
-            self._read_up_to(None)
+            scan = self._recent.follow(self._journal, self._desk.position)
+            while records := list(islice(scan, 1000)):
+                self._follow(records)
         except JournalError as error:
             _log.warning("loop %s: cannot follow the journal: %s", self._name, error)
-        self._progress.durable(self._desk.position)
 
     def _refusal(self, entry: Entry) -> Answer | None:
         """Return why an event is not even journaled; None where it may be."""
@@ -165,14 +168,22 @@ class Writer:
             return []
         return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
 
-    def _follow(self, record: Record) -> str:
-        self._recent.add(record)
-        self._watch(record)
-        return self._desk.follow(record)
-
-    def _read_up_to(self, position: int | None) -> None:
-        for record in self._journal.scan(self._desk.position, position):
-            self._follow(record)
+    def _follow(self, records: Sequence[Record]) -> dict[int, Any]:
+        """Take in entries that are durable; return what became of each, by position."""
+        desk = self._desk
+        statuses: dict[int, Any] = {}
+        followed = []
+        for record in records:
+            if record.position > desk.position + 1:  # others came between
+                for other in self._recent.follow(self._journal, desk.position, record.position - 1):
+                    self._watch(other)
+                    desk.follow(other)
+                    followed.append(other)
+            self._watch(record)
+            statuses[record.position] = desk.follow(record)
+            followed.append(record)
+        self._progress.durable(desk.position, followed)
+        return statuses
 
     def _closings(self) -> list[Closed]:
         """Return the closing of windows that are over, if this process has the lease."""

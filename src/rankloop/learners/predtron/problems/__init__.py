@@ -1,1 +1,1 @@
-"""The problems of the paper, one family a file."""
+"""The problems of the paper, one family per file."""

@@ -1,4 +1,4 @@
-"""What the ranking problems share: permutations as vectors, and their exact decoding."""
+"""The base class of ranking problems: permutations as vectors, and their exact decoding."""
 
 from __future__ import annotations
 

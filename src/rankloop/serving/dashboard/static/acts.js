@@ -5,6 +5,7 @@ import { ask, check, facts, field, reason } from "./dialogs.js";
 import { el, say } from "./dom.js";
 import { count, ndcg } from "./words.js";
 
+const KEPT = "The journal keeps this act, with the name of your token.";
 const JOURNALED = "The journal keeps this act, with your reason and the name of your token.";
 
 export function promote(now, model, done) {
@@ -51,7 +52,7 @@ export function startExperiment(now, done) {
     facts(
       `From the next ranking on, people see lists to which ${champion.name} and the challengers contribute by turns, all as they are now.`,
       "It ends by itself once clicks have decided. It spends a share of the loop's error budget.",
-      JOURNALED,
+      KEPT,
     ),
     el("fieldset", {}, el("legend", {}, "Challengers"), others.map((one, i) =>
       check("challenger", ` ${one.name} (recent nDCG@10 ${ndcg(one.recent)})`, one.name, i === 0))),

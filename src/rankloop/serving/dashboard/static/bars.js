@@ -11,8 +11,8 @@ export function bars(heads, rows) {
   return table([{ name: heads[0] }, { name: heads[1], number: true }, { name: "" }], rows.map((row) => {
     const length = (Math.abs(row.value) / most) * width;
     const bar = svg("rect", { class: row.value < 0 ? "bar down" : "bar", x: row.value < 0 ? zero - length : zero, y: 1, width: length, height: 10 });
-    return [row.name, row.words, svg("svg", { width: 120, height: 12, "aria-hidden": "true" }, bar, svg("line", { class: "s7", x1: zero, x2: zero, y1: 0, y2: 12 }))];
-  }));
+    return [row.name, row.words, svg("svg", { viewBox: "0 0 120 12", preserveAspectRatio: "none", height: 12, "aria-hidden": "true" }, bar, svg("line", { class: "s7", x1: zero, x2: zero, y1: 0, y2: 12 }))];
+  }), { class: "bars" });
 }
 
 export const note = (words) => el("p", { class: "quiet" }, words);

@@ -54,7 +54,7 @@ export function showPlaces(host, now) {
 export function showDrift(host, now) {
   if (!now.shift_rankings) return fill(host, note("No ranking has been looked at yet."));
   return fill(host,
-    bars(["Feature", "Shift"], now.shifts.map(({ feature, shift }) => ({ name: feature, value: shift, words: shift ? `${shift < 0 ? "−" : "+"}${fixed(2)(Math.abs(shift))}` : "0" }))),
+    bars(["Feature", "Shift"], now.shifts.map(({ feature, shift }) => ({ name: feature, value: shift, words: Math.abs(shift) < 0.005 ? "0" : `${shift < 0 ? "−" : "+"}${fixed(2)(Math.abs(shift))}` }))),
     note(`How far the mean of recent rankings is from the mean of all ${count(now.shift_rankings)} looked at, in standard deviations. Beyond 0.5, ask what changed upstream.`));
 }
 

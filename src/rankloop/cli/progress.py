@@ -7,9 +7,6 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rankloop.cli.tables import print_json as print_json
-from rankloop.cli.tables import print_table as print_table
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

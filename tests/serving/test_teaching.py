@@ -1,0 +1,79 @@
+"""Lessons that are put off are learnt to the same bits as those learnt at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankloop.exceptions import DataError
+from rankloop.learners.online.solar_i import SolarI
+from rankloop.serving.engine import Engine
+from rankloop.serving.entries import Closed, Configured, Judged, Observed, Ranked, packed
+from rankloop.serving.journal.base import Record
+
+from .tools import small
+
+RANKINGS = 150  # more than are put off
+
+
+def entries(settings, huge=()):
+    rng = np.random.default_rng(0)
+    yield Configured(settings.journaled(), 1)
+    position = 1
+    for n in range(RANKINGS):
+        size = int(rng.integers(2, 7))
+        X = rng.normal(size=(size, 3)).astype(np.float32)
+        if n in huge:
+            X *= np.float32(1e38)
+        order = rng.permutation(size).tolist()
+        items = [f"d{i}" for i in range(size)]
+        features, _ = packed(X)
+        scores = rng.normal(size=size)
+        chances = rng.uniform(0.1, 1, size=size)
+        yield Ranked(
+            f"r{n}", items, 3, features, order, scores.tobytes(), propensities=chances.tobytes()
+        )
+        ranked = position = position + 1
+        yield Observed(f"e{n}", f"r{n}", items[int(X[:, 0].argmax())])
+        yield Closed(f"r{n}")
+        position += 2
+        if n % 10 == 0:
+            yield Judged(f"j{n}", f"r{n}", ranked, {"d0": 2.0, "d1": 0.0})
+            position += 1
+
+
+def state_of(settings, at_once, huge=()):
+    known = dict(enumerate(entries(settings, huge), start=1))
+    engine = Engine(known.__getitem__)
+    for position, entry in known.items():
+        engine.apply(Record(position, position, entry))
+        if at_once:
+            assert engine.models
+    return engine
+
+
+@pytest.mark.parametrize("lesson", ["grades", "pairs", "ips"])
+@pytest.mark.parametrize("learner", ["auto", "solar-ii", "pdgd"])
+def test_what_is_put_off_is_learnt_to_the_same_bits(learner, lesson):
+    chances = {"examination": [1.0, 0.5]} if lesson == "ips" else {}
+    settings = small(learners=(learner,), lesson=lesson, check_every=10_000, **chances)
+    late, at_once = state_of(settings, False), state_of(settings, True)
+    assert late.digest() == at_once.digest()
+    assert late.counters.lessons == RANKINGS + RANKINGS // 10
+    assert late.shown.n == late.models[learner].curve.n == late.counters.lessons
+
+
+def test_a_lesson_that_breaks_a_learner_is_refused_alone(monkeypatch):
+    learn = SolarI.predict_then_learn
+
+    def breaks(self, data):
+        if abs(data.X).max() > 1e30:
+            raise DataError("too much")
+        return learn(self, data)
+
+    monkeypatch.setattr(SolarI, "predict_then_learn", breaks)
+    settings = small(learners=("solar-i", "auto"), check_every=10_000)
+    late, at_once = (state_of(settings, now, huge=(7, 81)) for now in (False, True))
+    assert late.digest() == at_once.digest()
+    assert late.models["solar-i"].refused == 2
+    assert late.models["solar-i"].ranker.n_queries_seen_ == late.counters.lessons - 2
