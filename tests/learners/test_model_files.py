@@ -273,7 +273,7 @@ def test_what_is_no_regular_file(tmp_path):
 # What was learnt must be what such a learner can have learnt
 
 
-FEW = {"adarank", "rankboost", "frank", "single-feature", "constant"}
+FEW = {"adarank", "rankboost", "frank", "single-feature", "constant", "imported"}
 """Learners that know few of the features, and do not care how many there are."""
 
 

@@ -26,7 +26,7 @@ from .test_properties import same
 
 BATCH = [name for name in learner_names() if name not in online_names()]
 EVERY = [*ONLINE, *BATCH, "ranknet:hidden=3"]
-LEARNS_NOTHING = ("constant",)
+LEARNS_NOTHING = ("constant", "imported")
 
 
 @pytest.fixture

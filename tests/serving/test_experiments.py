@@ -8,7 +8,7 @@ import pytest
 
 from rankloop import QueryDataset, Slam, XENDCGBoost
 from rankloop.exceptions import DataError
-from rankloop.learners import Stacked
+from rankloop.learners import Imported, Stacked
 from rankloop.serving.engine import Engine
 from rankloop.serving.entries import (
     Closed,
@@ -316,3 +316,19 @@ def test_trees_join_frozen_and_inside_a_learner_that_goes_on():
     other = Engine(lambda position: bench.entries[position])
     other.restore(msgspec.msgpack.decode(state, type=type(bench.engine.state())))
     assert other.digest() == bench.engine.digest()
+
+
+def test_an_imported_model_ranks_frozen(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3)).astype(np.float32)
+    data = QueryDataset.from_arrays(X, (X[:, 1] > 0.5).astype(float), group=[8] * 20)
+    trees = XENDCGBoost(trees=5).fit(data)
+    trees.save_text(tmp_path / "model.txt")
+    imported = Imported.read(tmp_path / "model.txt")
+    bench = Bench(learners=("slam",))
+    bench.say(ModelAdded("imported", imported.dumps()), Promoted("p", "imported"))
+    shown = bench.search(k=8)
+    expected = np.sort(trees.predict(shown.matrix()))[::-1]
+    assert np.array_equal(np.sort(np.frombuffer(shown.scores, np.float64))[::-1], expected)
+    bench.search(k=8)
+    assert bench.engine.models["imported"].ranker.digest() == imported.digest()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.clicks.learners.from_clicks import FromClicks
+from rankloop.clicks.learners.neural_pdgd import NeuralPDGD
+from rankloop.clicks.learners.taught import TaughtByClicks
 from rankloop.data.features import Features
 from rankloop.exceptions import DataError
 from rankloop.export.program import (
@@ -119,6 +120,11 @@ def _(ranker: ConvexRanker, x: Node) -> Node:
 def _(ranker: RankNet, x: Node) -> Node:
     if not ranker.hidden_bias_.size:
         return _weighted(x, ranker.weights_, 16)
+    return _network(ranker, x)
+
+
+@describe.register(NeuralPDGD)
+def _network(ranker: RankNet | NeuralPDGD, x: Node) -> Node:
     hidden = Linear(x, ranker.hidden_weights_.T.copy(), ranker.hidden_bias_)
     return _weighted(Apply(hidden, "tanh"), ranker.weights_)
 
@@ -219,8 +225,8 @@ def _(ranker: Stacked, x: Node) -> Node:
     return describe(ranker.ranker_, Join((centred, frozen)))
 
 
-@describe.register(FromClicks)
-def _(ranker: FromClicks, x: Node) -> Node:
+@describe.register(TaughtByClicks)
+def _(ranker: TaughtByClicks, x: Node) -> Node:
     return describe(ranker.ranker_, x)
 
 

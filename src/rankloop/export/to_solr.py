@@ -83,8 +83,12 @@ def _tree(tree: Tree, names: Sequence[str], node: int) -> dict[str, Any]:
 def less_slack(threshold: np.float32) -> np.float32:
     """Return a float32 whose float32 sum with 1e-6 is the threshold, or else nearest to it.
 
+    The sum is always on the same side of 0, which many rows have as a value.
+
     >>> float(less_slack(np.float32(0.5)) + _SLACK)
     0.5
+    >>> bool(less_slack(np.float32(-1e-35)) + _SLACK < 0)
+    True
     """
     start = np.float32(threshold - _SLACK)
     near = [start]
@@ -93,7 +97,8 @@ def less_slack(threshold: np.float32) -> np.float32:
         for _ in range(4):
             at = np.nextafter(at, np.float32(way))
             near.append(at)
-    return min(near, key=lambda s: abs(float(s + _SLACK) - float(threshold)))
+    same_side = [s for s in near if (s + _SLACK >= 0) == (threshold >= 0)]
+    return min(same_side, key=lambda s: abs(float(s + _SLACK) - float(threshold)))
 
 
 def twin(content: str, names: Sequence[str], X: Singles) -> Singles:
