@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from rankloop.cli.output import leaderboard, print_table
 from rich.console import Console
 
 import rankloop as rl
+from rankloop.cli.progress import leaderboard
+from rankloop.cli.tables import print_table
 from rankloop.data.simulate import mslr_like
 from rankloop.learners.registry import online_names
 from rankloop.plotting.save import save_figure

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from rankloop import Feedback
-from rankloop.cli.output import print_table
+from rankloop.cli.tables import print_table
 from rankloop.clicks.users import simulated_user
 from rankloop.client import Client
 from rankloop.plotting.save import save_figure

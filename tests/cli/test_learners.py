@@ -87,7 +87,8 @@ def test_learners_lists_everything(run):
             continue
         assert row["streams"] == (row["learner"] in online_names())
         assert row["searched"].keys() <= row["parameters"].keys()
-        assert ("random_state" if row["streams"] else "warm_start") in row["parameters"]
+        if row["learner"] != "stacked":  # its `fit` has no passes whose order a seed could decide
+            assert ("random_state" if row["streams"] else "warm_start") in row["parameters"]
     assert "solar-ii" in run("learners").out
 
 

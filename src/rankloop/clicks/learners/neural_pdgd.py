@@ -139,7 +139,8 @@ class NeuralPDGD(DrawsRankings):
             if scores is not None:
                 first, end = queries.offsets[q : q + 2]
                 scores[first:end] = self.score_rows(query.X, query.offsets)
-            self._step(query, self.n_queries_seen_ + q)
+            if len(query.y):
+                self._step(query, self.n_queries_seen_ + q)
 
     def _step(self, query: Queries, done: int) -> None:
         """Learn from one query after so many others."""
