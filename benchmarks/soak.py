@@ -29,7 +29,7 @@ from rankloop.cli.tables import print_table
 from rankloop.clicks.users import simulated_user
 from rankloop.serving.config import Settings, as_settings
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.models import quality
+from rankloop.serving.models import qualities
 from rankloop.serving.server import serve
 from rankloop.serving.snapshots import brought_back, replayed
 
@@ -83,7 +83,8 @@ class Users(threading.Thread):
         rows = [int(item["id"][1:]) for item in answer["items"]]
         places = np.full(DOCUMENTS, -float(DOCUMENTS))
         places[rows] = -np.arange(float(len(rows)))
-        self.seen.quality.append(quality(places, grades) or 0.0)
+        ((found,),) = qualities([places], grades, np.array([0, len(grades)]))
+        self.seen.quality.append(found)
         clicked = np.flatnonzero(self.user.sample(self.rng, grades[rows])).tolist()
         events = [
             {"ranking_id": answer["ranking_id"], "item": items[rows[place]]} for place in clicked

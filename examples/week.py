@@ -27,7 +27,7 @@ from rankloop.plotting.weeks import plot_week
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.models import quality
+from rankloop.serving.models import qualities
 from rankloop.serving.server import background
 from rankloop.serving.snapshots import replayed
 
@@ -78,6 +78,11 @@ def try_better(client: Client, loop: Loop) -> None:
     if better:
         body = {"challengers": better, "promote": "auto", "watch": 0.1}
         client.send("POST", "experiments", body)
+
+
+def quality(scores: np.ndarray, grades: np.ndarray) -> float:
+    """Return the nDCG@10 of one list."""
+    return qualities([scores], grades, np.array([0, len(grades)]))[0][0]
 
 
 def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[str, list]:
