@@ -58,11 +58,12 @@ class Blake2b {
 
     template <std::size_t... Round>
     static void rounds(std::uint64_t* v, const std::uint64_t* m, std::index_sequence<Round...>) {
-        (round<order[Round % 10]>(v, m), ...);
+        (round<Round % 10>(v, m), ...);
     }
 
-    template <const std::uint8_t (&s)[16]>
+    template <std::size_t Row>
     static void round(std::uint64_t* v, const std::uint64_t* m) {
+        constexpr const std::uint8_t(&s)[16] = order[Row];
         quarter(v[0], v[4], v[8], v[12], m[s[0]], m[s[1]]);
         quarter(v[1], v[5], v[9], v[13], m[s[2]], m[s[3]]);
         quarter(v[2], v[6], v[10], v[14], m[s[4]], m[s[5]]);
