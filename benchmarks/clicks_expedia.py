@@ -87,7 +87,7 @@ def one_split(table: pd.DataFrame, rng: np.random.Generator) -> Iterator[tuple[s
         for learner in LEARNERS:
             yield f"{learner}, {name}", measure(make_learner(learner).fit(data).predict(test))
         yield f"LightGBM, {name}", measure(lightgbm(data, test))
-    data = replace(training_data(log, X, grades=grades), doc_weights=None)
+    data = replace(training_data(log, X, grades=grades), sample_weight=None)
     clicked = np.repeat(np.add.reduceat(log.clicks, log.offsets[:-1]) > 0, log.sizes)
     yield "LightGBM, its position", measure(lightgbm(data, test, log.positions[clicked]))
     yield "Newton on pairs, naive", measure(on_pairs(log, X, None).predict(test))
@@ -152,7 +152,7 @@ def lightgbm(
         "min_data_in_leaf": 50, "seed": 0, "num_threads": 1, "deterministic": True,
     }  # fmt: skip
     taken = lightgbm.Dataset(
-        data.X, data.y, weight=data.doc_weights, group=np.diff(data.offsets), position=position
+        data.X, data.y, weight=data.sample_weight, group=np.diff(data.offsets), position=position
     )
     model = lightgbm.train(params, taken, num_boost_round=200)
     return np.asarray(model.predict(test.X))
@@ -187,7 +187,7 @@ def on_pairs(log: ClickLog, X: NDArray[np.float32], scores: NDArray[np.float64] 
         X[taken.ravel()],
         np.tile([1.0, 0.0], len(taken)),
         group=np.full(len(taken), 2),
-        query_weights=np.concatenate(weights),
+        query_weight=np.concatenate(weights),
     )
     return ranker.fit(data)
 

@@ -32,8 +32,8 @@ def sources() -> dict[str, bytes]:
         y,
         qid=[f"query {i // 7}" for i in range(n)],
         doc_ids=[f"document-{i:020d}" for i in range(n)],
-        doc_weights=rng.random(n),
-        query_weights=rng.random(-(-n // 7)),
+        sample_weight=rng.random(n),
+        query_weight=rng.random(-(-n // 7)),
         feature_names=["bm25", "age", "clicks", "é", "length"],
     )
     plain = rl.QueryDataset.from_arrays(X, y, qid=rng.integers(0, 9, n))

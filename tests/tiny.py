@@ -52,7 +52,7 @@ class Tiny(BatchRanker):
     def _rounds(self, data):
         query = np.repeat(np.arange(len(data)), data.sizes)
         mean = np.bincount(query, data.y, len(data)) / np.maximum(data.sizes, 1)
-        weight = np.ones(len(data)) if data.query_weights is None else data.query_weights
+        weight = np.ones(len(data)) if data.query_weight is None else data.query_weight
         pull = (weight[query] * (data.y - mean[query])) @ data.X.astype(float)
         for _ in range(self.rounds):
             self.weights_ = (1 - self.shrink) * self.weights_ + pull

@@ -72,8 +72,8 @@ def test_rows_keep_what_they_have():
         qid=["a", "a"],
         doc_ids=["x", "y"],
         feature_names=["f"],
-        doc_weights=[2.0, 3.0],
-        query_weights=[0.5],
+        sample_weight=[2.0, 3.0],
+        query_weight=[0.5],
         allow_nan=True,
     )
     clicks = rl.clicks.cascade_clicks(
@@ -81,8 +81,8 @@ def test_rows_keep_what_they_have():
     )
     assert clicks.query_ids.tolist() == ["a#0", "a#1", "a#2", "a#3"]
     assert set(clicks.doc_ids[clicks.y == 1]) == {"x"}
-    assert set(clicks.doc_weights[clicks.y == 1]) == {2.0}
-    assert clicks.query_weights.tolist() == [0.5] * 4
+    assert set(clicks.sample_weight[clicks.y == 1]) == {2.0}
+    assert clicks.query_weight.tolist() == [0.5] * 4
     assert clicks.feature_names == ("f",)
 
 

@@ -56,17 +56,17 @@ def test_weights_are_relevance_of_clicks_and_its_rest_of_others():
     data = training_data(log, np.eye(6), InversePropensity(examination, clip=0.3))
     assert len(data) == 1  # the page without a click teaches nothing
     expected = [1 + 0.1 / 0.9, (1 - 0.05) / 0.4, 1 + 0.0]
-    np.testing.assert_allclose(data.doc_weights, expected)
-    assert training_data(log, np.eye(6)).doc_weights.tolist() == [1, 1, 1]
+    np.testing.assert_allclose(data.sample_weight, expected)
+    assert training_data(log, np.eye(6)).sample_weight.tolist() == [1, 1, 1]
     cut = training_data(log, np.eye(6), InversePropensity(examination), largest=1.5)
-    assert cut.doc_weights.max() == 1.5
+    assert cut.sample_weight.max() == 1.5
 
 
 def test_pages_keep_their_counts_and_grades():
     log = ClickLog.from_pages([("q", list("ab"), []), ("q", list("ab"), ["b"])])
     log = log.with_counts([3.0, 7.0])
     data = training_data(log, np.eye(4), grades=[0, 0, 0, 2], feature_names=list("wxyz"))
-    assert data.query_weights.tolist() == [7]
+    assert data.query_weight.tolist() == [7]
     assert data.y.tolist() == [0, 2]
     assert data.feature_names == ("w", "x", "y", "z")
     np.testing.assert_array_equal(data.X, np.eye(4)[2:])

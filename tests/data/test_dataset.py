@@ -26,8 +26,8 @@ def data():
         Y,
         qid=QID,
         doc_ids=[f"D{i}" for i in range(6)],
-        doc_weights=np.arange(6.0),
-        query_weights=[1.0, 2.0, 3.0],
+        sample_weight=np.arange(6.0),
+        query_weight=[1.0, 2.0, 3.0],
         feature_names=["p", "q"],
     )
 
@@ -43,8 +43,8 @@ def datasets(draw, min_rows=0):
         column,
         qid=qid,
         doc_ids=[str(i) for i in range(n)],
-        doc_weights=column,
-        query_weights=np.arange(len(set(qid)), dtype=float),
+        sample_weight=column,
+        query_weight=np.arange(len(set(qid)), dtype=float),
     )
 
 
@@ -53,7 +53,7 @@ def rows_of(data):
     number = data.y.astype(int)
     assert data.X.tolist() == [[i, -i] for i in number]
     assert data.doc_ids.tolist() == [str(i) for i in number]
-    assert data.doc_weights.tolist() == number.tolist()
+    assert data.sample_weight.tolist() == number.tolist()
     return number.tolist()
 
 
@@ -72,7 +72,7 @@ def test_rows_in_any_order_are_gathered(data):
     assert np.array_equal(data.X, X[order])
     assert np.array_equal(data.y, Y[order])
     assert data.doc_ids.tolist() == [f"D{i}" for i in order]
-    assert data.doc_weights.tolist() == order
+    assert data.sample_weight.tolist() == order
     assert data.qid.tolist() == ["b"] * 3 + ["a"] * 2 + ["c"]
     assert (data.n_queries, data.n_documents, data.n_features, len(data)) == (3, 6, 2, 3)
     assert data.sizes.tolist() == [3, 2, 1]
@@ -169,10 +169,10 @@ def test_columns_of_frames_as_grades_and_ids():
         ({"X": np.where(X == 4, np.inf, X)}, "feature 0 of row 2 is inf"),
         ({"X": np.where(X == 4, 1e39, X.astype(float))}, "feature 0 of row 2 is inf as float32"),
         ({"doc_ids": ["a"]}, "doc_ids has 1 values for 6 rows"),
-        ({"doc_weights": [1.0] * 5}, "doc_weights has 5 values"),
-        ({"doc_weights": [1, 1, -1, 1, 1, 1]}, r"doc_weights must be .* found -1.0 at 2"),
-        ({"query_weights": [1, 2]}, "query_weights has 2 values for 3 queries"),
-        ({"query_weights": [1, 2, np.nan]}, "query_weights must be finite"),
+        ({"sample_weight": [1.0] * 5}, "sample_weight has 5 values"),
+        ({"sample_weight": [1, 1, -1, 1, 1, 1]}, r"sample_weight must be .* found -1.0 at 2"),
+        ({"query_weight": [1, 2]}, "query_weight has 2 values for 3 queries"),
+        ({"query_weight": [1, 2, np.nan]}, "query_weight must be finite"),
         ({"feature_names": ["p"]}, "feature_names has 1 values for 2 features"),
     ],
 )
@@ -214,7 +214,7 @@ def test_queries_are_views(data):
     assert (query.id, len(query), query.weight) == ("b", 3, 1.0)
     assert query.y.tolist() == [0, 1, 3.5]
     assert query.doc_ids.tolist() == ["D0", "D2", "D5"]
-    assert query.doc_weights.tolist() == [0, 2, 5]
+    assert query.sample_weight.tolist() == [0, 2, 5]
     assert np.shares_memory(query.X, data.X)
     assert [query.id for query in data] == ["b", "a", "c"]
     assert data.query(-1).id == "c"
@@ -289,12 +289,12 @@ def test_parts_joined_are_the_whole(data, cut):
 
 def test_rows_of_one_query_come_together():
     a = from_arrays([[1.0], [2.0]], [1, 2], qid=["x", "y"])
-    b = from_arrays([[3.0, 4.0]], [3], qid=["x"], doc_ids=["D"], doc_weights=[5.0])
+    b = from_arrays([[3.0, 4.0]], [3], qid=["x"], doc_ids=["D"], sample_weight=[5.0])
     joined = concat([a, b])
     assert joined.query_ids.tolist() == ["x", "y"]
     assert joined.X.tolist() == [[1, 0], [3, 4], [2, 0]]
     assert joined.doc_ids.tolist() == ["", "D", ""]
-    assert joined.doc_weights.tolist() == [1, 5, 1]
+    assert joined.sample_weight.tolist() == [1, 5, 1]
     assert joined.in_row_order(joined.y).tolist() == [1, 2, 3]
     assert concat([a]) is a
 

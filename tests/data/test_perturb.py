@@ -20,8 +20,8 @@ def made_up(sizes, seed=0):
         rng.integers(-1, 5, n),
         group=sizes,
         doc_ids=[f"d{i}" for i in range(n)],
-        doc_weights=np.arange(n) + 1.0,
-        query_weights=np.arange(len(sizes)) + 1.0,
+        sample_weight=np.arange(n) + 1.0,
+        query_weight=np.arange(len(sizes)) + 1.0,
     )
 
 
@@ -39,7 +39,7 @@ def test_negatives_come_from_other_queries(sizes, share, seed):
     more = rl.data.add_negatives(data, share, np.random.default_rng(seed))
     assert more.sizes.tolist() == [m + int(share * m + 0.5) for m in sizes]
     assert np.array_equal(more.query_ids, data.query_ids)
-    assert np.array_equal(more.query_weights, data.query_weights)
+    assert np.array_equal(more.query_weight, data.query_weight)
     for q, (old, new) in enumerate(zip(data, more, strict=True)):
         own, added = slice(0, len(old)), slice(len(old), None)
         assert np.array_equal(new.X[own], old.X)
@@ -48,7 +48,7 @@ def test_negatives_come_from_other_queries(sizes, share, seed):
         assert not new.y[added].any()
         places = new.X[:, 1].astype(int)
         assert [f"d{i}" for i in places] == list(new.doc_ids)
-        assert np.array_equal(new.doc_weights, places + 1.0)
+        assert np.array_equal(new.sample_weight, places + 1.0)
 
 
 def test_every_other_document_is_as_likely():

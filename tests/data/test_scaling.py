@@ -143,11 +143,11 @@ def test_everything_but_the_features_is_kept():
         qid=["b", "a", "b"],
         doc_ids=["x", "y", "z"],
         feature_names=["length"],
-        query_weights=[1, 2],
+        query_weight=[1, 2],
     )
     out = QueryMinMax().transform(data)
     assert out.X.ravel().tolist() == [0, 1, 0]
-    for name in ("y", "offsets", "query_ids", "doc_ids", "feature_names", "query_weights", "rows"):
+    for name in ("y", "offsets", "query_ids", "doc_ids", "feature_names", "query_weight", "rows"):
         assert getattr(out, name) is getattr(data, name)
 
 

@@ -49,7 +49,7 @@ def test_lessons_are_what_learners_take():
     other = make_learner("solar-i").learn_pairs(X[pairs[:, 0]], X[pairs[:, 1]])
     assert one.digest() == other.digest()
     weighed = paired_lesson(ranking, pairs, np.array([1.0, 0.0, 0.0]))
-    assert weighed.query_weights.tolist() == [1, 0, 0]
+    assert weighed.query_weight.tolist() == [1, 0, 0]
 
 
 def test_a_ranking_without_features_teaches_nothing():

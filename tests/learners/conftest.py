@@ -9,7 +9,7 @@ import rankloop as rl
 
 
 def noisy(
-    n=40, d=5, seed=0, *, sizes=range(2, 15), grades=3, doc_weights=False, query_weights=False
+    n=40, d=5, seed=0, *, sizes=range(2, 15), grades=3, sample_weight=False, query_weight=False
 ):
     """Queries whose grades follow a score that bends, with noise."""
     rng = np.random.default_rng(seed)
@@ -23,8 +23,8 @@ def noisy(
         np.r_[0, np.cumsum(group)].astype(np.int64),
         np.arange(n),
         feature_names=tuple("abcdefghijklmnop"[:d]),
-        doc_weights=rng.integers(1, 4, m).astype(float) if doc_weights else None,
-        query_weights=rng.integers(1, 4, n).astype(float) if query_weights else None,
+        sample_weight=rng.integers(1, 4, m).astype(float) if sample_weight else None,
+        query_weight=rng.integers(1, 4, n).astype(float) if query_weight else None,
     )
 
 

@@ -55,8 +55,8 @@ def stream(weighted: bool = False) -> QueryDataset:
         X,
         y,
         group=sizes,
-        doc_weights=rng.integers(0, 4, n) / 2 if weighted else None,
-        query_weights=rng.integers(0, 4, len(sizes)) / 2 if weighted else None,
+        sample_weight=rng.integers(0, 4, n) / 2 if weighted else None,
+        query_weight=rng.integers(0, 4, len(sizes)) / 2 if weighted else None,
     )
 
 

@@ -55,7 +55,7 @@ def _own_names(monkeypatch):
 def data(rng):
     X, weights = rng.random((120, 3)), rng.integers(1, 4, 12)
     y = np.floor(3 * X[:, 0])
-    return rl.QueryDataset.from_arrays(X, y, group=[10] * 12, query_weights=weights)
+    return rl.QueryDataset.from_arrays(X, y, group=[10] * 12, query_weight=weights)
 
 
 def test_it_passes_the_checks():
@@ -77,7 +77,7 @@ def test_the_sum_over_queries_equals_the_compiled_one(data, rng):
 
 def test_without_curvature_it_counts_as_one(data):
     plain = LossByQuery(PairwiseHinge(), data)
-    assert np.array_equal(plain.diagonal(), np.repeat(data.query_weights, 10))
+    assert np.array_equal(plain.diagonal(), np.repeat(data.query_weight, 10))
 
 
 def test_learners_take_it_by_name(data):
@@ -113,7 +113,7 @@ def test_errors(data):
     register_loss("hinge", PairwiseHinge())
     register_loss("bent", type("Bent", (SquaredPairs,), {"convex": False}))
     register_loss("endless", type("Endless", (SquaredPairs,), {"value": lambda *_: np.inf}))
-    weighted = rl.QueryDataset.from_arrays(data.X, data.y, group=[120], doc_weights=data.y + 1)
+    weighted = rl.QueryDataset.from_arrays(data.X, data.y, group=[120], sample_weight=data.y + 1)
     for learner, fitted, said in (
         (LossBoost("hinge"), data, "'hinge' is not smooth"),
         (LossLinear("hinge"), data, "'hinge' is not smooth"),

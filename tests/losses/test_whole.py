@@ -42,8 +42,8 @@ def queries(rng, grades="five", *, sizes=range(12), n=60, weights=False, unjudge
         y,
         np.r_[0, np.cumsum(group)].astype(np.int64),
         np.arange(n),
-        doc_weights=rng.integers(0, 4, m).astype(float) if weights else None,
-        query_weights=rng.integers(0, 4, n).astype(float) if weights else None,
+        sample_weight=rng.integers(0, 4, m).astype(float) if weights else None,
+        query_weight=rng.integers(0, 4, n).astype(float) if weights else None,
     )
 
 
@@ -57,7 +57,7 @@ def by_query(loss, data, scores):
     value, gradient = 0.0, np.zeros(data.n_documents)
     for q, query in enumerate(data):
         rows = slice(data.offsets[q], data.offsets[q + 1])
-        copies = np.ones(len(query.y)) if query.doc_weights is None else query.doc_weights
+        copies = np.ones(len(query.y)) if query.sample_weight is None else query.sample_weight
         of = np.repeat(np.arange(len(query.y)), copies.astype(int))
         s, y = scores[rows][of], query.y[of]
         value += query.weight * loss.value(s, y)
@@ -152,7 +152,7 @@ def test_any_number_of_threads_gives_the_same_bits(loss, weights, rng):
     found = []
     for threads in (1, 2, 3, 7):
         core = _core.WholeLoss(
-            kind, gamma, data.y, data.offsets, data.doc_weights, data.query_weights
+            kind, gamma, data.y, data.offsets, data.sample_weight, data.query_weight
         )
         value, gradient = core.at(scores, threads)
         parts = (gradient, core.product(direction, threads), core.diagonal(threads))

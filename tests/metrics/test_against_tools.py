@@ -303,7 +303,7 @@ def test_query_weights(made_up, tool, rng):
         found = lightgbm_means(data, scores, np.repeat(weights, data.sizes))
     else:
         found = xgboost_means(data, scores, ["ndcg@5", "map@5"], weights)
-    result = evaluate(data, scores, "AP@5", tool, query_weights=weights)
+    result = evaluate(data, scores, "AP@5", tool, query_weight=weights)
     assert result["AP@5"] == pytest.approx(found["map@5"], rel=1e-6)
     # Their nDCG gives a query without a relevant document weight 1, whatever its weight, in the
     # numerator alone: with small weights it exceeds 1. We weight every query as asked.
@@ -312,7 +312,7 @@ def test_query_weights(made_up, tool, rng):
     theirs = (weights[~barren] @ kept[~barren] + barren.sum()) / weights.sum()
     assert found["ndcg@5"] == pytest.approx(theirs, rel=1e-6)
     ours = (weights[~barren] @ kept[~barren] + weights[barren].sum()) / weights.sum()
-    mean = evaluate(data, scores, "nDCG@5", tool, query_weights=weights)["nDCG@5"]
+    mean = evaluate(data, scores, "nDCG@5", tool, query_weight=weights)["nDCG@5"]
     assert mean == pytest.approx(ours, rel=1e-12)
 
 

@@ -86,7 +86,7 @@ def test_empty_queries_are_queries_without_a_relevant_document():
 def test_weights_are_of_the_mean_over_the_queries_kept(weights):
     y = [0, 1, 0, 0, 1, 0, 1]
     data = QueryDataset.from_arrays(np.zeros((7, 1)), y, group=[2, 2, 3])
-    result = evaluate(data, -np.arange(7.0), "RR", query_weights=weights).result("RR")
+    result = evaluate(data, -np.arange(7.0), "RR", query_weight=weights).result("RR")
     np.testing.assert_array_equal(result.values, [1 / 2, np.nan, 1])
     a, _, c = weights
     if a + c == 0:
@@ -97,11 +97,11 @@ def test_weights_are_of_the_mean_over_the_queries_kept(weights):
 
 def test_weights_of_the_data_set_are_the_default():
     X, y = np.zeros((4, 1)), [0, 1, 1, 0]
-    data = QueryDataset.from_arrays(X, y, group=[2, 2], query_weights=[3, 1])
+    data = QueryDataset.from_arrays(X, y, group=[2, 2], query_weight=[3, 1])
     scores = [2.0, 1.0, 2.0, 1.0]
     assert evaluate(data, scores, "RR")["RR"] == (3 / 2 + 1) / 4
-    assert evaluate(data, scores, "RR", query_weights=[1, 1])["RR"] == 3 / 4
-    heavy = QueryDataset.from_arrays(X, y, group=[2, 2], doc_weights=[9, 9, 1, 1])
+    assert evaluate(data, scores, "RR", query_weight=[1, 1])["RR"] == 3 / 4
+    heavy = QueryDataset.from_arrays(X, y, group=[2, 2], sample_weight=[9, 9, 1, 1])
     assert evaluate(heavy, scores, "RR")["RR"] == 3 / 4  # document weights do not enter
 
 
@@ -184,9 +184,9 @@ def test_high_grades_are_exact():
 
 def test_bad_weights(data):
     with pytest.raises(MeasureError, match="2 query weights for 3 queries"):
-        evaluate(data, SCORES, query_weights=[1, 2])
+        evaluate(data, SCORES, query_weight=[1, 2])
     with pytest.raises(DataError, match=r"finite numbers >= 0 .* found -1"):
-        evaluate(data, SCORES, query_weights=[1, -1, 2])
+        evaluate(data, SCORES, query_weight=[1, -1, 2])
 
 
 def test_a_measure_that_was_not_asked_for(data):

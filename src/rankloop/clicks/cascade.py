@@ -80,7 +80,7 @@ def cascade_clicks(
             if len(clicked):
                 rows.append(shown[: clicked[0] + 1])
                 ids.append(f"{name}#{k}")
-                weights.append(1.0 if data.query_weights is None else data.query_weights[q])
+                weights.append(1.0 if data.query_weight is None else data.query_weight[q])
     sizes = np.array([len(read) for read in rows], np.int64)
     taken = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     ends = np.cumsum(sizes)
@@ -92,7 +92,7 @@ def cascade_clicks(
         qid=np.repeat(np.array(ids, dtype=np.dtypes.StringDType()), sizes),
         doc_ids=None if data.doc_ids is None else data.doc_ids[taken],
         feature_names=data.feature_names,
-        doc_weights=None if data.doc_weights is None else data.doc_weights[taken],
-        query_weights=None if data.query_weights is None else weights,
+        sample_weight=None if data.sample_weight is None else data.sample_weight[taken],
+        query_weight=None if data.query_weight is None else weights,
         allow_nan=True,
     )

@@ -162,7 +162,7 @@ def training_data(
     >>> log = ClickLog.from_pages([("q", ["a", "b", "c"], ["b"])])
     >>> ips = InversePropensity(Examination.of([1.0, 0.5, 0.25]))
     >>> data = training_data(log, np.eye(3), ips)
-    >>> data.y.tolist(), data.doc_weights.tolist()
+    >>> data.y.tolist(), data.sample_weight.tolist()
     ([0.0, 1.0, 0.0], [1.0, 2.0, 1.0])
     """
     if not largest > 0:
@@ -189,8 +189,8 @@ def training_data(
         rows[there],
         worth[there],
         qid=np.repeat(pages, log.sizes)[there],
-        doc_weights=weights[there],
-        query_weights=None if log.counts is None else log.counts[kept],
+        sample_weight=weights[there],
+        query_weight=None if log.counts is None else log.counts[kept],
         feature_names=feature_names,
         allow_nan=True,
     )

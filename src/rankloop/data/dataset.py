@@ -43,7 +43,7 @@ class Query:
     X: NDArray[np.float32]
     y: NDArray[np.float64]
     doc_ids: Ids | None = None
-    doc_weights: NDArray[np.float64] | None = None
+    sample_weight: NDArray[np.float64] | None = None
     weight: float = 1.0
     feature_names: tuple[str, ...] | None = None
 
@@ -70,7 +70,7 @@ class QueryDataset:
     query_ids : (q,) whole numbers or text, one per query, all different (not checked)
     doc_ids : (n,) text, or None
     feature_names : d names, or None
-    doc_weights, query_weights : (n,) and (q,) finite weights >= 0, or None for all equal
+    sample_weight, query_weight : (n,) and (q,) finite weights >= 0, or None for all equal
     rows : (n,) the caller's row of each row here, or None if the order is the caller's
     features : the description of each column, or None if all are numbers
 
@@ -98,8 +98,8 @@ class QueryDataset:
     query_ids: Ids
     doc_ids: Ids | None = None
     feature_names: tuple[str, ...] | None = None
-    doc_weights: NDArray[np.float64] | None = None
-    query_weights: NDArray[np.float64] | None = None
+    sample_weight: NDArray[np.float64] | None = None
+    query_weight: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
     features: Features | None = None
 
@@ -129,8 +129,8 @@ class QueryDataset:
         group: ArrayLike | None = None,
         doc_ids: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
-        doc_weights: ArrayLike | None = None,
-        query_weights: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
         allow_nan: bool = False,
         memory_limit: int | str | None = None,
     ) -> QueryDataset:
@@ -144,7 +144,7 @@ class QueryDataset:
         y : one grade per row; as a pandas series, with the index of X
         qid : one query id per row, in any order; or
         group : the number of rows of each query, rows being in that order
-        query_weights : one per query, in order of first appearance
+        query_weight : one per query, in order of first appearance
         allow_nan : keep NaN features (missing values, for learners that can use them)
         memory_limit : refuse a dense matrix above this many bytes (or `"4GB"`); by default, three
             quarters of the free memory
@@ -156,7 +156,7 @@ class QueryDataset:
         """
         if (qid is None) == (group is None):
             raise DataError("say which rows form a query: give either qid= or group=")
-        check_same_rows(X, y=y, qid=qid, doc_ids=doc_ids, doc_weights=doc_weights)
+        check_same_rows(X, y=y, qid=qid, doc_ids=doc_ids, sample_weight=sample_weight)
         if feature_names is None:
             feature_names = column_names(X)
         features = None
@@ -179,9 +179,11 @@ class QueryDataset:
             grouping,
             doc_ids=None if doc_ids is None else as_text(doc_ids, "doc_ids"),
             feature_names=feature_names,
-            doc_weights=None if doc_weights is None else as_weights(doc_weights, "doc_weights"),
-            query_weights=(
-                None if query_weights is None else as_weights(query_weights, "query_weights")
+            sample_weight=None
+            if sample_weight is None
+            else as_weights(sample_weight, "sample_weight"),
+            query_weight=(
+                None if query_weight is None else as_weights(query_weight, "query_weight")
             ),
             features=features,
             has_missing=None if allow_nan else False,
@@ -196,8 +198,8 @@ class QueryDataset:
         *,
         doc_ids: Ids | None = None,
         feature_names: Sequence[str] | None = None,
-        doc_weights: NDArray[np.float64] | None = None,
-        query_weights: NDArray[np.float64] | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
+        query_weight: NDArray[np.float64] | None = None,
         features: Features | None = None,
         has_missing: bool | None = None,
         in_place: bool = False,
@@ -217,10 +219,10 @@ class QueryDataset:
             check_length("feature_names", feature_names, d, "features")
         if doc_ids is not None:
             check_length("doc_ids", doc_ids, n)
-        if doc_weights is not None:
-            check_length("doc_weights", doc_weights, n)
-        if query_weights is not None:
-            check_length("query_weights", query_weights, len(grouping.ids), "queries")
+        if sample_weight is not None:
+            check_length("sample_weight", sample_weight, n)
+        if query_weight is not None:
+            check_length("query_weight", query_weight, len(grouping.ids), "queries")
         rows = grouping.rows
         if rows is not None:
             if in_place:
@@ -229,10 +231,10 @@ class QueryDataset:
                 X = X[rows]
             y = y[rows]
             doc_ids = None if doc_ids is None else doc_ids[rows]
-            doc_weights = None if doc_weights is None else doc_weights[rows]
+            sample_weight = None if sample_weight is None else sample_weight[rows]
         values = (
             *(X, y, grouping.offsets, grouping.ids, doc_ids, feature_names),
-            *(doc_weights, query_weights, rows, features),
+            *(sample_weight, query_weight, rows, features),
         )
         return cls._checked(dict(zip(_FIELDS, values, strict=True)), has_missing)
 
@@ -305,8 +307,8 @@ class QueryDataset:
             self.X[rows],
             self.y[rows],
             None if self.doc_ids is None else self.doc_ids[rows],
-            None if self.doc_weights is None else self.doc_weights[rows],
-            1.0 if self.query_weights is None else float(self.query_weights[q]),
+            None if self.sample_weight is None else self.sample_weight[rows],
+            1.0 if self.query_weight is None else float(self.query_weight[q]),
             self.feature_names,
         )
 
@@ -366,8 +368,8 @@ class QueryDataset:
             "query_ids": self.query_ids[queries],
             "doc_ids": None if self.doc_ids is None else self.doc_ids[rows],
             "feature_names": self.feature_names,
-            "doc_weights": None if self.doc_weights is None else self.doc_weights[rows],
-            "query_weights": None if self.query_weights is None else self.query_weights[queries],
+            "sample_weight": None if self.sample_weight is None else self.sample_weight[rows],
+            "query_weight": None if self.query_weight is None else self.query_weight[queries],
             "features": self.features,
         }
         known = vars(self).get("has_missing")

@@ -48,14 +48,14 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
     width = max(d.n_features for d in datasets)
     lengths = [d.n_documents for d in datasets]
     grouping = group_runs(ids[keep], starts[keep], sum(lengths))
-    weights = _concat_optional([d.query_weights for d in datasets], [len(d) for d in datasets], 1.0)
+    weights = _concat_optional([d.query_weight for d in datasets], [len(d) for d in datasets], 1.0)
     if weights is not None:
         if len(grouping.ids) < keep.sum():
             raise DataError("a query with a weight stands in two parts; weights would be ambiguous")
         weights = weights[keep]
     y = np.concatenate([d.y for d in datasets])
     doc_ids = _concat_optional([d.doc_ids for d in datasets], lengths, "")
-    doc_weights = _concat_optional([d.doc_weights for d in datasets], lengths, 1.0)
+    sample_weight = _concat_optional([d.sample_weight for d in datasets], lengths, 1.0)
     feature_names = next((d.feature_names for d in datasets if d.n_features == width), None)
     features = _one_description(datasets)
     known = [vars(d).get("has_missing") for d in datasets]
@@ -66,8 +66,8 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
         grouping,
         doc_ids=doc_ids,
         feature_names=feature_names,
-        doc_weights=doc_weights,
-        query_weights=weights,
+        sample_weight=sample_weight,
+        query_weight=weights,
         features=features,
         has_missing=True if any(known) else None if None in known else False,
         in_place=True,

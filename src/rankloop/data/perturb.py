@@ -64,8 +64,8 @@ def add_negatives(data: QueryDataset, share: float, rng: np.random.Generator) ->
         data.query_ids,
         None if data.doc_ids is None else data.doc_ids[rows],
         data.feature_names,
-        None if data.doc_weights is None else data.doc_weights[rows],
-        data.query_weights,
+        None if data.sample_weight is None else data.sample_weight[rows],
+        data.query_weight,
     )
 
 

@@ -50,10 +50,10 @@ def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
         settle("doc_ids", as_text(doc_ids, "doc_ids"), n)
     if (names := values["feature_names"]) is not None:
         settle("feature_names", as_feature_names(names), d, "features")
-    if (weights := values["doc_weights"]) is not None:
-        settle("doc_weights", as_weights(weights, "doc_weights"), n)
-    if (weights := values["query_weights"]) is not None:
-        settle("query_weights", as_weights(weights, "query_weights"), q, "queries")
+    if (weights := values["sample_weight"]) is not None:
+        settle("sample_weight", as_weights(weights, "sample_weight"), n)
+    if (weights := values["query_weight"]) is not None:
+        settle("query_weight", as_weights(weights, "query_weight"), q, "queries")
     if (rows := values["rows"]) is not None:
         fields["rows"] = as_row_numbers(rows, n)
     if (features := values.get("features")) is not None and len(features) != d:

@@ -268,7 +268,7 @@ def _stamps(files: Sequence[PathLike], folder: Path | None) -> list[list[Any]]:
 
 def _content(data: QueryDataset) -> str:
     digest = sha256()
-    for array in (data.X, data.y, data.offsets, data.doc_weights, data.query_weights):
+    for array in (data.X, data.y, data.offsets, data.sample_weight, data.query_weight):
         if array is not None:
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -25,7 +25,7 @@ def graded_lesson(
         grades,
         np.array([0, len(X)]),
         np.array([0]),
-        doc_weights=sample_weight,
+        sample_weight=sample_weight,
     )
 
 
@@ -64,7 +64,7 @@ def paired_lesson(
         np.tile([1.0, 0.0], n),
         np.arange(0, 2 * n + 1, 2),
         np.arange(n),
-        query_weights=weights,
+        query_weight=weights,
     )
 
 

@@ -44,8 +44,8 @@ def as_dataset(
         y,
         qid=qid,
         group=group,
-        doc_weights=sample_weight,
-        query_weights=query_weight,
+        sample_weight=sample_weight,
+        query_weight=query_weight,
         allow_nan=allow_nan,
     )
 
@@ -58,7 +58,7 @@ def training_data(*given: Any, **options: Any) -> QueryDataset:
     """
     data = as_dataset(*given, **options)
     check_not_empty(data.X)
-    for name, weights in (("document", data.doc_weights), ("query", data.query_weights)):
+    for name, weights in (("document", data.sample_weight), ("query", data.query_weight)):
         if weights is not None and not weights.any():
             raise DataError(
                 f"every {name} weight is zero, so there is nothing to learn from; give other "

@@ -49,13 +49,13 @@ class LossByQuery:
     """
 
     def __init__(self, loss: Loss, data: QueryDataset) -> None:
-        if data.doc_weights is not None and np.ptp(data.doc_weights) > 0:
+        if data.sample_weight is not None and np.ptp(data.sample_weight) > 0:
             raise DataError(
                 f"{loss} is a loss of whole queries, which cannot use document weights; use query "
                 "weights, or no weights"
             )
         self._loss, self._y, self._offsets = loss, data.y, data.offsets
-        self._weights = np.ones(len(data)) if data.query_weights is None else data.query_weights
+        self._weights = np.ones(len(data)) if data.query_weight is None else data.query_weight
         self._scores = np.zeros(data.n_documents)
 
     def at(self, scores: Floats) -> tuple[float, Floats]:

@@ -53,7 +53,7 @@ class WholeLoss:
         kind, gamma = _code(loss)
         self._n = data.n_documents
         self._core = _core.WholeLoss(
-            kind, gamma, data.y, data.offsets, data.doc_weights, data.query_weights
+            kind, gamma, data.y, data.offsets, data.sample_weight, data.query_weight
         )
 
     def at(self, scores: ArrayLike) -> tuple[float, Floats]:

@@ -114,7 +114,7 @@ def evaluate(
     measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
     convention: str | Convention = "standard",
     *,
-    query_weights: ArrayLike | None = None,
+    query_weight: ArrayLike | None = None,
 ) -> Evaluation:
     """Measure scores against the grades of a data set.
 
@@ -125,7 +125,7 @@ def evaluate(
     scores : one per document, in the data set's order; minus infinity means not retrieved
     measures : see :mod:`rankloop.metrics.measures`
     convention : a name or a :class:`Convention`
-    query_weights : weights of the mean; by default those of the data set, or equal weights if it
+    query_weight : weights of the mean; by default those of the data set, or equal weights if it
         has none. Document weights have no effect on a measure.
 
     Notes
@@ -151,9 +151,9 @@ def evaluate(
         values = np.where(np.isinf(values), values, np.clip(values, -largest, largest))
         values = values.astype(np.float32)
     table = measure_queries(values, data.y, data.offsets, wanted, rules, keys)
-    weights = data.query_weights
-    if query_weights is not None:
-        weights = as_weights(query_weights, "query_weights")
+    weights = data.query_weight
+    if query_weight is not None:
+        weights = as_weights(query_weight, "query_weight")
         if len(weights) != len(data):
             raise MeasureError(
                 f"found {len(weights):,} query weights for {len(data):,} queries; "

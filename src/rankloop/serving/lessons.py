@@ -45,5 +45,5 @@ def seen_in(lessons: Sequence[Lesson]) -> QueryDataset:
         np.concatenate([lesson.grades for lesson in lessons]),
         np.cumsum([0, *map(len, X)]),
         np.arange(len(lessons)),
-        doc_weights=np.concatenate(weights) if weights else None,
+        sample_weight=np.concatenate(weights) if weights else None,
     )

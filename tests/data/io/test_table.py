@@ -50,8 +50,8 @@ def datasets(draw: st.DrawFn) -> QueryDataset:
         qid=np.array(qid, TEXT if isinstance(pool[0], str) else np.int64),
         doc_ids=_maybe(draw, column, WORD.map(str)),
         feature_names=draw(st.none() | names),
-        doc_weights=_maybe(draw, column, WEIGHT),
-        query_weights=draw(st.none() | weights),
+        sample_weight=_maybe(draw, column, WEIGHT),
+        query_weight=draw(st.none() | weights),
     )
 
 
@@ -60,7 +60,7 @@ def _maybe(draw, column, values):
 
 
 def assert_same(a: QueryDataset, b: QueryDataset) -> None:
-    for name in ("X", "y", "offsets", "query_ids", "doc_ids", "doc_weights", "query_weights"):
+    for name in ("X", "y", "offsets", "query_ids", "doc_ids", "sample_weight", "query_weight"):
         left, right = getattr(a, name), getattr(b, name)
         assert (left is None) == (right is None), name
         if left is not None:
@@ -226,9 +226,9 @@ def test_columns_can_be_named():
     assert data.X.tolist() == [[3, 1], [3, 2]]
     assert data.feature_names == ("e", "d")
     data = from_table(table, label="d", query="a", features="b", doc_weight="f", query_weight="e")
-    assert data.query_weights is not None
-    assert data.doc_weights is not None
-    assert (data.query_weights.tolist(), data.doc_weights.tolist()) == ([3], [4, 5])
+    assert data.query_weight is not None
+    assert data.sample_weight is not None
+    assert (data.query_weight.tolist(), data.sample_weight.tolist()) == ([3], [4, 5])
 
 
 # --- batches ---
@@ -243,7 +243,7 @@ def test_columns_can_be_named():
 )
 def test_batches_are_whole_queries_in_order(tmp_path, monkeypatch, sizes, batch_rows, suffix, step):
     qid = np.repeat(np.arange(len(sizes)), sizes)
-    data = small(len(qid), qid=qid, query_weights=np.arange(len(sizes)))
+    data = small(len(qid), qid=qid, query_weight=np.arange(len(sizes)))
     with monkeypatch.context() as patch:
         patch.setattr(table_write, "_SLICE_BYTES", step)
         write_table(data, tmp_path / f"a{suffix}")

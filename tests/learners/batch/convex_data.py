@@ -21,6 +21,6 @@ def noisy(n=40, d=5, seed=0, *, weights=False, unjudged=0.1, sizes=range(1, 15))
         np.r_[0, np.cumsum(group)].astype(np.int64),
         np.arange(n),
         feature_names=tuple("abcdefghijklmnop"[:d]),
-        doc_weights=rng.integers(0, 4, m).astype(float) if weights else None,
-        query_weights=rng.integers(0, 4, n).astype(float) if weights else None,
+        sample_weight=rng.integers(0, 4, m).astype(float) if weights else None,
+        query_weight=rng.integers(0, 4, n).astype(float) if weights else None,
     )

@@ -188,7 +188,7 @@ def repeated(data):
     """The data set in which documents and queries stand as often as their weights say."""
     X, y, sizes = [], [], []
     for query in data:
-        copies = np.repeat(np.arange(len(query.y)), query.doc_weights.astype(int))
+        copies = np.repeat(np.arange(len(query.y)), query.sample_weight.astype(int))
         for _ in range(int(query.weight)):
             X.append(query.X[copies])
             y.append(query.y[copies])
@@ -201,7 +201,7 @@ def test_weights_are_counts(ranker):
     data = noisy(weights=True)
     weighted, plain = fitted(ranker, data), fitted(ranker, repeated(data))
     assert np.allclose(weighted.predict(data), plain.predict(data), rtol=1e-4, atol=1e-4)
-    without = dataclasses.replace(data, doc_weights=None, query_weights=None)
+    without = dataclasses.replace(data, sample_weight=None, query_weight=None)
     other = fitted(ranker, without).predict(data)
     assert not np.allclose(weighted.predict(data), other, rtol=1e-2, atol=1e-2)
 
@@ -218,7 +218,7 @@ def test_what_teaches_nothing_changes_nothing(ranker):
     weights = np.r_[np.ones(len(data)), 1, 0]
     whole = rl.data.concat([data, more])
     assert len(whole) == len(weights)
-    whole = dataclasses.replace(whole, query_weights=weights)
+    whole = dataclasses.replace(whole, query_weight=weights)
     model, other = fitted(ranker, data), fitted(ranker, whole)
     assert np.array_equal(model.predict(data), other.predict(data))
     assert other.n_queries_seen_ == len(data) + 2
@@ -327,10 +327,10 @@ def test_queries_weigh_by_their_gains():
     data = teaching(noisy())
     gains = np.add.reduceat(np.exp2(data.y) - 1, data.offsets[:-1])
     model = rl.XENDCG(C=0.3, power=0.5).fit(data)
-    told = rl.XENDCG(C=0.3).fit(dataclasses.replace(data, query_weights=gains**0.5))
+    told = rl.XENDCG(C=0.3).fit(dataclasses.replace(data, query_weight=gains**0.5))
     assert np.array_equal(model.weights_, told.weights_)
     assert not np.allclose(model.weights_, rl.XENDCG(C=0.3).fit(data).weights_, atol=1e-3)
-    heavy = dataclasses.replace(data, doc_weights=np.full(data.n_documents, 2.0))
+    heavy = dataclasses.replace(data, sample_weight=np.full(data.n_documents, 2.0))
     rows = np.repeat(np.arange(data.n_documents), 2)
     copies = rl.QueryDataset(data.X[rows], data.y[rows], 2 * data.offsets, data.query_ids)
     weights = [rl.XENDCG(power=0.5, tolerance=1e-12).fit(d).weights_ for d in (heavy, copies)]

@@ -23,8 +23,8 @@ def queries(seed=0, grades="whole", n=8, most=7, d=4, *, ties=True, weights=""):
         y,
         np.r_[0, np.cumsum(group)].astype(np.int64),
         np.arange(n),
-        doc_weights=rng.integers(0, 3, m).astype(float) if "d" in weights else None,
-        query_weights=rng.integers(0, 3, n).astype(float) if "q" in weights else None,
+        sample_weight=rng.integers(0, 3, m).astype(float) if "d" in weights else None,
+        query_weight=rng.integers(0, 3, n).astype(float) if "q" in weights else None,
     )
 
 
@@ -32,7 +32,7 @@ def repeated(data):
     """Weights as counts: each query as often as it weighs, each document as often as it weighs."""
     X, y, qid = [], [], []
     for q, query in enumerate(data):
-        counts = np.ones(len(query)) if query.doc_weights is None else query.doc_weights
+        counts = np.ones(len(query)) if query.sample_weight is None else query.sample_weight
         rows = np.repeat(np.arange(len(query)), counts.astype(int))
         for copy in range(int(query.weight)):
             X.append(query.X[rows])

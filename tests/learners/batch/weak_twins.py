@@ -20,8 +20,8 @@ def first(values):
 def pairs_of(data):
     """(better, worse, weight) of every pair, rows counted over the whole data set, by query."""
     for q, (begin, end) in enumerate(zip(data.offsets[:-1], data.offsets[1:], strict=True)):
-        weight = 1.0 if data.query_weights is None else data.query_weights[q]
-        w = np.ones(len(data.y)) if data.doc_weights is None else data.doc_weights
+        weight = 1.0 if data.query_weight is None else data.query_weight[q]
+        w = np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight
         found = [
             (i, j, weight * w[i] * w[j])
             for i in range(begin, end)
@@ -143,7 +143,7 @@ def judged(data):
     """(rows, grades, weight) of each query with two grades, unjudged documents left out."""
     for q, (begin, end) in enumerate(zip(data.offsets[:-1], data.offsets[1:], strict=True)):
         rows = [i for i in range(begin, end) if data.y[i] >= 0]
-        weight = 1.0 if data.query_weights is None else float(data.query_weights[q])
+        weight = 1.0 if data.query_weight is None else float(data.query_weight[q])
         if len({data.y[i] for i in rows}) > 1 and weight > 0:
             yield rows, [float(data.y[i]) for i in rows], weight
 

@@ -68,14 +68,14 @@ def test_monotone_constraints(ranker, train):
 @each
 def test_query_weights_are_counts(ranker, noisy):
     """But for the documents that a leaf needs, and the bins: both made the same here."""
-    data = noisy(20, seed=5, query_weights=True)
+    data = noisy(20, seed=5, query_weight=True)
     data = dataclasses.replace(data, X=np.round(data.X * 2) / 2)
-    queries = np.repeat(np.arange(20), data.query_weights.astype(int))
+    queries = np.repeat(np.arange(20), data.query_weight.astype(int))
     parts = [
         dataclasses.replace(data.select([q]), query_ids=np.array([k]))
         for k, q in enumerate(queries)
     ]
-    copies = rl.data.concat([dataclasses.replace(p, query_weights=None) for p in parts])
+    copies = rl.data.concat([dataclasses.replace(p, query_weight=None) for p in parts])
     gamma = {"gamma": 1.0} if getattr(ranker, "gamma", None) == "random" else {}  # draws differ
     options = {"min_data_in_leaf": 1, "leaves": 4, "params": {"min_data_in_bin": 1}, **gamma}
     model = copy.deepcopy(ranker).set_params(**options)
@@ -129,7 +129,7 @@ def test_long_queries_and_document_weights_are_refused_by_lambdamart(noisy):
     with pytest.raises(DataError, match="10,001 documents; LightGBM's lambdarank takes at most"):
         rl.LambdaMART().fit(X, np.arange(10_001) % 2, group=[10_001])
     with pytest.raises(DataError, match="document weights"):
-        rl.LambdaMART().fit(noisy(doc_weights=True))
+        rl.LambdaMART().fit(noisy(sample_weight=True))
     assert rl.XENDCGBoost(trees=1).fit(X, np.arange(10_001) % 2, group=[10_001]).rounds_ == 1
 
 
@@ -297,7 +297,7 @@ def test_what_teaches_nothing_leaves_no_trace(ranker, train, scattered):
 def test_weights_below_one(ranker, train, valid, low):
     """A part of a document is less of it, and nothing worse."""
     rng = np.random.default_rng(0)
-    heavy = dataclasses.replace(train, doc_weights=rng.uniform(low, 1, train.n_documents))
+    heavy = dataclasses.replace(train, sample_weight=rng.uniform(low, 1, train.n_documents))
     rounds = []
     model = copy.deepcopy(ranker).set_params(trees=30, rate=0.1).fit(heavy, on_round=rounds.append)
     assert len(rounds) == 30

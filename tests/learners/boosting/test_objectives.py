@@ -102,18 +102,18 @@ def test_tight_gammas_are_never_looser(train, scores):
 @pytest.mark.parametrize("kind", ["number", "tight"])
 @pytest.mark.parametrize("gains", [True, False])
 def test_weights_are_counts(noisy, kind, gains):
-    data = noisy(20, seed=5, doc_weights=True, query_weights=True)
+    data = noisy(20, seed=5, sample_weight=True, query_weight=True)
     s = np.random.default_rng(1).normal(size=data.n_documents)
     value, gradient, hessian = at(SoftmaxObjective(Shape.of(data), gains, kind), s)
     total, place = 0.0, 0
     for q, rows in enumerate(queries(data)):
-        count = data.doc_weights[rows].astype(int)
+        count = data.sample_weight[rows].astype(int)
         copies = np.repeat(np.arange(rows.start, rows.stop), count)
         offsets = np.array([0, len(copies)])
         alone = rl.QueryDataset(data.X[copies], data.y[copies], offsets, np.zeros(1))
         one, g, h = at(SoftmaxObjective(Shape.of(alone), gains, kind), s[copies])
         starts = np.r_[0, np.cumsum(count)[:-1]]
-        weight = data.query_weights[q]
+        weight = data.query_weight[q]
         assert np.allclose(gradient[rows], weight * np.add.reduceat(g, starts), atol=1e-5)
         assert np.allclose(hessian[rows], weight * np.add.reduceat(h, starts), atol=1e-5)
         total, place = total + weight * one, rows.stop

@@ -40,7 +40,7 @@ def test_the_default_has_both_kinds(train):
 def test_members_that_refuse_the_data_are_left_out(train, valid):
     """Only of the default: a member that was asked for says why."""
     weights = np.random.default_rng(0).random(train.n_documents)
-    heavy = dataclasses.replace(train, doc_weights=weights)
+    heavy = dataclasses.replace(train, sample_weight=weights)
     assert "LambdaMART" not in str(rl.Blend(seeds=1).fit(heavy).members_)
     large = dataclasses.replace(train, y=train.y * 120)
     assert "Scaled" not in str(rl.Blend(seeds=1).fit(large).members_)
@@ -83,7 +83,7 @@ def test_going_on_with_data_that_a_member_refuses(train, valid):
     before, rounds = blend.predict(valid), [m.rounds_ for m in blend.members_]
     weights = np.random.default_rng(0).random(train.n_documents)
     with pytest.raises(DataError, match="cannot use document weights"):
-        blend.fit(dataclasses.replace(train, doc_weights=weights))
+        blend.fit(dataclasses.replace(train, sample_weight=weights))
     assert np.array_equal(blend.predict(valid), before)
     assert [m.rounds_ for m in blend.members_] == rounds
 

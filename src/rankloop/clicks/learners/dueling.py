@@ -112,14 +112,14 @@ class DuelingRanker(LinearRanker, ClickLearner):
         return self
 
     def _learn(self, call: Call, arrays: Arrays) -> int:  # noqa: ARG002
-        X, y, offsets, document_weights, query_weights, w, total, queries, scores = call
+        X, y, offsets, document_weights, query_weight, w, total, queries, scores = call
         grades = y if document_weights is None else np.where(document_weights == 0, -1.0, y)
         updates = 0
         for q, (first, end) in enumerate(pairwise(offsets.tolist())):
             known = total / (queries + q) if total is not None and queries + q else w
             if scores is not None:
                 scores[first:end] = row_scores(X[first:end], known)
-            weight = 1.0 if query_weights is None else float(query_weights[q])
+            weight = 1.0 if query_weight is None else float(query_weight[q])
             rng = np.random.default_rng([self.seed, queries + q])
             directions = self._directions(rng, len(w))
             rankers = [w, *(w + self.step * u for u in directions)]

@@ -164,7 +164,7 @@ def _role_columns(dataset: QueryDataset) -> list[tuple[str, NDArray[Any], bool]]
         ("label", dataset.y, False),
         ("query", dataset.query_ids, True),
         ("doc_id", dataset.doc_ids, False),
-        ("doc_weight", dataset.doc_weights, False),
-        ("query_weight", dataset.query_weights, True),
+        ("doc_weight", dataset.sample_weight, False),
+        ("query_weight", dataset.query_weight, True),
     ]
     return [(ROLES[role][0], v, by_query) for role, v, by_query in columns if v is not None]

@@ -170,10 +170,10 @@ def teaching_rows(data: QueryDataset) -> NDArray[np.bool_]:
     """Return which documents :func:`teaching` keeps."""
     query = np.repeat(np.arange(len(data)), data.sizes)
     keep = data.y >= 0
-    if data.doc_weights is not None:
-        keep &= data.doc_weights > 0
-    if data.query_weights is not None:
-        keep &= (data.query_weights > 0)[query]
+    if data.sample_weight is not None:
+        keep &= data.sample_weight > 0
+    if data.query_weight is not None:
+        keep &= (data.query_weight > 0)[query]
     highest, lowest = np.full(len(data), -np.inf), np.full(len(data), np.inf)
     np.maximum.at(highest, query[keep], data.y[keep])
     np.minimum.at(lowest, query[keep], data.y[keep])
@@ -191,7 +191,7 @@ def check_measurable(valid: QueryDataset, measure: Measure, convention: str) -> 
 
 def refuse_document_weights(ranker: BatchRanker, data: QueryDataset) -> None:
     """Raise if documents have weights, because a measure of whole rankings cannot use them."""
-    if data.doc_weights is not None and np.ptp(data.doc_weights) > 0:
+    if data.sample_weight is not None and np.ptp(data.sample_weight) > 0:
         raise DataError(
             f"{type(ranker).__name__} optimises a measure of whole rankings, which cannot use "
             "document weights; use query weights, or no weights"

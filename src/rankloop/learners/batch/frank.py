@@ -141,5 +141,5 @@ class FRank(StumpRanker):
 
 def _shares(pairs: BinnedPairs) -> Floats:
     """Return, for each query, the weight D of a pair of documents with weight 1."""
-    shares: Floats = pairs.query_weights / (pairs.query_weights.sum() * pairs.totals)
+    shares: Floats = pairs.query_weight / (pairs.query_weight.sum() * pairs.totals)
     return shares

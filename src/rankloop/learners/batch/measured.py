@@ -46,7 +46,7 @@ class Objective:
         defined = ~np.isnan(self.values(np.zeros(data.n_documents)))
         if not defined.all():
             self.data = self.data.select(defined)
-        weights = self.data.query_weights
+        weights = self.data.query_weight
         self.weights = np.ones(len(self.data)) if weights is None else weights
         self.columns = np.ascontiguousarray(self.data.X.T)
 

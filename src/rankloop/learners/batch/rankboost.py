@@ -87,11 +87,11 @@ class RankBoost(StumpRanker):
         _core.exponential_pairs(
             scores, pairs.y, pairs.offsets, np.log(pairs.weights), above, below, threads()
         )
-        of_query = np.repeat(np.log(pairs.query_weights), np.diff(pairs.offsets))
+        of_query = np.repeat(np.log(pairs.query_weight), np.diff(pairs.offsets))
         largest = (above + of_query).max()
         above, below = np.exp(above + of_query - largest), np.exp(below + of_query - largest)
         total = above.sum()
-        in_all = pairs.query_weights @ pairs.totals
+        in_all = pairs.query_weight @ pairs.totals
         with np.errstate(over="ignore"):
             loss = float(np.exp(largest + np.log(total / in_all)))
         return loss, (above - below) / total

@@ -40,7 +40,7 @@ class BinnedPairs:
 
     X, y, offsets : documents in ascending order of grade inside each query
     weights : one per document
-    query_weights : one per query
+    query_weight : one per query
     totals : for each query, the sum over its pairs of the product of the two document weights
     cuts : the thresholds of each feature, ascending
     bins : (d, n) the number of thresholds below the document's value
@@ -50,7 +50,7 @@ class BinnedPairs:
     y: Floats
     offsets: Offsets
     weights: Floats
-    query_weights: Floats
+    query_weight: Floats
     totals: Floats
     cuts: list[NDArray[np.float32]]
     bins: NDArray[np.uint8]
@@ -61,8 +61,8 @@ class BinnedPairs:
         query = np.repeat(np.arange(len(data)), data.sizes)
         order = np.lexsort((data.y, query))
         X, y = data.X[order], data.y[order]
-        weights = np.ones(len(y)) if data.doc_weights is None else data.doc_weights[order]
-        of_queries = np.ones(len(data)) if data.query_weights is None else data.query_weights
+        weights = np.ones(len(y)) if data.sample_weight is None else data.sample_weight[order]
+        of_queries = np.ones(len(data)) if data.query_weight is None else data.query_weight
         counts = weights * of_queries[query]
         columns = np.ascontiguousarray(X.T)
         cuts = [cut_points(column, counts, thresholds) for column in columns]

@@ -89,12 +89,12 @@ class XENDCG(ConvexRanker):
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         if self.power and data.n_documents:
             gains = np.exp2(data.y) - 1
-            if data.doc_weights is not None:
-                gains = gains * data.doc_weights
+            if data.sample_weight is not None:
+                gains = gains * data.sample_weight
             weights = np.add.reduceat(gains, data.offsets[:-1]) ** self.power
-            if data.query_weights is not None:
-                weights *= data.query_weights
-            data = replace(data, query_weights=weights)
+            if data.query_weight is not None:
+                weights *= data.query_weight
+            data = replace(data, query_weight=weights)
         return super()._rounds(data)
 
     def _loss(self) -> Loss:

@@ -141,7 +141,7 @@ class BoostedRanker(TreeModel):
             return
         lgb, objective, start = bridge.engine(), self._objective(lessons), self.rounds_
         settings = {**self._settings(data, lessons.n_documents), **objective.params}
-        native, weights = objective.native is not None, lessons.query_weights
+        native, weights = objective.native is not None, lessons.query_weight
         train = lgb.Dataset(
             bridge.pieces(data.X, rows, whole=self.rounds_ > 0),
             label=objective.labels,

@@ -101,7 +101,7 @@ class LambdaMART(BoostedRanker):
         return self
 
     def _refitted(self, data: QueryDataset, decay: float) -> str:
-        objective, weights = self._objective(data), data.query_weights
+        objective, weights = self._objective(data), data.query_weight
         booster = self.to_lightgbm().refit(
             data.X,
             objective.labels,

@@ -53,14 +53,14 @@ class Shape:
 
     y: Floats
     offsets: NDArray[np.int64]
-    doc_weights: Floats | None
-    query_weights: Floats | None
+    sample_weight: Floats | None
+    query_weight: Floats | None
 
     @classmethod
     def of(cls, data: QueryDataset) -> Shape:
         """Take them from a data set; document weights that are all 1 become None."""
-        alike = data.doc_weights is None or bool((data.doc_weights == 1).all())
-        return cls(data.y, data.offsets, None if alike else data.doc_weights, data.query_weights)
+        alike = data.sample_weight is None or bool((data.sample_weight == 1).all())
+        return cls(data.y, data.offsets, None if alike else data.sample_weight, data.query_weight)
 
     def bare(self) -> QueryDataset:
         """Return a data set without features."""
@@ -71,7 +71,7 @@ class Shape:
     @property
     def weights(self) -> tuple[Floats | None, Floats | None]:
         """The weights of documents and of queries."""
-        return self.doc_weights, self.query_weights
+        return self.sample_weight, self.query_weight
 
 
 @dataclass

@@ -131,7 +131,7 @@ class XENDCGBoost(BoostedRanker):
     def _objective(self, data: QueryDataset) -> SoftmaxObjective:
         shape = Shape.of(data)
         whole = bool((data.y == np.floor(data.y)).all()) and data.y.max() <= _LARGEST_NATIVE
-        serves = self._kind() == "random" and whole and shape.doc_weights is None
+        serves = self._kind() == "random" and whole and shape.sample_weight is None
         return self._softmax(shape, "rank_xendcg" if serves else None)
 
     def _step(self, data: QueryDataset) -> SoftmaxObjective:

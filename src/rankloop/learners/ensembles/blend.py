@@ -227,7 +227,7 @@ class Blend(BatchRanker):
         def measured(weights: Floats) -> Floats:
             return evaluate(valid, weights @ scores, measure, self.convention).results[0].values
 
-        self.weights_ = shrunk_weights(self.kinds_, measured, valid.query_weights)
+        self.weights_ = shrunk_weights(self.kinds_, measured, valid.query_weight)
 
     def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""

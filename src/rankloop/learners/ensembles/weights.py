@@ -31,7 +31,7 @@ def equal_weights(kinds: NDArray[np.int64]) -> Floats:
 def shrunk_weights(
     kinds: NDArray[np.int64],
     measured: Callable[[Floats], Floats],
-    query_weights: Floats | None = None,
+    query_weight: Floats | None = None,
 ) -> Floats:
     """Move equal weights towards the best ones, as far as the gain exceeds its standard error.
 
@@ -39,11 +39,11 @@ def shrunk_weights(
     ----------
     kinds : the kind of each member, numbered from 0
     measured : function from weights to one value per query, NaN if the query has none
-    query_weights : the weights of these queries
+    query_weight : the weights of these queries
     """
     copies, equal = np.bincount(kinds), equal_weights(kinds)
     before = measured(equal)
-    shares = np.ones(len(before)) if query_weights is None else query_weights
+    shares = np.ones(len(before)) if query_weight is None else query_weight
     counted = ~np.isnan(before) & (shares > 0)
     if len(copies) == 1 or np.count_nonzero(counted) < 2:
         return equal

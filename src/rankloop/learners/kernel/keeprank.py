@@ -208,10 +208,10 @@ class KeepRank(BatchRanker):
     def _in_order(self, data: QueryDataset) -> tuple[Rows, Grades, Floats]:
         """Return scaled rows, grades and counts, in the order of learning."""
         counts = np.ones(data.n_documents)
-        if data.doc_weights is not None:
-            counts *= data.doc_weights
-        if data.query_weights is not None:
-            counts *= np.repeat(data.query_weights, data.sizes)
+        if data.sample_weight is not None:
+            counts *= data.sample_weight
+        if data.query_weight is not None:
+            counts *= np.repeat(data.query_weight, data.sizes)
         X, y = self._scaled(data.X, data.offsets), data.y
         if self.random_state is None:
             return X, y, counts

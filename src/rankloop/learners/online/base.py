@@ -350,7 +350,7 @@ class OnlineRanker(Ranker):
 
 def queries_of(data: QueryDataset) -> Queries:
     """Return the queries of a data set in the form that learners take."""
-    return Queries(data.X, data.y, data.offsets, data.doc_weights, data.query_weights)
+    return Queries(data.X, data.y, data.offsets, data.sample_weight, data.query_weight)
 
 
 def _refusal(query: object, reason: str) -> DataError:
