@@ -114,4 +114,4 @@ class Learner:
         try:
             self._submit([entry])
         except BusyError as error:
-            _log.warning("loop %s: %s", self._name, error)
+            _log.warning("%s", error)  # it names the loop
