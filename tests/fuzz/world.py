@@ -135,7 +135,7 @@ class World:
             **dict.fromkeys(("gram", "left"), (n, n)),
             **dict.fromkeys(("members", "z", "sides", "directions"), (k, d)),
             **dict.fromkeys(("relevant", "irrelevant", "go_on"), (ranks,)),
-            **dict.fromkeys(("queries", "query_weight"), (q,)),
+            **dict.fromkeys(("queries", "query_weights"), (q,)),
             "matrices": (k, d, d),
             "rankers": (k, n),
             "splits": (2, k),

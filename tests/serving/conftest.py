@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from rankloop.serving.journal.opening import open_journal
-
-_names = (f"loop{number}" for number in itertools.count())
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request, tmp_path):
     """The address and the name of a new journal, in either store."""
     if request.param == "postgres":
-        return request.getfixturevalue("postgres"), next(_names)
+        return request.getfixturevalue("postgres"), "loop"
     return str(tmp_path / "a.journal"), "loop"
 
 
