@@ -5,7 +5,7 @@ DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name "*.[hc]pp")
 
-.PHONY: help install run test check clang wheel smoke stubs format bench table papers fuzz clean
+.PHONY: help install run test check docs clang wheel smoke stubs format bench table quality papers fuzz clean
 
 help:           ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -32,6 +32,9 @@ check: install  ## lint, format, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: install   ## build the documentation site of this version into build/site, without the network
+	$(BIN)/python -m website build/site
 
 clang:          ## build a wheel with clang, install it into an empty environment, and compare what it learns
 	rm -rf build/clang
@@ -64,7 +67,10 @@ format: install ## rewrite the code in our format
 bench: $(VENV)/.bench  ## measure speed and memory beside the tools people use
 	$(BIN)/python -m benchmarks
 
-table: install  ## make the README's table of rankers again (DATA=folder with the data sets)
+table: install  ## make the table of rankers in docs/results.md again (DATA=folder with the data sets)
+	$(BIN)/python -m benchmarks.quality_rankers $(DATA)
+
+quality: $(VENV)/.bench  ## make the tables of quality beside other libraries again (DATA=folder with the data sets)
 	$(BIN)/python -m benchmarks.quality $(DATA)
 
 papers: install ## run all experiments of the papers, and write their pages (DATA=folder with the data sets; QUICK=--quick)

@@ -18,6 +18,7 @@ NAMES = (
     "stream_letor",
     "read_tables",
     "learn_online",
+    "sparse",
     "second_order",
     "learn_batch",
     "assign",

@@ -21,6 +21,8 @@ from rankloop.clicks.models.ubm import UBM
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from rankloop.clicks.models.base import ClickModel
 
 Page = tuple[Any, list[Any], set[Any]]
@@ -47,7 +49,7 @@ def run(settings: Settings) -> Report:
         ours = f"rankloop {name}"
         contenders.append(Contender(ours, lambda model=model: model.fit(replace(train))))
         report.notes.append(f"{name}, rankloop: {_quality(model.fit(train), test)}")
-        contenders += _pyclick(name, module, train, test, share, report)
+        contenders += _pyclick(name, model, module, train, test, share, report)
     pages = _pages(train, 0.05)
     note = "dictionaries and loops, the same EM, on a twentieth of the pages"
     plain = Contender("plain Python PBM", lambda: _plain_pbm(pages, 50), "rankloop PBM", 0.05, note)
@@ -66,7 +68,9 @@ def _logs(settings: Settings) -> tuple[ClickLog, ClickLog]:
     if not folder.is_dir():
         made = _million(2000 if settings.quick else 35_064)
         return made, made
-    train, test = (read_yandex_clicks(folder / f"{part}.txt.xz") for part in ("train", "test"))
+    train, test = (
+        read_yandex_clicks(next(folder.glob(f"{part}.txt*"))) for part in ("train", "test")
+    )
     most = 2000 if settings.quick else len(train)
     return train.select(np.arange(most)), test.of_queries(train.query_ids)
 
@@ -81,11 +85,15 @@ def _million(pages: int) -> ClickLog:
     return ClickLog.from_rows(rows, documents, clicks, page=np.repeat(np.arange(pages), 10))
 
 
+def _chosen(log: ClickLog, share: float) -> NDArray[np.int64]:
+    """Return a share of the pages, from a fixed seed."""
+    return np.sort(np.random.default_rng(0).permutation(len(log))[: round(share * len(log))])
+
+
 def _pages(log: ClickLog, share: float) -> list[Page]:
-    """Give a share of the pages, from a fixed seed, as (query, documents, clicked)."""
-    chosen = np.random.default_rng(0).permutation(len(log))[: round(share * len(log))]
+    """Give a share of the pages as (query, documents, clicked)."""
     pages = []
-    for p in np.sort(chosen):
+    for p in _chosen(log, share):
         rows = slice(log.offsets[p], log.offsets[p + 1])
         shown = log.document_ids[log.documents[rows]]
         query = log.query_ids[log.queries[p]]
@@ -102,7 +110,13 @@ def _quality(model: ClickModel, test: ClickLog) -> str:
 
 
 def _pyclick(
-    name: str, module: str, train: ClickLog, test: ClickLog, share: float, report: Report
+    name: str,
+    ours: ClickModel,
+    module: str,
+    train: ClickLog,
+    test: ClickLog,
+    share: float,
+    report: Report,
 ) -> list[Contender]:
     found = optional(f"pyclick.click_models.{module}", report)
     if not found:
@@ -119,22 +133,26 @@ def _pyclick(
             made.append(session)
         return made
 
-    part, held_out = sessions(_pages(train, share)), sessions(_pages(test, 1.0))
+    few = train.select(_chosen(train, share))
+    seen = test.of_queries(few.query_ids)
+    part, held_out = sessions(_pages(train, share)), sessions(_pages(seen, 1.0))
 
     def fit(pages: list[Any] = part) -> Any:
         model = getattr(found, name)()
         model.train(pages)
         return model
 
-    if share == 1.0:
-        model = fit()
-        likelihood = 10 * Evaluation.LogLikelihood().evaluate(model, held_out)
-        perplexity = Evaluation.Perplexity().evaluate(model, held_out)[0]
-        given = Evaluation.PerplexityCond().evaluate(model, held_out)[0]
-        report.notes.append(
-            f"{name}, PyClick: log-likelihood of a test page {likelihood:.4f}, perplexity "
-            f"{perplexity:.4f}, given the clicks above {given:.4f}"
-        )
+    model = fit()
+    likelihood = 10 * Evaluation.LogLikelihood().evaluate(model, held_out)
+    perplexity = Evaluation.Perplexity().evaluate(model, held_out)[0]
+    given = Evaluation.PerplexityCond().evaluate(model, held_out)[0]
+    report.notes.append(
+        f"{name}, PyClick, {len(few):,} pages: log-likelihood of a test page {likelihood:.4f}, "
+        f"perplexity {perplexity:.4f}, given the clicks above {given:.4f}"
+    )
+    if share < 1:
+        quality = _quality(ours.fit(few), seen)
+        report.notes.append(f"{name}, rankloop, the same {len(few):,} pages: {quality}")
     note = "sessions made before" + ("" if share == 1 else f", {share:.1%} of the pages")
     return [Contender(f"PyClick {name}", fit, f"rankloop {name}", share, note)]
 

@@ -2,12 +2,18 @@
 
 PDGD beside Thompson sampling with second-order XE_NDCG, under the four simulated users, who may
 stop after any document. *Final* is nDCG@10 on held-out queries after the last impression, *online*
-the discounted sum of nDCG@10 of what was shown on the way.
+the discounted sum of nDCG@10 of what was shown on the way. Both learners see the same queries in
+each run, so their difference is taken run by run.
+
+Each run is kept in `out/clicks_online/` when it is done. If the command is interrupted, or started
+again with more runs, it continues where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,19 +21,22 @@ import numpy as np
 
 from rankloop.clicks.users import USERS, simulated_user
 from rankloop.data.folds import letor_folds
+from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.scaling import QueryMinMax
 from rankloop.data.simulate import mslr_like
-from rankloop.experiments.click_streams import click_streams
+from rankloop.experiments.click_streams import click_run, discounted
 from rankloop.learners.registry import make_online_learner
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rankloop.data.dataset import QueryDataset
-    from rankloop.experiments.click_streams import ClickStream
 
     Parts = list[tuple[QueryDataset, QueryDataset]]
 
 LEARNERS = ("pdgd", "thompson")
 SETS = ("MQ2008", "OHSUMED", "MSLR-like")
+KEPT = Path("out/clicks_online")
 
 
 def main() -> None:
@@ -39,23 +48,54 @@ def main() -> None:
     parser.add_argument("--user", action="append", choices=USERS, help="only this one; repeat")
     parser.add_argument("--learner", "-l", action="append", help="instead of the two; repeat")
     chosen = parser.parse_args()
-    learners = {name: make_online_learner(name) for name in chosen.learner or LEARNERS}
-    print("| data | user | learner | final nDCG@10 | online |")
-    print("|---|---|---|---:|---:|", flush=True)
-    for name in chosen.set or SETS:
-        parts = parts_of(name, chosen.data)
-        top = int(max(part.y.max() for part, _ in parts)) + 1
-        for user in chosen.user or USERS:
-            simulated = simulated_user(user, top, stops_after="document")
-            click_streams(
-                parts,
-                learners,
-                {user: simulated},
-                impressions=chosen.impressions,
-                runs=chosen.runs,
-                points=2,
-                on_result=lambda stream, name=name: show(name, stream),
-            )
+    learners, sets = chosen.learner or LEARNERS, chosen.set or SETS
+    parts = {name: parts_of(name, chosen.data) for name in sets}
+    cells = [
+        (name, user, learner)
+        for name in sets
+        for user in chosen.user or USERS
+        for learner in learners
+    ]
+    for run in range(chosen.runs):  # runs outermost: an interrupted table has all rows
+        for name, user, learner in cells:
+            play_once(name, user, learner, run, parts[name], chosen.impressions)
+    print("| data | user | learner | final nDCG@10 | difference | online | difference |")
+    print("|---|---|---|---:|---:|---:|---:|")
+    for name, user, learner in cells:
+        values = kept(name, user, learner, chosen.impressions)[: chosen.runs]
+        first = kept(name, user, learners[0], chosen.impressions)[: chosen.runs]
+        print(f"| {name} | {user} | {learner} | {row(values, values - first)} |")
+
+
+def play_once(name: str, user: str, learner: str, run: int, parts: Parts, impressions: int) -> None:
+    """Do one run, unless it was done before."""
+    done = kept(name, user, learner, impressions).tolist()
+    if run < len(done):
+        return
+    top = int(max(part.y.max() for part, _ in parts)) + 1
+    simulated = simulated_user(user, top, stops_after="document")
+    held_out, shown = click_run(
+        parts, make_online_learner(learner), simulated, run, impressions=impressions, points=2
+    )
+    done.append([float(held_out[-1]), float(discounted(shown))])
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with replaced_when_done(place(name, user, learner, impressions)) as path:
+        path.write_text(json.dumps(done))
+
+
+def kept(name: str, user: str, learner: str, impressions: int) -> NDArray[np.float64]:
+    """Return (runs, 2) final and online values of the runs that are done."""
+    path = place(name, user, learner, impressions)
+    done = json.loads(path.read_text()) if path.exists() else []
+    return np.array(done, float).reshape(-1, 2)
+
+
+def place(name: str, user: str, learner: str, impressions: int) -> Path:
+    """Return the file of a cell; other settings of a learner, given or default, have another."""
+    made = make_online_learner(learner)
+    settings = hashlib.sha256(repr(sorted(made.get_params().items())).encode()).hexdigest()[:8]
+    kind = type(made).__name__
+    return KEPT / f"{name}-{user}-{kind}-{settings}-{impressions}.json"
 
 
 def parts_of(name: str, folder: Path) -> Parts:
@@ -75,12 +115,14 @@ def scaled(data: QueryDataset) -> QueryDataset:
     return QueryMinMax().fit(data).transform(data)
 
 
-def show(name: str, stream: ClickStream) -> None:
-    final, online = (
-        f"{values.mean():{form}} ± {values.std(ddof=1) / len(values) ** 0.5:{form}}"
-        for values, form in ((stream.final, ".4f"), (stream.online, ".1f"))
-    )
-    print(f"| {name} | {stream.user} | {stream.learner} | {final} | {online} |", flush=True)
+def row(values: NDArray[np.float64], differences: NDArray[np.float64]) -> str:
+    """Return means with their standard errors: final, its difference, online, its difference."""
+    cells = []
+    for column, form in ((0, ".4f"), (1, ".1f")):
+        for sign, numbers in (("", values[:, column]), ("+", differences[:, column])):
+            error = numbers.std(ddof=1) / len(numbers) ** 0.5 if len(numbers) > 1 else 0.0
+            cells.append(f"{numbers.mean():{sign}{form}} ± {error:{form}}")
+    return " | ".join(cells)
 
 
 if __name__ == "__main__":

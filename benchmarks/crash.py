@@ -21,7 +21,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rankloop.serving.entries import Observed, Ranked
+from rankloop.serving.journal.entries import Observed, Ranked
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.snapshots import brought_back, replayed
 

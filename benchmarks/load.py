@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Load:
-    """What clients saw: answers a second, and latencies in milliseconds."""
+    """What clients saw: answers a second, and latencies in milliseconds.
+
+    each : microseconds of processor time that the server took an answer, where that is known
+    """
 
     a_second: float
     p50: float
     p99: float
     refused: int
+    each: float = float("nan")
 
     def __str__(self) -> str:
         return f"{self.a_second:9,.0f}/s   p50 {self.p50:6.1f} ms   p99 {self.p99:6.1f} ms"

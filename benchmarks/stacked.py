@@ -1,8 +1,8 @@
 """What going on learning adds to a frozen model: trees alone, and inside `Stacked`.
 
 `python -m benchmarks.stacked DATA [--orders N] [--prior P ...]`, where DATA holds MQ2008 in five
-folds, OHSUMED in five folds, and Expedia/searches.csv.xz. On the folds, trees are trained on the
-training part and stop early on the validation part, from which also the weight of their score
+folds, OHSUMED in five folds, and Expedia/searches.csv (or .xz). On the folds, trees are trained on
+the training part and stop early on the validation part, from which also the weight of their score
 comes. The test part is then a stream, in several random orders: each query is ranked, and learnt
 from after that. On Expedia, searches are taken in the order of time: the first half trains, the
 next tenth validates, the rest is the stream; grades are clicks plus bookings, missing values are
@@ -14,21 +14,19 @@ first, query by query.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 import rankloop as rl
-from benchmarks.clicks_bias import NOT_FEATURES
-from benchmarks.quality_trees import folds
+from benchmarks.quality_data import expedia, folds
 from rankloop.cli.tables import print_table
 from rankloop.learners.wrappers.stacked import Stacked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
@@ -39,28 +37,18 @@ if TYPE_CHECKING:
 METRIC = "nDCG@10"
 
 
-def expedia(folder: Path) -> Iterator[Parts]:
-    """Give searches in the order of time: half, a tenth, the rest."""
-    table = pd.read_csv(folder / "Expedia" / "searches.csv.xz").sort_values(
-        ["date_time", "srch_id"], kind="stable"
-    )
-    searches = table["srch_id"].unique()
-    ends = [len(searches) // 2, len(searches) * 6 // 10, len(searches)]
+def in_time(folder: Path) -> list[Parts]:
+    """Return Expedia's searches in the order of time: half, a tenth, the rest."""
+    whole = expedia(folder)
+    ends = [0, len(whole) // 2, len(whole) * 6 // 10, len(whole)]
+    parts = [whole.select(slice(first, end)) for first, end in pairwise(ends)]
+    known = [column[~np.isnan(column)] for column in parts[0].X.T]
+    medians = np.array([np.median(column) if len(column) else 0 for column in known], np.float32)
     rng = np.random.default_rng(0)
-    medians, parts, first = None, [], 0
-    for end in ends:
-        rows = table[table["srch_id"].isin(searches[first:end])]
-        features = rows.drop(columns=NOT_FEATURES)
-        medians = features.median() if medians is None else medians
-        data = rl.QueryDataset.from_arrays(
-            features.fillna(medians).fillna(0).to_numpy(np.float32),
-            (rows["click_bool"] + rows["booking_bool"]).to_numpy(np.float64),
-            qid=rows["srch_id"].to_numpy(),
-        )
-        parts.append(data.shuffled(rng))
-        first = end
-    train, valid, test = parts
-    yield train, valid, test
+    train, valid, test = (
+        replace(part, X=np.where(np.isnan(part.X), medians, part.X)).shuffled(rng) for part in parts
+    )
+    return [(train, valid, test)]
 
 
 def values(data: QueryDataset, scores: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -98,13 +86,13 @@ def main() -> None:
     """Measure, and print a table a collection."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stacked", description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--orders", type=int, default=6, help="of each fold's stream")
+    parser.add_argument("--orders", type=int, default=30, help="of each fold's stream")
     parser.add_argument("--prior", type=float, nargs="+", default=[100.0])
     chosen = parser.parse_args()
     for name in ("Expedia", "MQ2008", "OHSUMED"):
-        in_time = name == "Expedia"
-        parts = expedia(chosen.data) if in_time else folds(chosen.data, name)
-        each = [one_part(one, 1 if in_time else chosen.orders, chosen.prior) for one in parts]
+        once = name == "Expedia"
+        parts = in_time(chosen.data) if once else folds(chosen.data, name)
+        each = [one_part(one, 1 if once else chosen.orders, chosen.prior) for one in parts]
         rows = []
         for system in each[0]:
             got = np.concatenate([one[system] for one in each])

@@ -49,7 +49,16 @@ def test_the_surface():
     found = {name: getattr(rankloop, name) for name in rankloop.__all__}
     packages = {name for name, value in found.items() if isinstance(value, ModuleType)}
     assert packages == {
-        *("checks", "clicks", "data", "exceptions", "experiments", "export", "feedback"),
+        *(
+            "checks",
+            "clicks",
+            "data",
+            "distributed",
+            "exceptions",
+            "experiments",
+            "export",
+            "feedback",
+        ),
         *("learners", "losses", "metrics", "plotting", "theory"),
     }
     assert sorted(set(rankloop.__all__) - packages) == sorted(

@@ -86,7 +86,7 @@ void bind_arithmetic(nb::module_& m) {
         const std::size_t n = x.shape(0), d = x.shape(1);
         float* out;
         auto result = new_array<float>({n}, &out);
-        nb::gil_scoped_release release;
+        const Released release(x.size());
         std::vector<float> narrow(d);
         to_float(w.data(), d, narrow.data());
         parallel_parts(n, rows_a_thread, threads, [&](std::size_t from, std::size_t to) {
@@ -181,7 +181,7 @@ void bind_arithmetic(nb::module_& m) {
         check(losses.size() == 0 || (losses.shape(0) + 1 == offsets.size() && losses.shape(1) == members), "one loss a query and member is needed");
         double* out;
         auto result = new_array<double>({documents}, &out);
-        nb::gil_scoped_release release;
+        const Released release(scores.size());
         std::vector<double> weights(members), scratch;
         for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {
             const auto first = static_cast<std::size_t>(offsets.data()[q]), end = static_cast<std::size_t>(offsets.data()[q + 1]);

@@ -29,6 +29,19 @@ inline void pause_for_python() {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+// Lets other threads of Python run during long work. A busy thread gives the interpreter back late, so that
+// for some microseconds of work it is kept: a service scores short lists by many calls while it stores others.
+class Released {
+public:
+    explicit Released(std::size_t values) {
+        if (values > enough) released_.emplace();
+    }
+
+private:
+    static constexpr std::size_t enough = 1 << 14;
+    std::optional<nb::gil_scoped_release> released_;
+};
+
 inline void check(bool fits, const char* message) {
     if (!fits) throw nb::value_error(message);
 }

@@ -2,7 +2,7 @@
 #include "bind/arrays.hpp"
 
 #include "online/relax.hpp"
-#include "online/solar_steps.hpp"
+#include "online/solar_i_kernel.hpp"
 
 namespace rankloop {
 
@@ -13,6 +13,7 @@ void bind_kernel(nb::module_& m) {
         check_no_nan(y, "grades must not be NaN");
         if (weights) check_size(*weights, n, "one weight a document is needed");
         nb::gil_scoped_release release;
+        const Interruptible interruptible(pause_for_python);
         return solar_steps(gram.data(), scores.data(), {nullptr, y.data(), weights ? weights->data() : nullptr, weight, n, 0}, static_cast<float>(slack), steps.data());
     }, "gram"_a, "scores"_a, "y"_a, "weights"_a.none(), "weight"_a, "steps"_a, "slack"_a);
 

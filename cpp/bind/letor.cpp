@@ -1,5 +1,5 @@
 // Binding of the LETOR reader: a source of bytes in, arrays and lists out.
-#include "bind/arrays.hpp"
+#include "bind/sparse.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -78,7 +78,13 @@ inline Rows take_table(letor::Table&& table) {
     nb::list bad;
     for (const auto& row : table.bad.first) bad.append(as_tuple(row));
     Rows result;
-    result["X"] = take_array<float>(std::move(table.x.values), rows, width);
+    if (table.sparse) {
+        const std::size_t entries = table.entries.size();
+        result["X"] = nb::make_tuple(take_array<std::int64_t>(std::move(table.entries.ends), rows), take_array<std::int32_t>(std::move(table.entries.columns), entries),
+                                     take_array<float>(std::move(table.entries.values), entries), width);
+    } else {
+        result["X"] = take_array<float>(std::move(table.x.values), rows, width);
+    }
     result["y"] = take_array<double>(std::move(table.labels), rows);
     result["run_ids"] = take_run_ids(std::move(table.runs.ids));
     result["run_starts"] = take_array<std::int64_t>(std::move(table.runs.starts), runs);
@@ -140,15 +146,15 @@ void bind_letor(nb::module_& m) {
         .def(
             "__init__",
             [](GuardedReader* self, nb::object source, std::int64_t n_features, int base, float null_value,
-               std::int64_t max_index, std::int64_t max_bytes, bool skip_bad, bool doc_ids, std::size_t block_bytes) {
-                const letor::Options options{n_features, base, null_value, max_index, max_bytes, skip_bad, doc_ids};
+               std::int64_t max_index, std::int64_t max_bytes, bool skip_bad, bool doc_ids, bool sparse, std::size_t block_bytes) {
+                const letor::Options options{n_features, base, null_value, max_index, max_bytes, skip_bad, doc_ids, sparse};
                 check(block_bytes <= std::size_t{1} << 30, "block_bytes is too large");
                 new (self) GuardedReader{letor::Reader(nb::isinstance<nb::int_>(source) ? from_descriptor(nb::cast<int>(source))
                                                                                          : from_stream(source),
                                                        checked(options), block_bytes)};
             },
             "source"_a, nb::kw_only(), "n_features"_a, "base"_a, "null_value"_a, "max_index"_a, "max_bytes"_a,
-            "skip_bad"_a, "doc_ids"_a, "block_bytes"_a)
+            "skip_bad"_a, "doc_ids"_a, "sparse"_a, "block_bytes"_a)
         .def(
             "read",
             [](GuardedReader& self, std::optional<std::size_t> enough, unsigned threads, std::size_t held) {
@@ -175,13 +181,23 @@ void bind_letor(nb::module_& m) {
         "x"_a.noconvert(), "rows"_a);
     m.def(
         "format_letor",
-        [](In<float, 2> x, In<double, 1> y, std::vector<std::string> query_ids,
-           std::optional<std::vector<std::string>> doc_ids, int base, bool sparse) {
-            check_size(y, x.shape(0), "y must have one value a row");
-            check(query_ids.size() == x.shape(0), "query_ids must have one id a row");
-            check(!doc_ids || doc_ids->size() == x.shape(0), "doc_ids must have one id a row");
-            const std::string text = letor::format_rows(x.data(), y.data(), x.shape(0), x.shape(1), query_ids,
-                                                        doc_ids ? &*doc_ids : nullptr, base, sparse);
+        [](AnyRows x, In<double, 1> y, std::vector<std::string> query_ids, std::optional<std::vector<std::string>> doc_ids, int base, bool sparse) {
+            const auto check_rows = [&](std::size_t n) {
+                check_size(y, n, "y must have one value a row");
+                check(query_ids.size() == n, "query_ids must have one id a row");
+                check(!doc_ids || doc_ids->size() == n, "doc_ids must have one id a row");
+            };
+            const auto* const docs = doc_ids ? &*doc_ids : nullptr;
+            std::string text;
+            if (const auto* const some = std::get_if<SparseIn>(&x)) {
+                const Csr rows = some->rows();
+                check_rows(rows.n);
+                text = letor::format_rows(rows, y.data(), query_ids, docs, base);
+            } else {
+                const auto& dense = std::get<In<float, 2>>(x);
+                check_rows(dense.shape(0));
+                text = letor::format_rows(dense.data(), y.data(), dense.shape(0), dense.shape(1), query_ids, docs, base, sparse);
+            }
             return nb::bytes(text.data(), text.size());
         },
         "x"_a, "y"_a, "query_ids"_a, "doc_ids"_a.none(), "base"_a, "sparse"_a);

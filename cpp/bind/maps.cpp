@@ -13,7 +13,7 @@ void map_queries(const In<float, 2>& x, const In<std::int64_t, 1>& offsets, cons
     const std::size_t d = x.shape(1);
     check(out.shape(0) == x.shape(0) && column >= 0 && static_cast<std::size_t>(column) + d <= out.shape(1), "results do not fit where they should go");
     check_offsets(offsets, x.shape(0));
-    nb::gil_scoped_release release;
+    const Released release(x.size());
     for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {
         const auto first = static_cast<std::size_t>(offsets.data()[q]), end = static_cast<std::size_t>(offsets.data()[q + 1]);
         if (end > first) map(x.data() + first * d, end - first, d, MapOutput{out.data() + first * out.shape(1) + column, out.shape(1)});

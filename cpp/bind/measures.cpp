@@ -27,7 +27,7 @@ Array<std::int64_t> rank_rows(In<Score, 1> scores, In<std::int64_t, 1> offsets, 
     check_rankable(scores, offsets, keys);
     std::int64_t* rows;
     auto result = new_array<std::int64_t>({scores.size()}, &rows);
-    nb::gil_scoped_release release;
+    const Released release(scores.size());
     parallel_parts(offsets.size() - 1, queries_a_thread, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<std::int32_t> order, scratch;
         for (std::size_t q = begin; q < end; ++q) {

@@ -18,6 +18,7 @@ void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_serving(nb::module_& m);
+void bind_sparse(nb::module_& m);
 void bind_stumps(nb::module_& m);
 
 }  // namespace rankloop
@@ -26,7 +27,7 @@ NB_MODULE(_core, m) {
     using namespace rankloop;
     m.doc() = "The compiled core of rankloop: parsing and inner loops.";
     m.def("first_not_finite", [](In<float, 2> x, bool allow_nan) {
-        nb::gil_scoped_release release;
+        const Released release(x.size());
         return first_not_finite(x.data(), x.size(), allow_nan);
     }, "x"_a, "allow_nan"_a = false);
     m.def("first_not_finite", [](In<double, 1> x) {
@@ -39,6 +40,7 @@ NB_MODULE(_core, m) {
         nb::gil_scoped_release release;
         return startable_threads(most);
     }, "most"_a);
+    bind_sparse(m);  // a type of arguments of others
     bind_arithmetic(m);
     bind_assignment(m);
     bind_boosting(m);

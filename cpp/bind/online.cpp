@@ -10,8 +10,9 @@
 #include "online/prank.hpp"
 #include "online/row_pairs.hpp"
 #include "online/slam.hpp"
-#include "online/solar_diagonal.hpp"
+#include "online/solar_ii_diagonal.hpp"
 #include "online/solar_ii.hpp"
+#include "online/sparse_pairs.hpp"
 #include "online/wide_gaussian.hpp"
 
 namespace rankloop {
@@ -40,9 +41,12 @@ std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double,
 
 }  // namespace
 
-#define RANKLOOP_CALL                                                                                                     \
-    In<float, 2> x, In<double, 1> y, In<std::int64_t, 1> offsets, std::optional<In<double, 1>> document_weights,          \
+#define RANKLOOP_CALL_WITH(Rows)                                                                                          \
+    Rows x, In<double, 1> y, In<std::int64_t, 1> offsets, std::optional<In<double, 1>> document_weights,          \
         std::optional<In<double, 1>> query_weights, Out<double, 1> w, std::optional<Out<double, 1>> sum, std::int64_t queries, std::optional<Out<float, 1>> out
+#define RANKLOOP_DENSE In<float, 2>
+#define RANKLOOP_CALL RANKLOOP_CALL_WITH(RANKLOOP_DENSE)
+#define RANKLOOP_CALL_ANY RANKLOOP_CALL_WITH(AnyRows)
 #define RANKLOOP_ARGUMENTS \
     "x"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "w"_a, "total"_a.none(), "queries"_a, "scores"_a.none()
 #define RANKLOOP_CALLED OnlineCall(x, y, offsets, document_weights, query_weights, w, sum, queries, out)
@@ -58,8 +62,8 @@ void bind_online(nb::module_& m) {
         }
     }, fault.ptr());
 
-    m.def("learn_slam", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, double rate, double decay, bool only_loss, bool averaged) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run(slam_step(ap, cutoff, margin, {rate, decay}, {only_loss, averaged}));
+    m.def("learn_slam", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, double rate, double decay, bool only_loss, bool averaged) {
+        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(slam_step(ap, cutoff, margin, {rate, decay}, {only_loss, averaged}));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a, "only_loss"_a, "averaged"_a);
 
     m.def("learn_betting_slam", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, bool only_loss, bool averaged, Out<double, 1> steps, Out<double, 1> purse) {
@@ -67,22 +71,22 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.run(BettingSlamStep(slam_step(ap, cutoff, margin, {1, 0}, {only_loss, averaged}), margin, {steps.data(), purse.data()}, OnlineCall::influence_of(sizes, clip, 0)));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "only_loss"_a, "averaged"_a, "steps"_a, "purse"_a);
 
-    m.def("learn_minimax", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, double rate, double decay) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run(MinimaxStep({rate, decay}));
+    m.def("learn_minimax", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, double rate, double decay) {
+        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(MinimaxStep({rate, decay}));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "rate"_a, "decay"_a);
 
-    m.def("learn_perceptron", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, double rate, double decay) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run(PerceptronStep({rate, decay}));
+    m.def("learn_perceptron", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, double rate, double decay) {
+        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(PerceptronStep({rate, decay}));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "rate"_a, "decay"_a);
 
-    m.def("learn_softmax", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool gains, double gamma, double rate, double decay, bool one_grade) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}, one_grade));
+    m.def("learn_softmax", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, bool gains, double gamma, double rate, double decay, bool one_grade) {
+        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}, one_grade));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "gains"_a, "gamma"_a, "rate"_a, "decay"_a, "one_grade"_a);
 
-    m.def("learn_prank", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, Out<double, 1> thresholds, Out<std::int64_t, 1> count) {
+    m.def("learn_prank", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, Out<double, 1> thresholds, Out<std::int64_t, 1> count) {
         for (std::size_t i = 0; i < y.size(); ++i) check(!(y.data()[i] > static_cast<double>(thresholds.size())), "a grade is beyond the room for thresholds");
         check(count.size() == 1 && count.data()[0] >= 0 && count.data()[0] <= static_cast<std::int64_t>(thresholds.size()), "the number of thresholds does not fit the room for them");
-        return RANKLOOP_CALLED.bounded(sizes, clip).run(PRankStep(thresholds.data(), count.data()[0]));
+        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(PRankStep(thresholds.data(), count.data()[0]));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "thresholds"_a, "count"_a);
 
     m.def("learn_pairs_perceptron", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool by_row) {
@@ -90,8 +94,8 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.bounded(sizes, clip).run(PairStep<Mistake>(Mistake{}));
     }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a);
 
-    m.def("learn_solar", [](RANKLOOP_CALL, double slack) {
-        return RANKLOOP_CALLED.run(PairStep<PassiveAggressive>({static_cast<float>(slack)}));
+    m.def("learn_solar", [](RANKLOOP_CALL_ANY, double slack) {
+        return RANKLOOP_CALLED.run(PairStep<PassiveAggressive>({static_cast<float>(slack)}), SparsePairStep<PassiveAggressive>({static_cast<float>(slack)}));
     }, RANKLOOP_ARGUMENTS, "slack"_a);
 
     m.def("learn_solar_ii", [](RANKLOOP_CALL, double gamma, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
@@ -99,9 +103,9 @@ void bind_online(nb::module_& m) {
         return RANKLOOP_CALLED.run(SolarIIStep(gamma, *gaussian, OnlineCall::influence_of(sizes, clip, 0)));
     }, RANKLOOP_ARGUMENTS, "gamma"_a, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a);
 
-    m.def("learn_solar_diagonal", [](RANKLOOP_CALL, double gamma, Out<double, 1> variance) {
+    m.def("learn_solar_diagonal", [](RANKLOOP_CALL_ANY, double gamma, Out<double, 1> variance) {
         check_size(variance, w.size(), "one variance a feature is needed");
-        return RANKLOOP_CALLED.run(DiagonalSolarStep(gamma, variance.data()));
+        return RANKLOOP_CALLED.run(DiagonalSolarStep(gamma, variance.data()), SparseDiagonalStep(gamma, variance.data()));
     }, RANKLOOP_ARGUMENTS, "gamma"_a, "variance"_a);
 
     m.def("learn_newton", [](RANKLOOP_CALL, bool gains, double gamma, double power, std::int64_t steps, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {

@@ -5,7 +5,8 @@
 #include <limits>
 #include <thread>
 
-#include "bind/arrays.hpp"
+#include "bind/sparse.hpp"
+#include "linalg/pause.hpp"
 #include "online/loop.hpp"
 
 namespace rankloop {
@@ -19,22 +20,32 @@ inline void check_weights(const std::optional<In<double, 1>>& weights, std::size
 
 // What every learner is called with: the queries, the weights, and where scores should go.
 struct OnlineCall {
-    Batch batch;
+    std::variant<Batch, SparseBatch> batch;
     LinearState state;
     Influence influence;
     float* scores;
 
-    OnlineCall(const In<float, 2>& x, const In<double, 1>& y, const In<std::int64_t, 1>& offsets, const std::optional<In<double, 1>>& document_weights,
+    OnlineCall(const AnyRows& x, const In<double, 1>& y, const In<std::int64_t, 1>& offsets, const std::optional<In<double, 1>>& document_weights,
          const std::optional<In<double, 1>>& query_weights, const Out<double, 1>& w, const std::optional<Out<double, 1>>& sum,
          std::int64_t queries, const std::optional<Out<float, 1>>& out)
-        : batch{x.data(), y.data(), offsets.data(), offsets.size() - 1, document_weights ? document_weights->data() : nullptr, query_weights ? query_weights->data() : nullptr},
-          state{w.data(), x.shape(1), sum ? sum->data() : nullptr, queries, 0},
+        : state{w.data(), w.size(), sum ? sum->data() : nullptr, queries, 0},
           scores(out ? out->data() : nullptr) {
-        check_offsets(offsets, x.shape(0));
-        check(x.shape(0) < std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
-        check_size(w, x.shape(1), "one weight a feature is needed");
+        const auto place = [&](auto rows, std::size_t n, std::size_t d) {
+            check_offsets(offsets, n);
+            check(n < std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
+            check_size(w, d, "one weight a feature is needed");
+            check_size(y, n, "one grade a row is needed");
+            batch = BatchOf<decltype(rows)>{rows, y.data(), offsets.data(), offsets.size() - 1, document_weights ? document_weights->data() : nullptr,
+                                            query_weights ? query_weights->data() : nullptr};
+        };
+        if (const auto* const sparse = std::get_if<SparseIn>(&x)) {
+            const Csr rows = sparse->rows();
+            place(rows, rows.n, rows.d);
+        } else {
+            const auto& dense = std::get<In<float, 2>>(x);
+            place(dense.data(), dense.shape(0), dense.shape(1));
+        }
         check(!sum || sum->size() == w.size(), "the sum of the weights does not fit them");
-        check_size(y, x.shape(0), "one grade a row is needed");
         check(!out || out->size() == y.size(), "one score a row is needed");
         check_weights(document_weights, y.size(), "one weight a document is needed");
         check_weights(query_weights, offsets.size() - 1, "one weight a query is needed");
@@ -56,9 +67,28 @@ struct OnlineCall {
 
     template <typename Step>
     std::int64_t run(Step step) {
+        return run_on(std::get<Batch>(batch), step);
+    }
+
+    // Sparse rows may have a step of their own.
+    template <typename Step, typename SparseStep>
+    std::int64_t run(Step step, SparseStep sparse) {
+        if (const auto* const dense = std::get_if<Batch>(&batch)) return run_on(*dense, step);
+        return run_on(std::get<SparseBatch>(batch), sparse);
+    }
+
+    template <typename Step>
+    std::int64_t run_any(Step step) {
+        return std::visit([&](const auto& some) { return run_on(some, step); }, batch);
+    }
+
+private:
+    template <typename Some, typename Step>
+    std::int64_t run_on(const Some& some, Step& step) {
         static const unsigned processors = std::thread::hardware_concurrency();  // asking takes microseconds
         nb::gil_scoped_release release;
-        learn_queries(batch, state, influence, scores, step, processors, pause_for_python);
+        const Interruptible interruptible(pause_for_python);
+        learn_queries(some, state, influence, scores, step, processors, pause_for_python);
         return state.updates;
     }
 };

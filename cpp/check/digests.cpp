@@ -13,9 +13,9 @@
 #include "online/perceptron.hpp"
 #include "online/prank.hpp"
 #include "online/slam.hpp"
-#include "online/solar_diagonal.hpp"
+#include "online/solar_ii_diagonal.hpp"
 #include "online/solar_ii.hpp"
-#include "online/solar_steps.hpp"
+#include "online/solar_i_kernel.hpp"
 
 using namespace rankloop;
 

@@ -81,12 +81,34 @@ struct Result {
     int base = 1;
     std::size_t most = 0;  // that a table took, as it is counted
 
+    void add_dense(const Growing<float>& values, std::size_t n) {
+        require(values.size() == n * width, "a table's columns have different lengths");
+        for (const float value : values) x.push_back(value == 0 ? 0.0f : value);  // sparse rows keep no -0
+    }
+
+    // Rows that a table has before an error are not for use: a column may be beyond the width then.
+    void add_sparse(const Entries& entries, std::size_t n, bool error) {
+        const std::size_t first = x.size();
+        x.resize(first + n * width);
+        require(entries.rows() == n && entries.columns.size() == entries.size() && entries.start(n) == entries.size(), "sparse rows have different lengths");
+        for (std::size_t r = 0; r < n; ++r) {
+            for (std::size_t k = entries.start(r); k < entries.start(r + 1); ++k) {
+                const auto column = static_cast<std::size_t>(entries.columns[k]);
+                if (error && column == width) continue;
+                require(entries.columns[k] >= 0 && column < width && (k == entries.start(r) || entries.columns[k - 1] < entries.columns[k]), "columns do not rise");
+                require(entries.values[k] != 0, "a 0 is kept");
+                x[first + r * width + column] = entries.values[k];
+            }
+        }
+    }
+
     void add(Table&& table) {
         width = table.x.width;
         most = std::max(most, table.amount().bytes());
         const std::size_t n = table.x.rows;
-        require(table.labels.size() == n && table.x.values.size() == n * width, "a table's columns have different lengths");
-        x.insert(x.end(), table.x.values.begin(), table.x.values.end());
+        require(table.labels.size() == n, "a table's columns have different lengths");
+        if (table.sparse) add_sparse(table.entries, n, table.error.has_value());
+        else add_dense(table.x.values, n);
         labels.insert(labels.end(), table.labels.begin(), table.labels.end());
         for (std::size_t i = 0; i < table.runs.size(); ++i) {
             const std::string id(table.runs.ids[i]);
@@ -281,6 +303,7 @@ void check(const std::string& text, Random& random) {
         other.block = 1 + up_to(random, one_in(random, 2) ? 40 : text.size() + 1);
         other.chunk = 1 + up_to(random, one_in(random, 2) ? 10 : text.size() + 1);
         other.threads = static_cast<unsigned>(1 + up_to(random, 3));
+        other.options.sparse = one_in(random, 2);
         const Result result = read_all(text, other);
         check_shape(result, other.options);
         check_same(expected, result);

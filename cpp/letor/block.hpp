@@ -1,12 +1,14 @@
 // LETOR / SVMlight text to rows: `grade qid:ID index:value ... # docid = ID`, a block of whole lines.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "letor/decimal.hpp"
@@ -26,6 +28,7 @@ struct Options {
     std::int64_t max_bytes = 0;  // what reading may take; 0: no limit
     bool skip_bad = false;
     bool doc_ids = true;
+    bool sparse = false;  // rows keep their nonzeros alone
 };
 
 // Rows parsed from a piece of text; rows, lines and runs are counted from its start.
@@ -34,6 +37,8 @@ struct Block {
     std::int64_t max_index = -1, max_line = 0;  // the largest index and the first line that has it
     bool zero_index = false;
     Growing<float> values;
+    bool sparse = false;
+    Entries entries;  // of sparse rows, by index
     Growing<double> labels;
     Runs runs;
     Growing<std::int64_t> run_lines;  // the line of each run's first row
@@ -45,20 +50,21 @@ struct Block {
     std::size_t rows() const { return labels.size(); }
     const float* row(std::size_t r) const { return values.data() + r * stride; }
     // What the rows take, short document ids aside, which the text bounds.
-    std::size_t bytes() const { return rows() * row_bytes(stride) + runs.size() * 24 + runs.ids.bytes.size(); }
+    std::size_t bytes() const { return rows_bytes() + runs.size() * 24 + runs.ids.bytes.size(); }
+    std::size_t rows_bytes() const { return sparse ? rows() * 2 * sizeof(double) + entries.size() * Entries::an_entry : rows() * row_bytes(stride); }
     static std::size_t row_bytes(std::size_t stride) { return stride * sizeof(float) + sizeof(double); }
 
     void clear(std::size_t new_stride) {  // keeps the memory: new pages cost as much as parsing
         stride = new_stride;
         max_index = -1, max_line = 0, zero_index = false, lines = 0, wanted = 0;
-        values.clear(), labels.clear(), runs.clear(), run_lines.clear(), doc_ids.clear();
+        values.clear(), entries.clear(), labels.clear(), runs.clear(), run_lines.clear(), doc_ids.clear();
         bad = {};
     }
 };
 
 class BlockParser {
 public:
-    explicit BlockParser(const Options& options) : options_(options) {}
+    explicit BlockParser(const Options& options) : options_(options) { block_.sparse = options.sparse; }
 
     // Parses lines from p on and returns where it stopped: at the end, at the first bad row unless they
     // are to be skipped, or before a row for which `room` bytes do not suffice. The text ends in a newline
@@ -91,6 +97,7 @@ private:
 
     // Whether one more row fits, all rows being so wide.
     bool has_room(std::size_t stride) {
+        if (options_.sparse) return block_.rows() == 0 || block_.bytes() < room_;  // the text bounds what one row takes
         const std::size_t wider = (stride - block_.stride) * sizeof(float) * block_.rows();
         if (block_.bytes() + wider + Block::row_bytes(stride) <= room_) return true;
         if (block_.rows() == 0) block_.wanted = Block::row_bytes(stride);
@@ -125,8 +132,7 @@ private:
             p += 4 + id.size();
         }
         const std::size_t row = block_.rows();
-        block_.values.resize((row + 1) * block_.stride);
-        const char* const stop = features(p, row);
+        const char* const stop = options_.sparse ? sparse_features(p) : features(p, row);
         if (!stop) return nullptr;
         block_.labels.push(label);
         if (!block_.runs.last_is(id)) {
@@ -145,11 +151,10 @@ private:
 
     // Parses `index:value ...` into a row; returns the newline or comment that ends it.
     const char* features(const char* p, std::size_t row) {
+        block_.values.resize((row + 1) * block_.stride);
         float* x = block_.values.data() + row * block_.stride;
         std::fill_n(x, block_.stride, 0.0f);
-        const auto least = static_cast<std::uint64_t>(options_.base == 1);
-        const auto most = static_cast<std::uint64_t>(
-            options_.n_features ? options_.n_features - (options_.base == 0) : options_.max_index);
+        const std::uint64_t least = least_index(), most = most_index();
         const char* const start = p;
         bool ordered = true;
         std::int64_t previous = -1;
@@ -187,15 +192,68 @@ private:
                 if (!p) return nullptr;
             }
         }
-        if (!ordered) {
-            const std::int64_t twice = repeated_index(start, static_cast<std::size_t>(largest));
-            if (twice >= 0) {
-                return fail("feature " + std::to_string(twice) + " stands twice in the row; expected each index once");
-            }
-        }
+        if (!ordered && !each_index_once(start, largest)) return nullptr;
         block_.zero_index |= zero;
         if (largest > block_.max_index) block_.max_index = largest, block_.max_line = block_.lines;
         return p;
+    }
+
+    std::uint64_t least_index() const { return options_.base == 1; }
+    std::uint64_t most_index() const {
+        return static_cast<std::uint64_t>(options_.n_features ? options_.n_features - (options_.base == 0) : options_.max_index);
+    }
+
+    // Parses `index:value ...` into the entries of a sparse row, by index, without those that are 0.
+    const char* sparse_features(const char* p) {
+        Entries& entries = block_.entries;
+        const std::uint64_t least = least_index(), most = most_index();
+        const std::size_t first = entries.size();
+        const char* const start = p;
+        std::int64_t previous = -1, largest = -1;
+        bool ordered = true, zero = false;
+        const auto undo = [&] {
+            entries.columns.resize(first), entries.values.resize(first);
+            return nullptr;
+        };
+        for (p = skip_blanks(p); *p != '\n' && *p != '#'; p = skip_blanks(p)) {
+            std::uint64_t index;
+            const unsigned n = read_digits(p, index);
+            if (n == 0 || p[n] != ':') return fail(bad_feature(p)), undo();
+            if (index < least || index > most) return fail(outside(p, least, most)), undo();
+            ordered &= static_cast<std::int64_t>(index) > previous;
+            previous = static_cast<std::int64_t>(index);
+            largest = std::max(largest, previous);
+            zero |= index == 0;
+            const char* const text = p + n + 1;
+            double value;
+            float x;
+            p = read_short_decimal(text, value);
+            if (p) x = static_cast<float>(value);
+            else if (!(p = unusual_value(text, index, x))) return undo();
+            if (x != 0) entries.add(static_cast<std::int32_t>(index), x);
+        }
+        if (!ordered) {
+            if (!each_index_once(start, largest)) return undo();
+            sort_entries(first);
+        }
+        entries.end_row();
+        block_.zero_index |= zero;
+        if (largest > block_.max_index) block_.max_index = largest, block_.max_line = block_.lines;
+        return p;
+    }
+
+    void sort_entries(std::size_t first) {
+        Entries& entries = block_.entries;
+        std::vector<std::pair<std::int32_t, float>> row;
+        for (std::size_t k = first; k < entries.size(); ++k) row.emplace_back(entries.columns[k], entries.values[k]);
+        std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (std::size_t k = first; k < entries.size(); ++k) entries.columns[k] = row[k - first].first, entries.values[k] = row[k - first].second;
+    }
+
+    bool each_index_once(const char* start, std::int64_t largest) {
+        const std::int64_t twice = repeated_index(start, static_cast<std::size_t>(largest));
+        if (twice >= 0) fail("feature " + std::to_string(twice) + " stands twice in the row; expected each index once");
+        return twice < 0;
     }
 
     // Any value that is not as plain as most. One rule for what float32 cannot hold: it is an error, save

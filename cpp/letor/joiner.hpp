@@ -23,7 +23,7 @@ public:
     void start(std::size_t reserved) {
         table_ = std::move(rest_);
         rest_ = Table{};
-        table_.x.width = width_;
+        table_.x.width = width_, table_.sparse = options_.sparse;
         reserved_ = reserved;
         met_limit_ = false;
     }
@@ -82,6 +82,7 @@ private:
         Amount all = table_.amount();
         all.rows += block.rows(), all.runs += block.runs.size();
         all.run_bytes += block.runs.ids.bytes.size(), all.doc_bytes += block.doc_ids.bytes.size();
+        all.entries += block.entries.size();
         check_fits(all, 0);
         for (std::size_t i = 0; i < block.runs.size() && !table_.error; ++i) {
             const auto first = static_cast<std::size_t>(block.runs.starts[i]);
@@ -122,20 +123,29 @@ private:
     }
 
     void append_run(const Block& block, std::size_t run, std::size_t first, std::size_t end) {
-        auto& x = table_.x;
-        const std::size_t base = static_cast<std::size_t>(base_), held = std::min(block.stride - base, x.width);
-        const std::size_t before = x.rows;
-        float* row = x.append(end - first);
-        for (std::size_t r = first; r < end; ++r, row += x.width) {
-            std::copy_n(block.row(r) + base, held, row);
-            std::fill(row + held, row + x.width, 0.0f);
-        }
+        const std::size_t before = table_.x.rows;
+        append_features(block, first, end);
         table_.labels.append(block.labels.data() + first, end - first);
         if (!table_.runs.last_is(block.runs.ids[run])) table_.runs.add(block.runs.ids[run], before);
         for (std::size_t r = first; r < std::min(end, block.doc_ids.size()); ++r) {
             if (block.doc_ids[r].empty()) continue;
             table_.doc_ids.pad_to(before + r - first);
             table_.doc_ids.add(block.doc_ids[r]);
+        }
+    }
+
+    void append_features(const Block& block, std::size_t first, std::size_t end) {
+        auto& x = table_.x;
+        if (options_.sparse) {
+            table_.entries.append(block.entries, first, end, base_);
+            x.rows += end - first;
+            return;
+        }
+        const std::size_t base = static_cast<std::size_t>(base_), held = std::min(block.stride - base, x.width);
+        float* row = x.append(end - first);
+        for (std::size_t r = first; r < end; ++r, row += x.width) {
+            std::copy_n(block.row(r) + base, held, row);
+            std::fill(row + held, row + x.width, 0.0f);
         }
     }
 
@@ -164,7 +174,9 @@ private:
         Amount amount = table_.amount();
         amount.width = width;
         check_fits(amount, 0);
-        table_.x.reshape(width, shift);
+        if (!options_.sparse) return table_.x.reshape(width, shift);
+        table_.x.width = width;
+        for (std::size_t k = 0; shift && k < table_.entries.size(); ++k) table_.entries.columns[k] += static_cast<std::int32_t>(shift);
     }
 
     void check_fits(const Amount& amount, std::size_t more) {

@@ -267,8 +267,9 @@ private:
         if (room > largest_block_) {
             std::unique_lock lock(joining_);
             turn_changed_.wait(lock, [&] { return text.claimed || long_lines_ == 0 || stop_; });
-            long_lines_ += room - text.claimed;
-            text.claimed = room;
+            const std::size_t claim = options_.sparse ? 3 * room : room;  // entries take up to twice their text
+            long_lines_ += claim - text.claimed;
+            text.claimed = claim;
             joiner_.check_fits(long_lines_);
         }
         return room;

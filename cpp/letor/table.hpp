@@ -74,9 +74,41 @@ struct BadRows {
     }
 };
 
+// The nonzeros of sparse rows.
+struct Entries {
+    Growing<std::int32_t> columns;
+    Growing<float> values;
+    Growing<std::int64_t> ends;  // of each row
+
+    static constexpr std::size_t an_entry = sizeof(std::int32_t) + sizeof(float);
+    std::size_t rows() const { return ends.size(); }
+    std::size_t size() const { return values.size(); }
+    std::size_t start(std::size_t row) const { return row ? static_cast<std::size_t>(ends[row - 1]) : 0; }
+
+    void add(std::int32_t column, float value) { columns.push(column), values.push(value); }
+    void end_row() { ends.push(static_cast<std::int64_t>(size())); }
+
+    // Rows `first` to `end` of others, whose columns count from `base`.
+    void append(const Entries& other, std::size_t first, std::size_t end, std::int32_t base) {
+        const std::size_t from = other.start(first), to = other.start(end), shift = size() - from;
+        std::int32_t* const into = columns.extend(to - from);
+        for (std::size_t k = from; k < to; ++k) into[k - from] = other.columns[k] - base;
+        values.append(other.values.data() + from, to - from);
+        for (std::size_t r = first; r < end; ++r) ends.push(other.ends[r] + static_cast<std::int64_t>(shift));
+    }
+
+    void keep_first(std::size_t rows) {
+        columns.resize(start(rows)), values.resize(start(rows)), ends.resize(rows);
+        columns.fit(), values.fit(), ends.fit();
+    }
+
+    void clear() { columns.clear(), values.clear(), ends.clear(); }
+};
+
 // How much there is to hold, from which its memory follows.
 struct Amount {
-    std::size_t rows = 0, width = 0, runs = 0, run_bytes = 0, doc_bytes = 0;
+    std::size_t rows = 0, width = 0, runs = 0, run_bytes = 0, doc_bytes = 0, entries = 0;
+    bool sparse = false;
 
     // The most that these rows take from here to a finished data set: the matrix, the grades, the ids as
     // they are read and as arrays of text, and what finding the queries among the runs takes meanwhile.
@@ -84,38 +116,47 @@ struct Amount {
     std::size_t bytes() const {
         constexpr std::size_t a_run = 100, a_byte_of_run_ids = 5;  // sorted and made unique in NumPy
         constexpr std::size_t a_doc_id = 64, a_byte_of_doc_ids = 2;
-        return rows * (width * sizeof(float) + sizeof(double)) + runs * a_run + run_bytes * a_byte_of_run_ids +
+        const std::size_t features = sparse ? rows * 2 * sizeof(std::int64_t) + entries * Entries::an_entry : rows * width * sizeof(float);
+        return features + rows * sizeof(double) + runs * a_run + run_bytes * a_byte_of_run_ids +
                (doc_bytes ? rows * a_doc_id + doc_bytes * a_byte_of_doc_ids : 0);
     }
 };
 
 struct Table {
-    GrowingMatrix x;
+    GrowingMatrix x;  // of sparse rows, only how many there are, and how wide
+    Entries entries;
+    bool sparse = false;
     Growing<double> labels;
     Runs runs;
     Texts doc_ids;  // up to the last row that has one
     BadRows bad;
     std::optional<BadRow> error;  // what ended the reading
 
-    Amount amount() const { return {x.rows, x.width, runs.size(), runs.ids.bytes.size(), doc_ids.bytes.size()}; }
+    Amount amount() const { return {x.rows, x.width, runs.size(), runs.ids.bytes.size(), doc_ids.bytes.size(), entries.size(), sparse}; }
 
     void clear_rows() {
-        x.rows = 0, x.values.clear();
+        x.rows = 0, x.values.clear(), entries.clear();
         labels.clear(), runs.clear(), doc_ids.clear();
     }
 
     // Takes the rows of the last query out.
     Table split_last_query() {
         Table last;
-        last.x.width = x.width;
+        last.x.width = x.width, last.sparse = sparse;
         if (runs.size() == 0) return last;
         const auto first = static_cast<std::size_t>(runs.starts.back());
         const std::size_t n = x.rows - first;
-        std::copy_n(x.row(first), n * x.width, last.x.append(n));
+        if (sparse) {
+            last.entries.append(entries, first, x.rows, 0);
+            last.x.rows = n;
+        } else {
+            std::copy_n(x.row(first), n * x.width, last.x.append(n));
+        }
         last.labels.append(labels.data() + first, n);
         last.doc_ids = doc_ids.split(std::min(first, doc_ids.size()));
         last.runs.add(runs.ids[runs.size() - 1], 0);
-        x.keep_first(first);
+        if (sparse) entries.keep_first(first), x.rows = first;
+        else x.keep_first(first);
         labels.resize(first), labels.fit();
         runs.ids.split(runs.size() - 1);
         runs.starts.resize(runs.size() - 1), runs.starts.fit();

@@ -53,7 +53,7 @@ public:
         if (any) {
             before_.assign(c_.current, c_.current + d);
             add_rows(query_.x.data(), query_.n, d, steps_.data(), c_.current);
-            influence_.bound(before_.data(), c_.current, d);
+            influence_.bound(std::sqrt(squared_distance(c_.current, before_.data(), d)), before_.data(), c_.current, d);
         }
         if (!all_finite(c_.current, d)) throw std::runtime_error("its update is not finite");
         vote(state.w);

@@ -24,9 +24,9 @@ struct Influence {
         return share;
     }
 
-    // Takes back what is too much of a move from `before` to `now`.
-    void bound(const double* before, double* now, std::size_t d) {
-        const double allowed = share(std::sqrt(squared_distance(now, before, d)));
+    // Takes back what is too much of a move from `before` to `now` over this distance.
+    void bound(double distance, const double* before, double* now, std::size_t d) {
+        const double allowed = share(distance);
         for (std::size_t j = 0; allowed < 1 && j < d; ++j) now[j] = before[j] + allowed * (now[j] - before[j]);
     }
 };

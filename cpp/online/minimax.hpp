@@ -11,10 +11,13 @@ namespace rankloop {
 
 class MinimaxStep {
 public:
+    static constexpr bool takes_sparse = true;
+
     explicit MinimaxStep(Rate rate) : rate_(rate) {}
 
     // One pair: the worst violation, the lowest rows where several are as bad.
-    bool operator()(const QueryRows& rows, const float* s, LinearState& state) {
+    template <typename Rows>
+    bool operator()(const Rows& rows, const float* s, LinearState& state) {
         levels_.gather(rows.y, rows.m);
         float highest = -std::numeric_limits<float>::infinity(), worst = highest;
         std::uint32_t high = 0, better = 0, worse = 0;
@@ -28,9 +31,7 @@ public:
             }
         }
         if (!(worst >= 0)) return false;  // every document above all of lower grades: no mistake
-        const double eta = rows.weight * rows.weight_of(better) * rows.weight_of(worse) * rate_.at(state.queries);
-        const float *a = rows.x + better * state.d, *b = rows.x + worse * state.d;
-        for (std::size_t j = 0; j < state.d; ++j) state.w[j] += eta * (static_cast<double>(a[j]) - b[j]);
+        add_difference(rows, better, worse, rows.weight * rows.weight_of(better) * rows.weight_of(worse) * rate_.at(state.queries), state.w);
         return true;
     }
 

@@ -24,7 +24,10 @@ public:
         for (std::size_t p = 0; p < n; p += side) multiply(query, d, p, p, own_.data() + p * side);
         bool any = false;
         for (std::size_t p = 0; p < n; p += side) {
-            for (std::size_t q = p; q < n; q += side) any |= learn(query, d, rule, p, q, w);
+            for (std::size_t q = p; q < n; q += side) {
+                did_work(side * side * (d + most));
+                any |= learn(query, d, rule, p, q, w);
+            }
         }
         return any;
     }
@@ -43,26 +46,24 @@ private:
 
     // Products of the documents from p on with those from q on.
     void multiply(const Query& query, std::size_t d, std::size_t p, std::size_t q, float* out) {
-        const View<const float> others{query.x.data() + q * d, d};
-        products_.add({query.x.data() + p * d, d}, others.transposed(), std::min(side, query.n - p), std::min(side, query.n - q), d, {out, side});
+        query.multiply(products_, p, std::min(side, query.n - p), q, std::min(side, query.n - q), d, {out, side});
     }
 
     bool learn(const Query& query, std::size_t d, const Rule& rule, std::size_t p, std::size_t q, double* w) {
         const std::size_t better = std::min(side, query.n - p), others = q > p ? std::min(side, query.n - q) : 0, n = better + others;
         const std::size_t base = q > p ? side : 0, end = q > p ? q + others : p + better;
         if (lower_[p] >= end) return false;  // all of one grade
-        const float* const x = query.x.data();
         to_float(w, d, narrow_.data());
-        score_rows(x + p * d, better, d, x + (p + better) * d, narrow_.data(), s_.data());
-        score_rows(x + q * d, others, d, x + (q + others) * d, narrow_.data(), s_.data() + base);
+        query.score(p, better, d, narrow_.data(), s_.data());
+        query.score(q, others, d, narrow_.data(), s_.data() + base);
         for (std::size_t r = 0; r < better; ++r) first_[r] = std::min(base + (std::max(lower_[p + r], q) - q), n);
         if (!any_violated(better, n, rule)) return false;
         gather(query, d, p, q);
         moves_.fill(0.0f);
         if (!run_tile(first_.data(), better, {gram_.data(), n, most, weights_.data(), s_.data(), moves_.data(), scales_.data(), diagonal_.data()}, rule)) return false;
         std::copy_n(moves_.data(), n, steps_.data());
-        add_rows(x + p * d, better, d, steps_.data(), w);
-        add_rows(x + q * d, others, d, steps_.data() + base, w);
+        query.move(p, better, d, steps_.data(), w);
+        query.move(q, others, d, steps_.data() + base, w);
         return true;
     }
 

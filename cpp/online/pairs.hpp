@@ -27,7 +27,8 @@ struct OrderedQuery {
         return true;
     }
 
-    void gather_weights(const QueryRows& rows) {
+    template <typename Rows>
+    void gather_weights(const Rows& rows) {
         weights.resize(n);
         const double root = std::sqrt(rows.weight);
         for (std::size_t p = 0; p < n; ++p) weights[p] = static_cast<float>(root * rows.weight_of(levels.documents[p]));
@@ -46,6 +47,13 @@ struct OrderedQuery {
         scores.resize(n);
         for (std::size_t p = 0; p < n; ++p) scores[p] = s[levels.documents[p]];
     }
+
+    // What tiles of pairs ask for: the products of some documents with some others, their scores, and a step along them.
+    void multiply(Products<float>& products, std::size_t p, std::size_t rows, std::size_t q, std::size_t others, std::size_t d, View<float> out) const {
+        products.add({x.data() + p * d, d}, View<const float>{x.data() + q * d, d}.transposed(), rows, others, d, out);
+    }
+    void score(std::size_t p, std::size_t rows, std::size_t d, const float* w, float* s) const { score_rows(x.data() + p * d, rows, d, x.data() + (p + rows) * d, w, s); }
+    void move(std::size_t p, std::size_t rows, std::size_t d, const double* steps, double* w) const { add_rows(x.data() + p * d, rows, d, steps, w); }
 
     // Calls body(p, q) for every pair, better document first.
     template <typename Body>

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "linalg/gram.hpp"
+#include "linalg/pause.hpp"
 #include "online/levels.hpp"
 
 namespace rankloop {
@@ -88,7 +89,10 @@ RANKLOOP_INLINE bool pairs_in_gram(const Levels& levels, const GramRows& rows, c
     bool any = false;
     for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
         const std::size_t lower = levels.starts[level + 1];
-        for (std::size_t p = levels.starts[level]; p < lower; ++p) any |= document_in_gram(rows, rule, p, lower);
+        for (std::size_t p = levels.starts[level]; p < lower; ++p) {
+            did_work((rows.n - lower) * (rows.n - p));
+            any |= document_in_gram(rows, rule, p, lower);
+        }
     }
     return any;
 }

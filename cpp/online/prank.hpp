@@ -7,14 +7,17 @@ namespace rankloop {
 
 class PRankStep {
 public:
+    static constexpr bool takes_sparse = true;
+
     // thresholds: b_1 <= ... <= b_n, between grades 0, 1, ..., n; a new best grade adds one, equal to
     // the last, in the room there is
     PRankStep(double* thresholds, std::int64_t& n) : b_(thresholds), n_(n) {}
 
-    bool operator()(const QueryRows& rows, const float*, LinearState& state) {
+    template <typename Rows>
+    bool operator()(const Rows& rows, const float*, LinearState& state) {
         bool any = false;
         for (std::size_t i = 0; i < rows.m; ++i) {
-            if (rows.y[i] >= 0) any |= learn_document(rows.x + i * state.d, static_cast<std::int64_t>(rows.y[i]), rows.weight * rows.weight_of(i), state);
+            if (rows.y[i] >= 0) any |= learn_document(rows, i, state);
         }
         return any;
     }
@@ -23,10 +26,13 @@ private:
     double* b_;
     std::int64_t& n_;
 
-    bool learn_document(const float* x, std::int64_t grade, double weight, LinearState& state) {
+    template <typename Rows>
+    bool learn_document(const Rows& rows, std::size_t i, LinearState& state) {
+        const auto grade = static_cast<std::int64_t>(rows.y[i]);
+        const double weight = rows.weight * rows.weight_of(i);
         for (; n_ < grade; ++n_) b_[n_] = n_ ? b_[n_ - 1] : 0;
-        double score, total = 0;
-        score_rows(x, 1, state.d, state.w, &score);
+        const double score = row_score(rows, i, state.w);
+        double total = 0;
         std::int64_t predicted = 0;
         while (predicted < n_ && score - b_[predicted] >= 0) ++predicted;
         if (predicted == grade) return false;
@@ -37,7 +43,7 @@ private:
                 b_[r] -= side * weight;
             }
         }
-        add_rows(x, 1, state.d, &total, state.w);
+        add_row(rows, i, total, state.w);
         return true;
     }
 };

@@ -20,6 +20,8 @@ struct SlamChoices {
 
 class SlamStep {
 public:
+    static constexpr bool takes_sparse = true;
+
     // What does not depend on scores: grades, and what a place in each weighs before its discount.
     struct Query {
         Levels levels;
@@ -30,7 +32,8 @@ public:
     SlamStep(SlamWeights weights, std::size_t cutoff, double margin, Rate rate, SlamChoices choices = {})
         : weights_(weights), cutoff_(cutoff), margin_(margin), rate_(rate), choices_(choices) {}
 
-    void prepare(const QueryRows& rows, Query& query) const {
+    template <typename Rows>
+    void prepare(const Rows& rows, Query& query) const {
         query.levels.gather(rows.y, rows.m, weights_ == SlamWeights::ap);
         const Levels& levels = query.levels;
         query.gains.assign(levels.count(), 0.0);
@@ -50,14 +53,16 @@ public:
         for (double& gain : query.gains) gain /= ideal;
     }
 
-    bool operator()(const QueryRows& rows, Query& query, const float* s, LinearState& state) {
+    template <typename Rows>
+    bool operator()(const Rows& rows, Query& query, const float* s, LinearState& state) {
         const double* const steps = descent(rows, query, s, rows.weight * rate_.at(state.queries));
-        if (steps) add_rows(rows.x, rows.m, state.d, steps, state.w);
+        if (steps) add_rows(rows, steps, state.w);
         return steps != nullptr;
     }
 
     // How far to go along each document, -rate * subgradient; nullptr where there is no step to take.
-    const double* descent(const QueryRows& rows, Query& query, const float* s, double rate) {
+    template <typename Rows>
+    const double* descent(const Rows& rows, Query& query, const float* s, double rate) {
         if (query.levels.count() < 2 || !has_mistake(query.levels, s)) return nullptr;
         step_.assign(rows.m, 0.0);
         return subgradient(rows, query, s, rate) ? step_.data() : nullptr;
@@ -102,7 +107,8 @@ private:
     }
 
     // step_ = -rate * subgradient of sum_i weight_i v_i max(0, margin + best_below - s_i).
-    bool subgradient(const QueryRows& rows, Query& query, const float* s, double rate) {
+    template <typename Rows>
+    bool subgradient(const Rows& rows, Query& query, const float* s, double rate) {
         const Levels& levels = query.levels;
         bool any = false, lost = !choices_.only_loss;
         for (std::size_t level = 0; level + 1 < levels.count(); ++level) {

@@ -14,7 +14,8 @@ enum class Targets { grades, gains };  // softmax of the grades (ListNet); 2^y -
 
 // Fills `target` with the distribution over judged documents; false where there is nothing to learn. Where all
 // have one grade it is uniform, and learnt only where `one_grade` says so.
-inline bool target_distribution(Targets kind, double gamma, const QueryRows& rows, std::vector<double>& target, bool one_grade = false) {
+template <typename Rows>
+bool target_distribution(Targets kind, double gamma, const Rows& rows, std::vector<double>& target, bool one_grade = false) {
     double top = -1, low = std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t i = 0; i < rows.m; ++i) {
         if (rows.y[i] >= 0) top = std::max(top, rows.y[i]), low = std::min(low, rows.y[i]);
@@ -32,7 +33,8 @@ inline bool target_distribution(Targets kind, double gamma, const QueryRows& row
 }
 
 // softmax of the scores over judged documents
-inline void softmax(const QueryRows& rows, const float* s, std::vector<double>& rho) {
+template <typename Rows>
+void softmax(const Rows& rows, const float* s, std::vector<double>& rho) {
     double top = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t i = 0; i < rows.m; ++i) {
         if (rows.y[i] >= 0) top = std::max<double>(top, s[i]);
@@ -46,14 +48,17 @@ inline void softmax(const QueryRows& rows, const float* s, std::vector<double>& 
 
 class SoftmaxStep {
 public:
+    static constexpr bool takes_sparse = true;
+
     SoftmaxStep(Targets targets, double gamma, Rate rate, bool one_grade = false) : targets_(targets), gamma_(gamma), rate_(rate), one_grade_(one_grade) {}
 
-    bool operator()(const QueryRows& rows, const float* s, LinearState& state) {
+    template <typename Rows>
+    bool operator()(const Rows& rows, const float* s, LinearState& state) {
         if (!target_distribution(targets_, gamma_, rows, target_, one_grade_)) return false;
         softmax(rows, s, rho_);
         const double eta = rows.weight * rate_.at(state.queries);
         for (std::size_t i = 0; i < rows.m; ++i) rho_[i] = eta * (target_[i] - rho_[i]);
-        add_rows(rows.x, rows.m, state.d, rho_.data(), state.w);
+        add_rows(rows, rho_.data(), state.w);
         return true;
     }
 

@@ -7,7 +7,7 @@
 
 #include "online/gaussian.hpp"
 #include "online/pairs.hpp"
-#include "online/solar_tiles.hpp"
+#include "online/solar_ii_tiles.hpp"
 
 namespace rankloop {
 

@@ -3,6 +3,7 @@
 from rankloop import checks as checks
 from rankloop import clicks as clicks
 from rankloop import data as data
+from rankloop import distributed as distributed
 from rankloop import exceptions as exceptions
 from rankloop import experiments as experiments
 from rankloop import export as export
@@ -42,6 +43,8 @@ from rankloop.learners.ensembles.blend import Blend as Blend
 from rankloop.learners.ensembles.mix import Mix as Mix
 from rankloop.learners.kernel.keeprank import KeepRank as KeepRank
 from rankloop.learners.kernel.online import KernelSlam as KernelSlam
+from rankloop.learners.model_files.saving import load as load
+from rankloop.learners.model_files.saving import loads as loads
 from rankloop.learners.online.newton import NewtonXENDCG as NewtonXENDCG
 from rankloop.learners.online.slam import Slam as Slam
 from rankloop.learners.online.solar_i import SolarI as SolarI
@@ -49,8 +52,6 @@ from rankloop.learners.online.solar_ii import SolarII as SolarII
 from rankloop.learners.predtron.learner import Predtron as Predtron
 from rankloop.learners.registry import make_learner as make_learner
 from rankloop.learners.registry import register_learner as register_learner
-from rankloop.learners.saving import load as load
-from rankloop.learners.saving import loads as loads
 from rankloop.learners.wrappers.mapped import Mapped as Mapped
 from rankloop.learners.wrappers.scaled import Scaled as Scaled
 from rankloop.metrics.comparison import compare_runs as compare_runs

@@ -12,6 +12,54 @@ def first_not_finite(x: NDArray[numpy.float32], allow_nan: bool = False) -> int:
 @overload
 def first_not_finite(x: NDArray[numpy.float64]) -> int: ...
 def startable_threads(most: int) -> int: ...
+
+class SparseRows:
+    def __init__(
+        self,
+        starts: NDArray[numpy.int64],
+        columns: NDArray[numpy.int32],
+        values: NDArray[numpy.float32],
+        n_features: int,
+    ) -> None: ...
+
+@overload
+def score_rows(
+    x: SparseRows, w: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float32]: ...
+@overload
+def score_rows(
+    x: NDArray[numpy.float32], w: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float32]: ...
+@overload
+def row_products(
+    x: SparseRows, w: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float64]: ...
+@overload
+def row_products(
+    x: NDArray[numpy.float32], w: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float64]: ...
+@overload
+def column_products(
+    x: SparseRows, r: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float64]: ...
+@overload
+def column_products(
+    x: NDArray[numpy.float32], r: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float64]: ...
+@overload
+def column_spreads(
+    x: SparseRows, offsets: NDArray[numpy.int64], h: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float64]: ...
+@overload
+def column_spreads(
+    x: NDArray[numpy.float32],
+    offsets: NDArray[numpy.int64],
+    h: NDArray[numpy.float64],
+    threads: int,
+) -> NDArray[numpy.float64]: ...
+def take_sparse_rows(
+    x: SparseRows, rows: NDArray[numpy.int64]
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]]: ...
 def exp(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
 def exp2(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
 def log(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
@@ -29,9 +77,6 @@ def row_pairs(
 def row_pairs(
     x: NDArray[numpy.float64], z: NDArray[numpy.float64], threads: int
 ) -> NDArray[numpy.float64]: ...
-def score_rows(
-    x: NDArray[numpy.float32], w: NDArray[numpy.float64], threads: int
-) -> NDArray[numpy.float32]: ...
 def rbf_rows(
     x: NDArray[numpy.float32], z: NDArray[numpy.float32], scale: float, threads: int
 ) -> NDArray[numpy.float32]: ...
@@ -302,6 +347,7 @@ class LetorReader:
         max_bytes: int,
         skip_bad: bool,
         doc_ids: bool,
+        sparse: bool,
         block_bytes: int,
     ) -> None: ...
     def read(
@@ -328,7 +374,7 @@ def split_text(
 ) -> list[str]: ...
 def gather_rows(x: NDArray[numpy.float32], rows: NDArray[numpy.int64]) -> None: ...
 def format_letor(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     query_ids: Sequence[str],
     doc_ids: Sequence[str] | None,
@@ -352,18 +398,6 @@ class WholeLoss:
     def product(self, v: NDArray[numpy.float64], threads: int) -> NDArray[numpy.float64]: ...
     def diagonal(self, threads: int) -> NDArray[numpy.float64]: ...
 
-def row_products(
-    x: NDArray[numpy.float32], w: NDArray[numpy.float64], threads: int
-) -> NDArray[numpy.float64]: ...
-def column_products(
-    x: NDArray[numpy.float32], r: NDArray[numpy.float64], threads: int
-) -> NDArray[numpy.float64]: ...
-def column_spreads(
-    x: NDArray[numpy.float32],
-    offsets: NDArray[numpy.int64],
-    h: NDArray[numpy.float64],
-    threads: int,
-) -> NDArray[numpy.float64]: ...
 def cholesky(matrix: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
 def cholesky_solve(
     upper: NDArray[numpy.float64], b: NDArray[numpy.float64]
@@ -437,7 +471,7 @@ class QueryError(ValueError):
     pass
 
 def learn_slam(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -477,7 +511,7 @@ def learn_betting_slam(
     purse: NDArray[numpy.float64],
 ) -> int: ...
 def learn_minimax(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -492,7 +526,7 @@ def learn_minimax(
     decay: float,
 ) -> int: ...
 def learn_perceptron(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -507,7 +541,7 @@ def learn_perceptron(
     decay: float,
 ) -> int: ...
 def learn_softmax(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -525,7 +559,7 @@ def learn_softmax(
     one_grade: bool,
 ) -> int: ...
 def learn_prank(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -554,7 +588,7 @@ def learn_pairs_perceptron(
     by_row: bool,
 ) -> int: ...
 def learn_solar(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -583,7 +617,7 @@ def learn_solar_ii(
     clip: float,
 ) -> int: ...
 def learn_solar_diagonal(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -635,6 +669,17 @@ def learn_committee(
 ) -> int: ...
 def json_rows(text: bytes, n: int, width: int) -> NDArray[numpy.float32] | None: ...
 def blake2b_of_each(texts: list[bytes]) -> list[bytes]: ...
+def blake2b_chain(chain: bytes, first: int, words: list[str]) -> bytes: ...
+def places_json(
+    items: list[str],
+    rows: NDArray[numpy.int64],
+    scores: NDArray[numpy.float64],
+    first: int,
+    propensities: NDArray[numpy.float64] | None = None,
+    teams: NDArray[numpy.int64] | None = None,
+    names: list[str] = [],
+    contributions: NDArray[numpy.float64] | None = None,
+) -> bytes: ...
 def crc32_of_each(first: int, texts: list[bytes]) -> list[int]: ...
 def bin_sums(
     bins: NDArray[numpy.uint8],

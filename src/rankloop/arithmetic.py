@@ -86,8 +86,12 @@ def row_pairs(x: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_scores(x: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
-    """Return x @ weights, each row's the same bits alone and in any block. O(n d)."""
-    return _core.score_rows(x, weights, _threads(len(x)))
+    """Return x @ weights, each row's the same bits alone and in any block. O(n d).
+
+    Sparse rows give the bits of the dense rows that they stand for, at the cost of their nonzeros.
+    """
+    rows = getattr(x, "core", x)  # of sparse rows
+    return _core.score_rows(rows, weights, _threads(len(x)))
 
 
 def _threads(products: int) -> int:

@@ -1,16 +1,20 @@
 """A client of the live loop, for programs that wait and for those that do not.
 
-It needs httpx. What is sent again, because the service was busy or the connection broke, carries
-the ids it had before, so that it counts once.
+It needs httpx and msgspec. What is sent again, because the service was busy or the connection
+broke, carries the ids it had before, so that it counts once. Features that are arrays go as one
+block of float32 in MessagePack, those with names as JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from rankloop.exceptions import MissingExtraError, RankloopError
 from rankloop.feedback.ids import new_id
@@ -79,17 +83,28 @@ class _Requests:
         retries: int = 5,
         timeout: float = 30.0,
     ) -> None:
-        self.loop, self.retries = loop, retries
+        self.url, self.loop, self.retries = url, loop, retries
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._options: dict[str, object] = {"base_url": url, "headers": headers, "timeout": timeout}
 
-    def _rank(self, items: Mapping[str, Features], more: Mapping[str, Any]) -> dict[str, Any]:
-        def plain(features: Features) -> Any:
-            return dict(features) if isinstance(features, Mapping) else [float(x) for x in features]
-
-        candidates = [{"id": name, "features": plain(row)} for name, row in items.items()]
+    def _rank(
+        self, items: Mapping[str, Features], more: Mapping[str, Any]
+    ) -> dict[str, Any] | bytes:
         given = {name: value for name, value in more.items() if value is not None}
-        return {"id": new_id(), **given, "items": candidates}
+        request: dict[str, Any] = {"id": new_id(), **given}
+        rows = [
+            dict(row) if isinstance(row, Mapping) else [float(x) for x in row]
+            for row in items.values()
+        ]
+        if any(isinstance(row, dict) or len(row) != len(rows[0]) for row in rows):
+            candidates = zip(items, rows, strict=True)
+            request["items"] = [{"id": name, "features": row} for name, row in candidates]
+            return request
+        with np.errstate(over="ignore"):  # the service says which value it cannot take
+            block = np.array(rows, "<f4").tobytes()
+        request |= {"items": list(items), "features": block}
+        packed: bytes = _need("msgspec").msgpack.encode(request)
+        return packed
 
     def _feedback(self, events: Iterable[Feedback]) -> dict[str, Any]:
         return {"events": [_renamed(event) for event in events]}
@@ -97,8 +112,11 @@ class _Requests:
     def _path(self, what: str) -> str:
         return f"/v1/{self.loop}/{what}" if what else f"/v1/{self.loop}"
 
-    def _pause(self, attempt: int) -> float:
-        return float(min(0.1 * 2**attempt, 5.0))
+    def _pause(self, attempt: int, answer: httpx.Response | None) -> float:
+        """Return the seconds to wait before the next attempt, as the service asks for."""
+        asked = "" if answer is None else answer.headers.get("retry-after", "")
+        wished = float(asked) if asked.isdigit() else 0.0
+        return max(float(min(0.1 * 2**attempt, 5.0)), min(wished, 30.0))
 
 
 class Client(_Requests):
@@ -122,7 +140,7 @@ class Client(_Requests):
 
     def __init__(self, url: str, loop: str, **options: Any) -> None:
         super().__init__(url, loop, **options)
-        self._http = _httpx().Client(**self._options)
+        self._http = _need("httpx").Client(**self._options)
 
     def rank(self, items: Mapping[str, Features], **more: object) -> Shown:
         """Rank items, given as features by id; `more` are further fields of the request."""
@@ -150,18 +168,22 @@ class Client(_Requests):
         return found
 
     def send(self, method: str, what: str, body: Any = None, content: bytes | None = None) -> Any:
-        """Send any request about the loop, again where the service was busy; return the answer."""
+        """Send any request about the loop, again where the service was busy; return the answer.
+
+        `body` is sent as JSON, or is MessagePack already where it is bytes; `content` is sent raw.
+        """
+        path, sent = self._path(what), _sent(body, content)
         for attempt in range(self.retries + 1):
-            last = attempt == self.retries
+            last, answer = attempt == self.retries, None
             try:
-                answer = self._http.request(method, self._path(what), json=body, content=content)
-            except _httpx().TransportError as error:
+                answer = self._http.request(method, path, **sent)
+            except _need("httpx").TransportError as error:
                 if last:
-                    raise _gone(error) from error
+                    raise _gone(self.url, error) from error
             else:
                 if last or answer.status_code not in _AGAIN:
                     return _checked(answer)
-            time.sleep(self._pause(attempt))
+            time.sleep(self._pause(attempt, answer))
         raise AssertionError  # the last attempt returns or raises
 
     def close(self) -> None:
@@ -180,7 +202,7 @@ class AsyncClient(_Requests):
 
     def __init__(self, url: str, loop: str, **options: Any) -> None:
         super().__init__(url, loop, **options)
-        self._http = _httpx().AsyncClient(**self._options)
+        self._http = _need("httpx").AsyncClient(**self._options)
 
     async def rank(self, items: Mapping[str, Features], **more: object) -> Shown:
         """Rank items, given as features by id; `more` are further fields of the request."""
@@ -205,21 +227,21 @@ class AsyncClient(_Requests):
         return found
 
     async def send(
-        self, method: str, what: str, body: object = None, content: bytes | None = None
+        self, method: str, what: str, body: Any = None, content: bytes | None = None
     ) -> Any:
-        """Send any request about the loop, again where the service was busy; return the answer."""
+        """Send any request about the loop, as :meth:`Client.send` does."""
+        path, sent = self._path(what), _sent(body, content)
         for attempt in range(self.retries + 1):
-            last = attempt == self.retries
-            path = self._path(what)
+            last, answer = attempt == self.retries, None
             try:
-                answer = await self._http.request(method, path, json=body, content=content)
-            except _httpx().TransportError as error:
+                answer = await self._http.request(method, path, **sent)
+            except _need("httpx").TransportError as error:
                 if last:
-                    raise _gone(error) from error
+                    raise _gone(self.url, error) from error
             else:
                 if last or answer.status_code not in _AGAIN:
                     return _checked(answer)
-            await asyncio.sleep(self._pause(attempt))
+            await asyncio.sleep(self._pause(attempt, answer))
         raise AssertionError  # the last attempt returns or raises
 
     async def close(self) -> None:
@@ -249,13 +271,19 @@ def _checked(answer: httpx.Response) -> Any:
     return content
 
 
-def _gone(error: Exception) -> ServiceError:
-    return ServiceError(0, {"detail": f"the service cannot be reached: {error}"})
+def _gone(url: str, error: Exception) -> ServiceError:
+    return ServiceError(0, {"detail": f"the service at {url} cannot be reached: {error}"})
 
 
-def _httpx() -> Any:
+def _sent(body: Any, content: bytes | None) -> dict[str, Any]:
+    if isinstance(body, bytes):
+        return {"content": body, "headers": {"content-type": "application/msgpack"}}
+    return {"json": body, "content": content}
+
+
+def _need(package: str) -> Any:
+    """Import a package late, as only who speaks to a service needs it."""
     try:
-        import httpx
+        return importlib.import_module(package)
     except ImportError:
-        raise MissingExtraError("httpx", "serve", "the client of the live loop") from None
-    return httpx
+        raise MissingExtraError(package, "serve", "the client of the live loop") from None

@@ -98,14 +98,20 @@ class Estimator:
         self._metadata_request = request
         return self
 
+    def _is_sparse_taken(self) -> bool:
+        """Whether it takes sparse rows; transformers make them dense."""
+        return True
+
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that this is a ranker for dense numbers."""
+        """Tell scikit-learn that this is a ranker for numbers, and which."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
             estimator_type=None,
             target_tags=TargetTags(required=True),
-            input_tags=InputTags(sparse=True, allow_nan=getattr(self, "takes_nan", False)),
+            input_tags=InputTags(
+                sparse=self._is_sparse_taken(), allow_nan=getattr(self, "takes_nan", False)
+            ),
             requires_fit=True,
         )
 

@@ -45,9 +45,12 @@ class ParseError(DataError):
     """
 
     def __init__(self, path: str, line: int | None, message: str) -> None:
-        self.path, self.line = path, line
+        self.path, self.line, self._message = path, line, message
         where = path if line is None else f"{path}:{line}"
         super().__init__(f"{where}: {message}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.line, self._message)
 
 
 class MemoryLimitError(DataError, MemoryError):
@@ -94,10 +97,14 @@ class MissingExtraError(RankloopError, ImportError):
     """An optional package is not installed; the message says how to install it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self._given = package, extra, purpose
         super().__init__(
             f"{purpose} needs the package '{package}', which is not installed. "
             f"Install it with: pip install 'rankloop[{extra}]'"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given
 
 
 class LeakWarning(UserWarning):

@@ -20,7 +20,8 @@ def check_name(kind: str, name: str) -> None:
     """Raise unless a name has only small letters, digits and hyphens."""
     if not _NAME.fullmatch(name):
         raise DataError(
-            f"a {kind}'s name must have small letters, digits and hyphens; found {name!r}"
+            f"a {kind}'s name must consist of lower-case letters, digits and hyphens; "
+            f"found {name!r}"
         )
 
 

@@ -119,7 +119,7 @@ def test_plot(ok, tiny, folder, tmp_path):
         (["-l", "slm"], "unknown learner 'slm'"),
         (["-l", "slam", "--baseline", "auto"], "baseline 'auto' is not among"),
         (["-l", "slam", "--folds", "2"], "folds must be letor or"),
-        (["-l", "slam", "--report", "a.pdf"], "expected a name in .md or .html"),
+        (["-l", "slam", "--report", "a.pdf"], "expected a name that ends in .md or .html"),
         (["-l", "slam", "--report", "no/a.md"], "there is no folder no"),
         (["-l", "slam", "--plot", "a.jpg"], "found the suffix '.jpg'"),
         (["-l", "slam", "-m", "best"], "unknown measure"),

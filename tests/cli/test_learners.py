@@ -176,7 +176,7 @@ def test_bounds_are_drawn(files, run):
     assert (folder / "bounds.png").read_bytes().startswith(b"\x89PNG")
     done = run(*command, "-l", "newton")
     assert done.code == 2
-    assert "--bounds needs slam" in done.complaint
+    assert "--bounds needs at least one of slam" in done.complaint
 
 
 def test_train_stores_the_scaler(files, run):

@@ -76,6 +76,7 @@ def test_a_table_that_is_too_wide_is_stacked(monkeypatch, capsys):
     rows = [["slam", 0.123456, "+0.0183*", "-0.0111 to +0.0469"], ["auto", 0.5, "", ""]]
     monkeypatch.setattr(Console, "is_terminal", True)
     monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "25")
     monkeypatch.setenv("TERM", "dumb")
     tables.print_table(columns, rows, "A title")
     shown = capsys.readouterr().out
@@ -144,7 +145,9 @@ def test_frames(simulated):
     assert list(found.to_frame()["learner"]) == ["slam", "perceptron"]
     assert isinstance(found.to_frame("polars"), pl.DataFrame)
     assert isinstance(rl.evaluate(data, data.y).to_frame(), pd.DataFrame)
-    with pytest.raises(rl.DataError, match="a frame is of pandas or polars; found 'arrow'"):
+    with pytest.raises(
+        rl.DataError, match="kind of a frame must be 'pandas' or 'polars'; found 'arrow'"
+    ):
         found.to_frame("arrow")
 
 

@@ -67,11 +67,14 @@ def test_explain(ok, tiny, files):
 
 def test_a_blend_from_file_to_scores(ok, files):
     train, valid, model = files
-    ok("train", train, "-l", "blend:seeds=1", "--valid", valid, "-o", model)
+    told = ok("train", train, "-l", "blend:seeds=1,refit=False", "--valid", valid, "-o", model)
+    assert "(refit)" not in told.out
+    told = ok("train", train, "-l", "blend:seeds=1", "--valid", valid, "-o", model)
+    assert "was trained on the validation data too (refit)" in told.out
     scores = model.with_suffix(".txt")
     ok("score", model, valid, "-o", scores)
     blend = rl.load(model)
     assert np.allclose(np.loadtxt(scores), blend.predict(rl.read_letor(valid)), rtol=1e-5)
     told = ok("explain", model, "--json").json
-    assert len(told) == 4
+    assert len(told) == 3
     assert ", ".join(told[0]["features"]) in ok("explain", model).out

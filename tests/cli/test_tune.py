@@ -34,7 +34,7 @@ def test_table_and_storage(ok, simulated, tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["-l", "auto"], "auto has nothing to search"),
+        (["-l", "auto"], "auto has no parameters to search"),
         (["-l", "slam", "--folds", "400"], "number of folds"),
     ],
 )

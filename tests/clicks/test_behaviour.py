@@ -140,7 +140,7 @@ def test_user_errors(rng):
         simulated_user("perfect", grades=4)
     with pytest.raises(DataError, match="grades go up to 3, but there are probabilities only for"):
         simulated_user("perfect").sample(rng, [3])
-    with pytest.raises(DataError, match="2 chances of a click and 1 to stop"):
+    with pytest.raises(DataError, match="2 probabilities of a click and 1 of stopping"):
         GradedUser((0, 1), (0,))
     with pytest.raises(DataError, match="stops_after must be"):
         GradedUser((0, 1), (0, 0), "never")

@@ -236,12 +236,12 @@ def test_propensities():
 
 def test_what_the_log_cannot_say(rng):
     fixed = ClickLog.from_pages([("q", ["a", "b"], ["a"])] * 5)
-    with pytest.raises(DataError, match="cannot be told from relevance"):
+    with pytest.raises(DataError, match="cannot separate position bias from relevance"):
         AllPairs().estimate(fixed)
     with pytest.raises(DataError, match="no document was clicked at position 1 and also shown"):
         AdjacentChain().estimate(fixed)
     unclicked = fixed.with_clicks(np.zeros(10))
-    with pytest.raises(DataError, match="the first position has no click"):
+    with pytest.raises(DataError, match="no document was clicked at the first position"):
         RandomTraffic().estimate(unclicked)
     with pytest.raises(DataError, match="the log has no click"):
         DualLearning(np.zeros((10, 1))).estimate(unclicked)

@@ -113,7 +113,7 @@ def test_errors():
     rng, data = np.random.default_rng(0), data_of([0, 5])
     with pytest.raises(DataError, match="grades go up to 5, but there are probabilities only"):
         rl.clicks.cascade_clicks(data, rng)
-    with pytest.raises(DataError, match=r"the grade 0\.5 is not whole"):
+    with pytest.raises(DataError, match=r"the grade 0\.5 is not a whole number"):
         rl.clicks.cascade_clicks(data_of([0.5, 1]), rng)
     with pytest.raises(DataError, match="numbers from 0 to 1"):
         rl.clicks.cascade_clicks(data, rng, probabilities=[0.5] * 5 + [1.5])

@@ -76,7 +76,9 @@ def test_bad_input_is_refused():
     log = ClickLog.from_pages([("q", list("ab"), ["b"])])
     examination = Examination.of([1.0, 0.0])
     calls = {
-        "nobody looks at position 2": lambda: InversePropensity(examination, 0.0).relevance(log),
+        "the examination of position 2 is 0": lambda: InversePropensity(examination, 0.0).relevance(
+            log
+        ),
         "clip must be from 0 to 1": lambda: InversePropensity(examination, 2.0).relevance(log),
         "X has 3 values for 2": lambda: training_data(log, np.eye(3)),
         "row 0 has grade 1, but was not clicked": lambda: training_data(

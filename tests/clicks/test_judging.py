@@ -17,7 +17,7 @@ from rankloop.clicks.log.summary import summarise_log
 from rankloop.clicks.log.table import read_click_values
 from rankloop.clicks.models.registry import CLICK_MODELS, make_click_model
 from rankloop.clicks.offpolicy.registry import compare_policies, examination_of
-from rankloop.clicks.users import simulated_user, user_for
+from rankloop.clicks.users import cascade_user, simulated_user, ultra_user, user_for
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError, ParseError
 
@@ -59,7 +59,7 @@ def test_attraction_of_a_model_is_a_rating(simulated):
     for i in (0, 7, 100):
         expected = model.attraction.get(found.queries[i].item(), found.documents[i].item())
         assert found.ratings[i] == expected
-    with pytest.raises(DataError, match="says nothing of single documents"):
+    with pytest.raises(DataError, match="does not estimate single documents"):
         judge_clicks(simulated, "rank-ctr")
 
 
@@ -96,7 +96,7 @@ def test_a_summary_counts_and_warns(log):
     assert found.moved == 2 / 4
     still = summarise_log(ClickLog.from_pages([("q", ["a", "b"], [])]))
     assert len(still.notes) == 2
-    assert "position bias cannot be told" in still.notes[0]
+    assert "position bias cannot be separated" in still.notes[0]
 
 
 def test_simulated_logs_go_through_files(simulated, tmp_path):
@@ -135,7 +135,7 @@ def test_files_tell_their_format(tmp_path):
         read_clicks([tmp_path / "log.bin"])
     with pytest.raises(DataError, match="unknown format 'xml'"):
         read_clicks([tmp_path / "log.csv"], "xml")
-    with pytest.raises(DataError, match="yandex has none"):
+    with pytest.raises(DataError, match="the format is yandex"):
         read_clicks([tmp_path / "log.txt"], columns={"query": "q"})
 
 
@@ -146,7 +146,7 @@ def test_every_model_is_fitted_and_judged(simulated):
     assert json.dumps([one.to_dict() for one in found.values()])
     with pytest.raises(DataError, match="unknown click model 'bpm'"):
         fit_models(["bpm"], simulated)
-    with pytest.raises(DataError, match="no page is left to judge by"):
+    with pytest.raises(DataError, match="no page of the test log has a query"):
         fit_models(["pbm"], simulated, ClickLog.from_pages([("other", ["a"], [])]))
 
 
@@ -168,5 +168,14 @@ def test_users_fit_the_grades():
     assert user_for([0, 1], "perfect") == simulated_user("perfect", 2)
     assert user_for([0, 2], "perfect") == simulated_user("perfect", 3)
     assert user_for([0, 3], "perfect") == simulated_user("perfect", 5)
+    assert user_for([0, 2], "navigational:click") == simulated_user("navigational", 3)
+    assert user_for([0, 2], "navigational:document") == simulated_user(
+        "navigational", 3, stops_after="document"
+    )
+    assert user_for([0, 2], "ultra") == ultra_user()
+    assert user_for([0, 2], "cascade") == cascade_user()
+    for name in ("lazy", "perfect:never", "ultra:document"):
+        with pytest.raises(DataError, match=f"unknown user '{name}'; known: perfect.*ultra"):
+            user_for([0], name)
     with pytest.raises(DataError, match="grades go up to 7"):
         user_for([7], "perfect")

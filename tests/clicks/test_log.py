@@ -110,13 +110,15 @@ def test_row_errors():
     rows = {"query": ["q", "q"], "document": ["a", "b"], "clicked": [0, 1]}
     with pytest.raises(DataError, match=r"whole numbers from 1; found 0 in row 1: add 1"):
         ClickLog.from_rows(**rows, position=[1, 0])
-    with pytest.raises(DataError, match="row 1 is at position 2 of its page, where another"):
+    with pytest.raises(DataError, match="row 1 is at position 2 of its page, but another"):
         ClickLog.from_rows(**rows, position=[2, 2])
     with pytest.raises(DataError, match="found -1 in row 0"):
         ClickLog.from_rows(["q"], ["a"], [-1])
     with pytest.raises(DataError, match="document has 1 values for 2 rows"):
         ClickLog.from_rows(["q", "q"], ["a"], [0, 0])
-    with pytest.raises(DataError, match="row 1 has query 'r', but its page has another one"):
+    with pytest.raises(
+        DataError, match="row 1 has query 'r', but other rows of its page have a different query"
+    ):
         ClickLog.from_rows(["q", "r"], ["a", "b"], [0, 0], page=[1, 1])
     with pytest.raises(DataError, match=r"above 0 and at most 1; found 0\.0 in row 1"):
         ClickLog.from_rows(**rows, propensity=[0.5, 0.0])
@@ -178,7 +180,9 @@ def test_table_errors(tmp_path):
     with pytest.raises(DataError, match="'qid', 'query' could each be the query"):
         from_click_table(pa.table({**table(), "query": [1, 1, 2]}))
     (tmp_path / "log.csv").write_text("query,item,rank,click\nx,1,0,1\n")
-    with pytest.raises(ParseError, match=r"log.csv: positions are whole numbers from 1; found 0"):
+    with pytest.raises(
+        ParseError, match=r"log.csv: positions must be whole numbers from 1; found 0"
+    ):
         read_click_table(tmp_path / "log.csv")
 
 

@@ -233,7 +233,7 @@ def test_errors(rng):
         PBM().probabilities(log)
     with pytest.raises(DataError, match="two numbers above 0"):
         UBM(prior=(0.0, 1.0)).fit(log)
-    with pytest.raises(DataError, match="iterations must be a whole number from 1"):
+    with pytest.raises(DataError, match="iterations must be a whole number of at least 1"):
         DBN(iterations=0).fit(log)
     with pytest.raises(DataError, match="ranks must be"):
         PBM(ranks=0).fit(log)

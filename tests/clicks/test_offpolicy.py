@@ -229,9 +229,9 @@ def test_the_log_refuses_what_it_cannot_answer(rng):
     target, exam = world.target(log), Examination.of(BIAS)
     elsewhere = np.where(target.positions == 1, 0, target.positions)
     lost = Target.by_positions(log, elsewhere, np.ones(200, int))
-    with pytest.raises(DataError, match=r"it speaks for 75% of what the ranker would show"):
+    with pytest.raises(DataError, match=r"it covers only 75% of what the ranker would show"):
         evaluate_policy(log, lost, IPS(Examination.of([1.0] * 4)), Clicks())
-    with pytest.raises(DataError, match=r"cannot answer: the estimate would rest on"):
+    with pytest.raises(DataError, match=r"cannot answer this: the estimate would be based on"):
         evaluate_policy(log.select(range(5)), world.target(log.select(range(5))), IPS(exam))
     fixed = ClickLog.from_pages([("q", ["a", "b"], ["a"])] * 50)
     with pytest.raises(DataError, match="the log has no propensities"):
@@ -239,9 +239,9 @@ def test_the_log_refuses_what_it_cannot_answer(rng):
     sure = ClickLog.from_rows(
         ["q"] * 4, ["a", "b"] * 2, [1, 0, 1, 0], page=[0, 0, 1, 1], propensity=[1.0] * 4
     )
-    with pytest.raises(DataError, match="it speaks for 0% of what the ranker would show"):
+    with pytest.raises(DataError, match="it covers only 0% of what the ranker would show"):
         evaluate_policy(sure, Target.by_scores(sure, [0, 1, 0, 1]), ItemPosition())
-    with pytest.raises(DataError, match="self-normalisation needs clicks without an offset"):
+    with pytest.raises(DataError, match="self-normalisation does not work with trust bias"):
         evaluate_policy(log, target, SelfNormalised(Examination(BIAS, TRUST)))
 
 
@@ -252,7 +252,7 @@ def test_examination_from_estimates():
     assert Examination.of_trust(trust).slopes == pytest.approx([0.6, 0.4])
     with pytest.raises(DataError, match="position 2 has no estimate"):
         Examination.of([1.0, np.nan])
-    with pytest.raises(DataError, match="at position 1 the irrelevant are clicked as often"):
+    with pytest.raises(DataError, match="at position 1 irrelevant documents are clicked as often"):
         Examination.of_trust(TrustBias(relevant=np.array([0.3]), irrelevant=np.array([0.4])))
 
 

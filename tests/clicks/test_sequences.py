@@ -91,7 +91,7 @@ def test_sequence_errors():
         Betting().observe(float("nan"))
     with pytest.raises(DataError, match="alpha must be between 0 and 1"):
         EmpiricalBernstein(alpha=1.0)
-    with pytest.raises(DataError, match="one above the other"):
+    with pytest.raises(DataError, match="below the highest one"):
         Betting(lowest=1, highest=0)
     with pytest.raises(DataError, match="grid must be at least 2"):
         Betting(grid=1)

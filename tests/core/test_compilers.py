@@ -10,7 +10,7 @@ import pytest
 
 SOURCES = Path(__file__).parents[2] / "cpp"
 FLAGS = [
-    *("-std=c++20", "-O3", "-ffp-contract=off", "-fno-math-errno"),
+    *("-std=c++20", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
     *("-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-pthread"),
 ]
 

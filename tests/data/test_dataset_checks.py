@@ -42,7 +42,7 @@ def with_value(name, place, value):
 
 
 WRONG = {
-    "offsets fall": ({"offsets": [0, 9, 3, 20, 40]}, "never fall.*found 9 followed by 3 at 1"),
+    "offsets fall": ({"offsets": [0, 9, 3, 20, 40]}, "never decrease.*found 9 followed by 3 at 1"),
     "offsets below 0": ({"offsets": [0, -5, 9, 20, 40]}, "found 0 followed by -5"),
     "offsets beyond the rows": ({"offsets": [0, 1 << 40, 9, 20, 40]}, "followed by 9"),
     "offsets end early": ({"offsets": [0, 9, 20, 30, 39]}, "rows, 40; found 0 first and 39 last"),
@@ -51,7 +51,7 @@ WRONG = {
     "no offsets": ({"offsets": []}, "offsets must be a list of whole numbers"),
     "offsets with fractions": ({"offsets": [0.0, 9.5, 20, 30, 40]}, "found float64"),
     "offsets in a square": ({"offsets": [[0, 40]]}, "found int64 of shape"),
-    "offsets unsigned": ({"offsets": np.array([0, 30, 9, 20, 40], np.uint64)}, "never fall"),
+    "offsets unsigned": ({"offsets": np.array([0, 30, 9, 20, 40], np.uint64)}, "never decrease"),
     "features float64": ({"X": GOOD["X"].astype(float)}, "X must be a float32 array.*from_arrays"),
     "features in one dimension": ({"X": GOOD["X"].ravel()}, r"found float32 of shape \(120,\)"),
     "features a list": ({"X": GOOD["X"].tolist()}, "found <class 'list'>"),
@@ -75,10 +75,13 @@ WRONG = {
     "weights text": ({"sample_weight": ["x"] * N}, "sample_weight must be numbers"),
     "too few weights": ({"sample_weight": np.ones(39)}, "sample_weight has 39 values for 40 rows"),
     "a weight a row": ({"query_weight": np.ones(N)}, "query_weight has 40 values for 4 queries"),
-    "rows twice": (with_value("rows", 5, 0), "rows must name each of the 40 rows once"),
-    "rows below 0": (with_value("rows", 5, -1), "rows must name each"),
-    "rows beyond": (with_value("rows", 5, 1 << 40), "rows must name each"),
-    "too few rows": ({"rows": np.arange(39)}, "rows must name each"),
+    "rows twice": (
+        with_value("rows", 5, 0),
+        "rows must contain each number from 0 to 39 exactly once",
+    ),
+    "rows below 0": (with_value("rows", 5, -1), "rows must contain each"),
+    "rows beyond": (with_value("rows", 5, 1 << 40), "rows must contain each"),
+    "too few rows": ({"rows": np.arange(39)}, "rows must contain each"),
 }
 
 
@@ -166,7 +169,9 @@ def test_select_refuses_what_names_no_queries(queries, message):
 
 def test_keep_takes_a_mask():
     data = QueryDataset(**GOOD)
-    with pytest.raises(DataError, match="keep takes a mask, one bool a document; found int64"):
+    with pytest.raises(
+        DataError, match="keep takes a mask with one boolean per document; found int64"
+    ):
         data.keep(np.ones(N, int))
     with pytest.raises(DataError, match="documents has 3 values for 40 rows"):
         data.keep(np.ones(3, bool))

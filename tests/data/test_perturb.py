@@ -33,7 +33,7 @@ def made_up(sizes, seed=0):
 def test_negatives_come_from_other_queries(sizes, share, seed):
     data = made_up(sizes)
     if sum(size > 0 for size in sizes) < 2:
-        with pytest.raises(DataError, match="at least two must have documents"):
+        with pytest.raises(DataError, match="at least two queries must have documents"):
             rl.data.add_negatives(data, share, np.random.default_rng(seed))
         return
     more = rl.data.add_negatives(data, share, np.random.default_rng(seed))

@@ -166,6 +166,20 @@ def test_batch_rankers_stop_early_and_report_rounds(tiny, data):
     assert [setting for setting, _ in cell.tried] == [{}]
 
 
+def test_settings_are_chosen_before_validation_data_are_learnt(data):
+    """With `refit`, the same choice by the same values, and then another model."""
+    texts = [
+        "xendcg-boost:trees=8,rate=0.3,refit=False",
+        "xendcg-boost:trees=8,rate=0.3,refit=True",
+    ]
+    plain, again = (
+        compare_learners(data, [text], "nDCG@10", folds=3).rows[0].results for text in texts
+    )
+    for one, other in zip(plain, again, strict=True):
+        assert (one.chosen, one.tried, one.valid) == (other.chosen, other.tried, other.valid)
+        assert one.measured != other.measured
+
+
 def test_jobs_change_nothing(tiny, folder):
     one = compare_learners(folder, LEARNERS, ["nDCG@5", "P@1"], ["standard", "letor3"])
     two = compare_learners(folder, LEARNERS, ["nDCG@5", "P@1"], ["standard", "letor3"], jobs=2)

@@ -104,8 +104,8 @@ def test_a_setting_is_measured_once(tiny, data, monkeypatch):
 @pytest.mark.parametrize(
     ("learner", "change", "says"),
     [
-        ("auto", {}, "auto has nothing to search"),
-        ("slam:rate=1", {}, "nothing to search"),
+        ("auto", {}, "auto has no parameters to search"),
+        ("slam:rate=1", {}, "no parameters to search"),
         ("slm", {}, "unknown learner"),
         ("slam", {"trials": 0}, "trials must be"),
         ("slam", {"folds": 1}, "number of folds"),

@@ -11,8 +11,8 @@ from rankloop.exceptions import DataError, ModelError
 from rankloop.export import rounding_moves, verify
 from rankloop.learners.boosting.imported import Imported
 from rankloop.learners.ensembles.blend import Blend
+from rankloop.learners.model_files.saving import dumps, loads
 from rankloop.learners.registry import make_learner
-from rankloop.learners.saving import dumps, loads
 
 from .rankers import DOCUMENTS, FEATURES, QUERIES, data
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
+from rankloop.feedback.grading import Rule, as_rules, feedback_grades, judged_grades
 from rankloop.feedback.ranking import Ranking, best_first
-from rankloop.feedback.rules import Rule, as_rules, feedback_grades, judged_grades
 
 words = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=5)
 shown = best_first([0.9, 0.8, 0.7], doc_ids=["a", "b", "c"], id="r")

@@ -9,9 +9,12 @@ import numpy as np
 
 from rankloop import _core
 
+from .damage import guarded
+
 ARRAY = re.compile(r"ndarray\[dtype=(\w+), shape=\(([*, ]+)\)[^\]]*?(, writable=False)?\]")
 CHANCES = ("attraction", "satisfaction", "examination", "relevance", "relevant", "irrelevant")
 CHANCES += ("after_skip", "after_click", "go_on", "draws", "click_draws", "stop_draws")
+SPARSE = {"starts": ("int64", 1), "columns": ("int32", 1), "values": ("float32", 1)}
 POSITIVE = ("sizes", "variance", "variances", "losses", "so_far", "counts", "purse")
 
 
@@ -39,6 +42,11 @@ class World:
         if kind.endswith(" | None"):
             absent = self.flag if name in ("ranks", "logged") else rng.random() < 0.3
             return None if absent else self.argument(name, kind.removesuffix(" | None"))
+        if kind.endswith(" | rankloop._core.SparseRows"):
+            dense = kind.removesuffix(" | rankloop._core.SparseRows")
+            return self.argument(name, dense) if rng.random() < 0.5 else self.sparse_rows()
+        if kind == "rankloop._core.SparseRows":
+            return self.sparse_rows()
         form = ARRAY.fullmatch(kind)
         if form is not None:
             return self.array(name, form[1], form[2].count("*"))
@@ -66,6 +74,22 @@ class World:
             return [str(i) for i in range(self.n)]
         raise NotImplementedError(f"the fuzzer does not know arguments of type {kind!r} yet")
 
+    def sparse_rows(self):
+        """Sparse rows that fit; some are changed after they were checked."""
+        own, self.function = self.function, "SparseRows"
+        arrays = {name: guarded(self.array(name, *of), self.rng) for name, of in SPARSE.items()}
+        self.function = own
+        made = _core.SparseRows(**arrays, n_features=self.d)
+        changed = arrays[str(self.rng.choice(list(SPARSE)))]
+        if len(changed) and self.rng.random() < 0.1:
+            changed[self.rng.integers(len(changed))] = self.rng.choice([-1, self.d, 2**31 - 1])
+        return made
+
+    @property
+    def nonzeros(self):
+        """How many nonzeros each row has."""
+        return np.arange(self.n) * 7 % (self.d + 1)
+
     def number(self, name):
         """A whole number."""
         rows, width = self.rows_of_json
@@ -78,6 +102,7 @@ class World:
             "threads": int(self.rng.integers(0, 9)) if self.rng.random() < 0.2 else 2,
             "column": int(self.rng.integers(0, self.k + 1)),
             "d": self.d,
+            ("SparseRows", "n_features"): self.d,
             "max_bytes": int(self.rng.choice([100, 1 << 16, 1 << 24])),
             "block_bytes": int(self.rng.choice([0, 64, 1 << 12, 1 << 16])),
             ("unit_directions", "n"): self.k,
@@ -116,6 +141,10 @@ class World:
             "pairs": lambda: rng.integers(0, max(self.n, 1), shape),
             "ends": lambda: np.sort(rng.integers(0, self.n + 1, shape)),
             "text": lambda: rng.integers(32, 127, shape),
+            "starts": lambda: np.r_[0, np.cumsum(self.nonzeros)],
+            "columns": lambda: np.concatenate(
+                [np.zeros(0, int), *(self.d - k + np.arange(k) for k in self.nonzeros)]
+            ),
         }
         if name in known:
             return known[name]().astype(dtype)
@@ -137,6 +166,7 @@ class World:
             **dict.fromkeys(("relevant", "irrelevant", "go_on"), (ranks,)),
             **dict.fromkeys(("queries", "query_weights"), (q,)),
             "matrices": (k, d, d),
+            ("SparseRows", "values"): (int(self.nonzeros.sum()),),
             "rankers": (k, n),
             "splits": (2, k),
             "bins": (d, n),

@@ -25,7 +25,16 @@ AS_COPIES = "check_sample_weight_equivalence_on_dense_data"
 EXPECTED = [
     (
         [SUBSETS],
-        ["mapped", "stacked", "mix", "auto", "blend", "keeprank", "online-keeprank"],
+        [
+            "mapped",
+            "mapped-clicks",
+            "stacked",
+            "mix",
+            "auto",
+            "blend",
+            "keeprank",
+            "online-keeprank",
+        ],
         "a score is relative to the other documents of the query",
     ),
     (
@@ -35,7 +44,7 @@ EXPECTED = [
     ),
     (
         [WEIGHTED, AS_COPIES],
-        ["adarank", "coordinate-ascent", "single-feature", "lambdamart"],
+        ["adarank", "coordinate-ascent", "single-feature", "lambdamart", "yetirank"],
         "a measure of whole rankings knows no weights of documents, which are refused",
     ),
     (
@@ -63,7 +72,7 @@ EXPECTED = [
     ),
     (
         [AS_COPIES],
-        ["mapped", "mix", "auto"],
+        ["mapped", "mapped-clicks", "mix", "auto"],
         "ranks, means and deviations inside a query are of its documents, copies among them",
     ),
     (

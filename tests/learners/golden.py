@@ -11,6 +11,7 @@ import json
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
+from rankloop.data.sparse_rows import SparseRows
 from rankloop.learners.registry import make_learner, online_names
 
 OTHERS = (
@@ -60,6 +61,36 @@ def stream(weighted: bool = False) -> QueryDataset:
     )
 
 
+SPARSE = (
+    "slam",
+    "slam:measure=AP,average=true",
+    "perceptron",
+    "minimax",
+    "online-listnet",
+    "online-xendcg",
+    "prank",
+    "solar-i:C=0.1",
+    "solar-ii:covariance=diagonal",
+)
+"""Learners of sparse rows."""
+
+
+def sparse_stream() -> QueryDataset:
+    """Make queries of a few nonzeros among many features; one list is long."""
+    rng = np.random.default_rng(8)
+    sizes = np.array([*rng.integers(1, 60, 80), 600])
+    n, d = int(sizes.sum()), 5003
+    lengths = rng.integers(0, 12, n)
+    columns = [np.sort(rng.choice(d, k, replace=False)) for k in lengths]
+    X = SparseRows(
+        (rng.integers(1, 1 << 16, lengths.sum()) / (1 << 16)).astype(np.float32),
+        np.concatenate(columns).astype(np.int32),
+        np.concatenate(([0], np.cumsum(lengths))),
+        d,
+    )
+    return QueryDataset.from_arrays(X, rng.integers(-1, 5, n).astype(np.float64), group=sizes)
+
+
 def digests() -> dict[str, str]:
     """Return the digest of each learner, its scores included."""
     plain, weighted = stream(), stream(weighted=True)
@@ -70,6 +101,13 @@ def digests() -> dict[str, str]:
         takes_weights = "predtron" not in name
         learner.partial_fit(weighted if takes_weights else plain)
         found[name] = f"{learner.digest()} {hash_of(scores)} {hash_of(learner.predict(plain))}"
+    sparse = sparse_stream()
+    for name in SPARSE:
+        learner = make_learner(name)
+        scores = learner.predict_then_learn(sparse)
+        learner.partial_fit(sparse)
+        said = f"{learner.digest()} {hash_of(scores)} {hash_of(learner.predict(sparse))}"
+        found[f"sparse {name}"] = said
     return found
 
 

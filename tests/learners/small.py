@@ -7,7 +7,9 @@ from rankloop import XENDCG, Scaled, XENDCGBoost, make_learner
 TREES = {"trees": 30}
 FEWER = {
     "coordinate-ascent": {"rounds": 4, "restarts": 2, "steps": 10},
-    **dict.fromkeys(("lambdamart", "loss-boost", "listnet-boost", "xendcg-boost"), TREES),
+    **dict.fromkeys(
+        ("lambdamart", "loss-boost", "listnet-boost", "xendcg-boost", "yetirank"), TREES
+    ),
     "stacked": {"ranker": XENDCGBoost(**TREES)},
     "blend": {"members": [Scaled(XENDCG()), XENDCGBoost(**TREES)], "seeds": 2},
 }

@@ -13,9 +13,9 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError, ModelError, NotFittedError
+from rankloop.learners.model_files.saving import dumps, load, loads
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.registry import learner_names, make_learner, online_names
-from rankloop.learners.saving import dumps, load, loads
 
 from .small import FEWER
 from .streams import stream
@@ -286,8 +286,8 @@ def test_a_merge_is_whole_or_refused(name, data):
 def test_what_cannot_be_merged_is_said(data):
     learner = rl.SolarI().fit(data)
     for other, said in (
-        (rl.SolarI(C=1), "must be alike"),
-        (rl.Slam().fit(data), "must be alike"),
+        (rl.SolarI(C=1), "must have the same class"),
+        (rl.Slam().fit(data), "must have the same class"),
         (rl.SolarI(), "has learnt nothing"),
         (rl.SolarI().learn([[1.0], [2.0]], [0, 1]), "1 features"),
     ):

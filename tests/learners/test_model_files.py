@@ -14,8 +14,8 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import ModelError
+from rankloop.learners.model_files.saving import from_tree, load, to_tree
 from rankloop.learners.registry import learner_names, make_learner
-from rankloop.learners.saving import from_tree, load, to_tree
 
 from .streams import stream
 from .test_properties import same
@@ -324,7 +324,7 @@ WRONG = [
     ("kernel-slam", {"held_": 10_000}, "held_ is 10000, which"),
     ("kernel-slam", {"budget": 10**12}, "rows_ must be"),
     ("kernel-slam:budget=none", {"rows_": np.zeros((0, 7), np.float32)}, "differ in length"),
-    ("kernel-slam", {"ledger_": np.zeros(3)}, "ledger_ knows of no step"),
+    ("kernel-slam", {"ledger_": np.zeros(3)}, "ledger_ records no step"),
     ("kernel-slam", {"kernel": "rbf(" * 300}, "cannot read"),
     ("keeprank", {"last_": np.zeros(1)}, "differ in length"),
     ("keeprank", {"kernel": 5}, "cannot read 5 as a kernel"),
@@ -426,7 +426,7 @@ BROKEN = [
     ("leaf_value", last_word("nan"), "leaf_value is missing or damaged"),
     ("leaf_value", last_word("1e999"), "leaf_value has a number that is not finite"),
     ("leaf_value", lambda value: value + " 1", "leaf_value has 7 numbers, not 6"),
-    ("threshold", last_word("inf"), "threshold is missing or damaged"),
+    ("threshold", last_word("nan"), "threshold is missing or damaged"),
     ("decision_type", last_word("99"), "decision_type has a number"),
     ("num_cat", lambda _: "2", "cat_boundaries has 2 numbers, not 3"),
     ("num_cat", lambda _: "-1", "num_cat has a number"),

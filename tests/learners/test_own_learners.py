@@ -11,9 +11,9 @@ import pytest
 import rankloop as rl
 from rankloop.checks import check
 from rankloop.exceptions import DataError, ModelError
+from rankloop.learners.model_files.saving import load
 from rankloop.learners.online.base import OnlineRanker
 from rankloop.learners.registry import learner_class, online_names, register_learner
-from rankloop.learners.saving import load
 
 PACKAGE = '''
 import numpy as np
@@ -79,7 +79,7 @@ def test_names_that_are_taken_or_wrong(centroid):
     for name, cls, said in (
         ("slam", other, "'slam' or Other is already the name of"),
         ("another", type("Slam", (centroid,), {}), "or Slam is already the name of"),
-        ("Big Name", other, "small letters, digits and hyphens"),
+        ("Big Name", other, "lower-case letters, digits and hyphens"),
         ("another", int, "derived from Ranker"),
         ("another", 3, "derived from Ranker"),
     ):

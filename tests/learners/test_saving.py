@@ -13,11 +13,11 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import ModelError, NotFittedError
-from rankloop.learners import archive
 from rankloop.learners.forms import Anything
 from rankloop.learners.kernel.kernels import RBF
+from rankloop.learners.model_files import archive
+from rankloop.learners.model_files.saving import from_tree, load, to_tree
 from rankloop.learners.registry import learner_names, make_learner, online_names
-from rankloop.learners.saving import from_tree, load, to_tree
 from rankloop.metrics.measures import nDCG
 
 from .streams import stream
@@ -200,7 +200,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 KILLED = """
 import sys, numpy as np, rankloop as rl
-from rankloop.learners import archive
+from rankloop.learners.model_files import archive
 model = rl.load(sys.argv[1])
 print("ready", flush=True)
 while True:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import rankloop as rl
+from rankloop.learners.model_files.saving import load
 from rankloop.learners.registry import learner_names, make_learner
-from rankloop.learners.saving import load
 
 from .streams import stream
 from .test_properties import same

@@ -17,8 +17,8 @@ from rankloop.client import Client, ServiceError
 from rankloop.feedback.events import Feedback
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
-from rankloop.serving.entries import Closed
 from rankloop.serving.journal.base import UnreachableError
+from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.server import background

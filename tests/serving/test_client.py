@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from typer.testing import CliRunner
 
+from rankloop.cli.app import app
 from rankloop.client import AsyncClient, Client, ServiceError
 from rankloop.feedback.events import Feedback, Judgement
 from rankloop.serving.app import Service
@@ -39,6 +41,30 @@ def test_the_client_that_waits(service):
         with pytest.raises(ServiceError, match="items: found none") as error:
             client.rank({})
         assert error.value.status == 422
+
+
+def test_arrays_go_as_one_block_and_mistakes_in_them_are_named(service):
+    with Client(service.url, "shop") as client:
+        arrays = {"a": [1.0, 0.0], "b": (0.0, 1.0)}
+        names = {"a": {"1": 1.0, "2": 0.0}, "b": {"1": 0.0, "2": 1.0}}
+        assert client.rank(arrays, id="rows").scores == client.rank(names, id="names").scores
+        for items, words in (
+            ({"a": [1.0, float("nan")]}, "feature '2' of item 'a' is nan"),
+            ({"a": [1e300, 0.0]}, "feature '1' of item 'a' is inf"),
+            ({"a": [1.0, 2.0], "b": [1.0]}, "item 'b' has 1 features"),
+            ({"a": [1.0]}, "1 items of 2 float32 features"),
+        ):
+            with pytest.raises(ServiceError, match=words):
+                client.rank(items)
+
+
+def test_the_client_waits_as_long_as_the_service_asks(service):
+    class Busy:
+        headers = {"retry-after": "3"}  # noqa: RUF012
+
+    with Client(service.url, "shop") as client:
+        assert [client._pause(n, None) for n in (0, 1, 9)] == [0.1, 0.2, 5.0]
+        assert client._pause(0, Busy) == 3.0
 
 
 def test_the_client_that_does_not(service):
@@ -75,6 +101,27 @@ def test_what_finds_the_service_busy_is_sent_again(service, monkeypatch):
 
 
 def test_nobody_there():
-    refused = pytest.raises(ServiceError, match="cannot be reached")
+    refused = pytest.raises(ServiceError, match=r"at http://127\.0\.0\.1:9 cannot be reached")
     with Client("http://127.0.0.1:9", "shop", retries=1) as client, refused:
         client.state()
+
+
+def models_list(*more):
+    return CliRunner().invoke(app, ["models", "list", "--loop", "shop", *more])
+
+
+def test_a_command_says_which_address_it_tried_and_how_to_name_another(monkeypatch):
+    monkeypatch.setattr("rankloop.client.time.sleep", lambda _: None)
+    done = models_list("--url", "http://127.0.0.1:9")
+    assert done.exit_code == 1
+    for words in ("the service at http://127.0.0.1:9 cannot be reached", "--url", "RANKLOOP_URL"):
+        assert words in done.output
+
+
+def test_a_model_without_rankings_has_no_quality_yet(tmp_path):
+    loop = {"features": 2, "learners": ["solar-i"], "journal": str(tmp_path / "j")}
+    started = Service.start(as_settings({"loops": {"shop": loop}}))
+    with running(started) as http:
+        done = models_list("--url", str(http.base_url))
+    started.stop()
+    assert done.output.split()[-4:] == ["1", "0", "-", "-"], done.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rankloop.serving.config import as_settings, read_settings
+from rankloop.serving.starting import Options, chosen_settings, write_settings
 from rankloop.serving.template import write_template
 
 GOOD = """
@@ -27,7 +28,7 @@ def test_settings_are_read(tmp_path):
     shop = settings.loops["shop"]
     assert shop.names == ("price", "match")
     assert shop.journal == str(tmp_path / "shop.journal")
-    rules = shop.rules()
+    rules = shop.rules
     assert rules["dwell"].worth(29) == 0
     assert rules["dwell"].worth(30) == 2
     assert rules["click"].worth(1) == 1
@@ -71,11 +72,50 @@ def test_no_file_and_no_loop(tmp_path):
 
 def test_the_template_is_right_and_never_overwrites(tmp_path):
     path = tmp_path / "b.toml"
-    write_template(path, "shop", ["price", "match"], ["auto", "solar-i"])
+    loop = {"features": 3, "learners": ["auto", "solar-i"], "journal": "shop.journal"}
+    write_template(path, "shop", loop, 8080)
     settings = read_settings(path, {})
     assert settings.loops["shop"].learners == ("auto", "solar-i")
     with pytest.raises(ValueError, match="there is such a file already"):
-        write_template(path, "shop", 3, ["auto"])
+        write_template(path, "shop", loop, 8080)
     with pytest.raises(ValueError, match="loops"):
-        write_template(tmp_path / "c.toml", "Bad name", 3, ["auto"])
+        write_template(tmp_path / "c.toml", "Bad name", loop, 8080)
     assert not (tmp_path / "c.toml").exists()
+
+
+def test_options_win_over_a_file(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(GOOD)
+    assert chosen_settings(path, Options()) == read_settings(path, {})
+    options = Options(None, "size,age,match", ["solar-i"], "other.journal", 8091)
+    settings = chosen_settings(path, options)
+    shop = settings.loops["shop"]
+    assert settings.server.port == 8091
+    assert (shop.names, shop.learners) == (("size", "age", "match"), ("solar-i",))
+    assert shop.journal == "other.journal"
+    assert "dwell" in shop.rules  # what no option names stays
+    assert chosen_settings(path, options._replace(loop="shop")) == settings
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options("goods", journal="x"), "there is no loop 'goods'; --loop can be shop, more"),
+        (Options("shop"), "--loop says which loop --features, --learner and --journal are about"),
+        (Options(journal="x"), "there are 2 loops; say with --loop which one"),
+        (Options(port=70_000), "server.port"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_an_error(tmp_path, options, said):
+    path = tmp_path / "a.toml"
+    path.write_text(f"{GOOD}\n[loops.more]\nfeatures = 3\n")
+    with pytest.raises(ValueError, match=said):
+        chosen_settings(path, options)
+
+
+def test_options_are_written_into_a_new_file(tmp_path):
+    path = tmp_path / "a.toml"
+    write_settings(path, Options("shop", "price,match", ["solar-i"], "foo.db", 8091))
+    settings = read_settings(path, {})
+    assert settings.server.port == 8091
+    assert settings.loops["shop"].journal == "foo.db"

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 WRITER = """
 import sys
-from rankloop.serving.entries import Observed
+from rankloop.serving.journal.entries import Observed
 from rankloop.serving.journal.base import Draft
 from rankloop.serving.journal.sqlite import SqliteJournal
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from rankloop.serving.engine import DivergedError
-from rankloop.serving.entries import Closed, Observed, encode
 from rankloop.serving.history import audited
 from rankloop.serving.journal.base import JournalError, checksum
+from rankloop.serving.journal.entries import Closed, Observed, encode
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import replayed

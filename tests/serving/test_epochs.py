@@ -7,9 +7,9 @@ import pytest
 from rankloop.exceptions import DataError
 from rankloop.serving import operations as do
 from rankloop.serving.engine import DivergedError, Engine
-from rankloop.serving.entries import Checked, Closed, Configured, EpochStarted, Promoted
 from rankloop.serving.history import audited, rolled_back
 from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.journal.entries import Checked, Closed, Configured, EpochStarted, Promoted
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import brought_back, replayed, saved_state
@@ -127,7 +127,7 @@ def test_what_took_the_place_of_entries_stays(address, rng, tmp_path):
 
 
 def test_compaction_keeps_what_later_judgements_and_late_feedback_need(address, rng, tmp_path):
-    from rankloop.serving.entries import Judged, Observed
+    from rankloop.serving.journal.entries import Judged, Observed
 
     settings = small(late=True)
     with Loop("loop", settings, open_journal(*address)) as loop:

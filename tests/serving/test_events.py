@@ -7,7 +7,7 @@ import threading
 import msgspec
 import pytest
 
-from rankloop.serving.entries import Closed, ExperimentEnded, ExperimentStarted, Promoted
+from rankloop.serving.journal.entries import Closed, ExperimentEnded, ExperimentStarted, Promoted
 from rankloop.serving.routes import events
 
 from .test_routes import start  # noqa: F401

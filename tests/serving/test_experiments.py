@@ -10,7 +10,9 @@ from rankloop import QueryDataset, Slam, XENDCGBoost
 from rankloop.exceptions import DataError
 from rankloop.learners import Imported, Stacked
 from rankloop.serving.engine import Engine
-from rankloop.serving.entries import (
+from rankloop.serving.experiments import share_of_errors
+from rankloop.serving.journal.base import Record
+from rankloop.serving.journal.entries import (
     Closed,
     Configured,
     ExperimentEnded,
@@ -22,8 +24,6 @@ from rankloop.serving.entries import (
     RolledBack,
     packed,
 )
-from rankloop.serving.experiments import share_of_errors
-from rankloop.serving.journal.base import Record
 from rankloop.serving.policy import choose
 from rankloop.serving.state import ENGINE
 

@@ -7,8 +7,16 @@ import threading
 import numpy as np
 import pytest
 
-from rankloop.serving.entries import Closed, Configured, Observed, Ranked, decode, encode, packed
-from rankloop.serving.journal.base import Draft, JournalError, Saved
+from rankloop.serving.journal.base import Draft, JournalError, Outcome, Saved
+from rankloop.serving.journal.entries import (
+    Closed,
+    Configured,
+    Observed,
+    Ranked,
+    decode,
+    encode,
+    packed,
+)
 from rankloop.serving.journal.opening import open_journal
 
 
@@ -33,7 +41,7 @@ def ranked(number, scores=(0.0, 1.0), items=("a", "b"), width=3):
 def test_entries_come_back_as_they_were_in_order(journal):
     drafts = [ranked(1), event(1), Draft(Closed("r1"), 7), Draft(Configured(b"{}", 1), 8)]
     outcomes = journal.append(drafts)
-    assert [tuple(one) for one in outcomes] == [("new", n) for n in (1, 2, 3, 4)]
+    assert [(one.status, one.position) for one in outcomes] == [("new", n) for n in (1, 2, 3, 4)]
     records = journal.read()
     assert [(r.position, r.at, r.entry) for r in records] == [
         (n, draft.at, draft.entry) for n, draft in enumerate(drafts, start=1)
@@ -49,7 +57,7 @@ def test_entries_come_back_as_they_were_in_order(journal):
 def test_what_is_sent_twice_is_stored_once(journal):
     journal.append([event(1)])
     outcomes = journal.append([event(1), event(2), event(2), event(1, item="b"), event(2, "c")])
-    assert [tuple(one) for one in outcomes] == [
+    assert [(one.status, one.position) for one in outcomes] == [
         ("duplicate", 1),
         ("new", 2),
         ("duplicate", 2),
@@ -76,7 +84,7 @@ def test_a_batch_is_stored_wholly_or_not_at_all(journal, monkeypatch):
     with pytest.raises(RuntimeError, match="halfway"):
         journal.append([event(2), Draft(Broken("e3", "r1", "a"), 0)])
     assert journal.head() == 1
-    assert journal.append([event(2)])[0] == ("new", 2)
+    assert journal.append([event(2)]) == [Outcome("new", 2)]
 
 
 def test_entries_survive_closing_and_are_seen_by_others(address):

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rankloop.serving.entries import (
+from rankloop.serving.history import rolled_back
+from rankloop.serving.journal.entries import (
     Closed,
     ExperimentEnded,
     ExperimentStarted,
@@ -21,7 +22,6 @@ from rankloop.serving.entries import (
     Paged,
     Promoted,
 )
-from rankloop.serving.history import rolled_back
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import replayed

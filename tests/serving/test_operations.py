@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -14,8 +15,8 @@ import rankloop as rl
 from rankloop.cli.app import app
 from rankloop.serving import operations as do
 from rankloop.serving.engine import Engine
-from rankloop.serving.entries import Closed
-from rankloop.serving.journal.base import JournalError
+from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import brought_back, replayed
@@ -50,6 +51,21 @@ def test_stats_verify_and_export(lived):
         assert rl.make_learner("ranksvm").fit(data).score(data) > 0.95
 
 
+def test_a_journal_that_grows_meanwhile_is_verified_too(lived, monkeypatch):
+    address, digest = lived
+    with open_journal(*address) as journal, open_journal(*address) as service:
+
+        def replayed_slowly(of):
+            engine = replayed(of)
+            service.append([Draft(Closed("r18"), 0)])
+            return engine
+
+        monkeypatch.setitem(do.verify.__globals__, "replayed", replayed_slowly)
+        found = do.verify(journal, rankings=0)
+        assert (found.faults, found.digest) == ([], digest)
+        assert found.entries == journal.head() - 1
+
+
 def test_compaction_keeps_the_state_the_open_rankings_and_the_keys(lived, tmp_path, rng):
     address, digest = lived
     archive = tmp_path / "old.parquet"
@@ -80,7 +96,10 @@ def test_judged_data_starts_a_loop_warm(address, rng):
         head = journal.head()
         assert do.import_judged(journal, data) == 12
         assert journal.head() == head
-        learnt = replayed(journal).models["solar-i"].ranker
+        engine = replayed(journal)
+        learnt = engine.models["solar-i"].ranker
+        assert engine.models["solar-i"].curve.n == engine.counters.lessons > 5
+        assert engine.shown.n == 0  # nobody saw any of it
     assert np.array_equal(learnt.predict(data), rl.SolarI().partial_fit(data).predict(data))
 
 
@@ -124,3 +143,82 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert state["counters"]["lessons"] == 1
     assert "no such journal" in rankloop("journal", "stats", "none", fails=True)
     assert "say which features there are" in rankloop("serve", fails=True)
+
+
+GOODS = """qid,grade,sku,price,match,note
+1,2,a,3,0.5,x
+1,0,b,,0.1,y
+2,1,c,5,0.9,x
+2,0,d,6,0.2,z
+"""
+
+
+@pytest.fixture
+def goods(tmp_path, monkeypatch):
+    """A folder with judged data of a shop, some prices unknown, and settings for it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "goods.csv").write_text(GOODS)
+    rankloop("serve", "a.toml", "--init", "--features", "price,match", "-l", "solar-i")
+    return tmp_path
+
+
+def import_goods(*more, fails=False):
+    words = ("journal", "import", "loop.journal", "goods.csv", "--drop", "sku", *more)
+    return rankloop(*words, fails=fails)
+
+
+def test_an_import_that_fails_leaves_nothing_behind(goods):
+    settings = goods / "a.toml"
+    assert "'price' is missing in 1 rows" in import_goods("--config", "a.toml", fails=True)
+    for features, said in (("price,size", "no column 'size'"), ("match,note", "'note' is text")):
+        rankloop("serve", "b.toml", "--init", "--features", features)
+        assert said in import_goods("--config", "b.toml", fails=True)
+        (goods / "b.toml").unlink()
+    (goods / "bad.jsonl").write_text('{"ranking_id": "r"}\n')
+    for place, said in (
+        ("none.csv", "none.csv"),
+        ("none.jsonl", "none.jsonl: cannot be read"),
+        ("bad.jsonl", "bad.jsonl: line 1"),
+    ):
+        words = ("journal", "import", "loop.journal", place, "--config", "a.toml")
+        assert said in rankloop(*words, fails=True)
+    assert "to begin one, name a file of settings" in import_goods(fails=True)
+    assert {path.name for path in goods.iterdir()} == {"a.toml", "goods.csv", "bad.jsonl"}
+
+    settings.write_text(settings.read_text().replace("window", "defaults = { price = 4 }\nwindow"))
+    assert "2 judged queries" in import_goods("--config", "a.toml")
+
+
+def test_an_import_takes_changed_settings_over(goods):
+    settings = goods / "a.toml"
+    (goods / "goods.csv").write_text(GOODS.replace(",,", ",4,"))
+    import_goods("--config", "a.toml")
+    import_goods("--config", "a.toml")
+    settings.write_text(settings.read_text().replace("window = 1800", "window = 60"))
+    import_goods("--config", "a.toml")
+    with open_journal("loop.journal", "loop") as journal:
+        assert do.stats(journal).kinds["configured"] == 2
+        assert replayed(journal).settings.window == 60
+        head = journal.head()
+    settings.write_text(settings.read_text().replace('"match"', '"note"'))
+    (goods / "goods.csv").write_text(GOODS.replace("match,note", "note,match").replace(",,", ",4,"))
+    assert "features of a loop cannot change" in import_goods(
+        "--drop", "match", "--config", "a.toml", fails=True
+    )
+    with open_journal("loop.journal", "loop") as journal:
+        assert journal.head() == head
+
+
+def test_an_import_chooses_columns(goods):
+    (goods / "goods.csv").write_text(
+        GOODS.replace(",,", ",4,").replace("qid,grade", "search,bought")
+    )
+    columns = ("--query", "search", "--label", "bought")
+    assert "2 judged queries" in import_goods(*columns, "--config", "a.toml")
+
+
+def test_an_import_has_a_date(goods):
+    (goods / "goods.csv").write_text(GOODS.replace(",,", ",4,"))
+    import_goods("--config", "a.toml")
+    (act,) = json.loads(rankloop("journal", "acts", "loop.journal", "--json"))
+    assert datetime.now(UTC) - datetime.fromisoformat(act["at"]) < timedelta(hours=1)

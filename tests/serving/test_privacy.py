@@ -16,8 +16,8 @@ from rankloop.cli import main
 from rankloop.client import Client
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
-from rankloop.serving.entries import Forgotten, Observed, Ranked
 from rankloop.serving.journal.base import Draft, JournalError, StoredKey
+from rankloop.serving.journal.entries import Forgotten, Observed, Ranked
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.keyring import MASTER, new_key, read_keys
 from rankloop.serving.privacy import Personal, Vault

@@ -119,7 +119,19 @@ def test_packed_candidates_are_ranked_alike(shop):
         ([{"id": "a", "features": {"price": 1}}], "'a' lacks the feature 'match'"),
         ([{"id": "a", "features": {"price": 1, "match": 1, "x": 1}}], "a feature 'x', which"),
         ([{"id": "a", "features": [1e39, 1]}], "feature 'price' of item 'a' is inf"),
-        ([{"id": "a", "features": ["1", 1]}], r"items[0].features[0]: expected `float`, got `str`"),
+        (
+            [{"id": "a", "features": ["1", 1]}],
+            "items[0]: feature 'price' of item 'a' is \"1\", expected a number; send one",
+        ),
+        (
+            [{"id": "a", "features": {"price": 1, "match": 1, "brand": "Acme"}}],
+            "item 'a' has a feature 'brand', which the loop does not know; leave it out",
+        ),
+        (
+            [{"id": "a", "features": {"price": None, "match": 1}}],
+            "feature 'price' of item 'a' is null, expected a number; send one, or leave it out",
+        ),
+        ([{"id": "a", "features": "1, 2"}], "the features of item 'a' are neither 2 numbers nor"),
         ([{"id": "", "features": [1, 1]}], "items[0].id: expected `str` of length >= 1"),
         ([{"id": "a\0", "features": [1, 1]}], "is not printable text"),
         ([{"id": "a", "features": [1, 1], "x": 1}], "items[0]: object contains unknown field `x`"),
@@ -172,7 +184,7 @@ def test_events_and_what_becomes_of_them(shop):
     assert answer.status_code == 200
     statuses = [event["status"] for event in answer.json()["events"]]
     assert statuses == ["applied", "duplicate", "rejected", "pending"]
-    other = shop.post(FEEDBACK, json={"events": [click | {"type": "buy"}, click]})
+    other = shop.post(FEEDBACK, json={"events": [click | {"type": "cart"}, click]})
     assert other.status_code == 409
     assert [event["status"] for event in other.json()["events"]] == ["conflict", "duplicate"]
     metrics = shop.get("/metrics").text
@@ -364,3 +376,26 @@ def test_exploration_says_how_likely_each_place_was(start):
         firsts.add(items[0]["id"])
         assert [item["propensity"] for item in items] == [pytest.approx(1 / 3), 1, 1]
     assert firsts == {"a", "b", "c"}
+
+
+def test_null_for_a_feature_with_a_default_is_explained(start):
+    _, shop = start(defaults={"price": 4})
+    for features, more in (({"price": None, "match": 1}, ""), ([None, 1], " (then send features")):
+        answer = shop.post(RANK, json={"items": [{"id": "a", "features": features}]})
+        assert answer.status_code == 422
+        words = "items[0]: feature 'price' of item 'a' is null, expected a number; leave it out to"
+        assert f"{words} get its default{more}" in answer.json()["detail"]
+
+
+def test_feedback_of_an_unknown_type_is_rejected(shop):
+    shop.post(RANK, json={"id": "r1", "items": ITEMS})
+    event = {"ranking_id": "r1", "item": "b"}
+    events = [{**event, "type": "buy", "event_id": "e1"}, event, {**event, "type": "skip"}]
+    answers = shop.post(FEEDBACK, json={"events": events}).json()["events"]
+    assert [one["status"] for one in answers] == ["rejected", "applied", "applied"]
+    assert "found 'buy', expected one of click, cart, purchase, skip" in answers[0]["detail"]
+    assert answers[0].keys() == {"event_id", "status", "detail"}
+    again = shop.post(FEEDBACK, json={"events": events[:1]}).json()["events"]
+    assert again == answers[:1]
+    again = shop.post(FEEDBACK, json={"events": [{**event, "event_id": "e1"}]}).json()["events"]
+    assert again[0]["status"] == "applied"  # what was rejected was not stored

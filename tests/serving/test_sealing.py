@@ -40,3 +40,15 @@ def test_a_list_that_changes_meanwhile_does_no_harm():
     texts.clear()
     working.join()
     assert found in ([expected], [[]])
+
+
+def test_a_chain_is_a_digest_of_all_that_was_added():
+    words = ["None", "applied", "größer", ""] * 100
+    expected = b""
+    for position, word in enumerate(words, start=7):
+        text = expected + position.to_bytes(8, "little") + word.encode()
+        expected = blake2b(text, digest_size=16).digest()
+    assert _core.blake2b_chain(b"", 7, words) == expected
+    half = _core.blake2b_chain(b"", 7, words[:150])
+    assert _core.blake2b_chain(half, 157, words[150:]) == expected
+    assert _core.blake2b_chain(half, 157, []) == half

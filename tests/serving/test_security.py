@@ -13,7 +13,7 @@ import pytest
 from rankloop.exceptions import RankloopError
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings, read_settings
-from rankloop.serving.entries import Observed
+from rankloop.serving.journal.entries import Observed
 from rankloop.serving.keyring import MASTER, SIGNING, new_key
 from rankloop.serving.limits import Buckets
 from rankloop.serving.problems import Problem

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rankloop.serving.engine import Engine
-from rankloop.serving.entries import Closed, ExperimentStarted, Judged, ModelAdded, Promoted
+from rankloop.serving.journal.entries import Closed, ExperimentStarted, Judged, ModelAdded, Promoted
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import brought_back, replayed
@@ -120,7 +120,7 @@ def test_two_processes_reach_the_same_state(address, rng):
             entry = ranked(asked, f"r{n}", rng)
             asked.append(entry)
             told.append(click(f"e{n}", entry), Closed(entry.id))
-        until(lambda: one.head == other.head == one._journal.head() or one._writer.catch_up())
+        until(lambda: one.head == other.head == one._journal.head() or one._writer.others.set())
         until(lambda: one.lag == other.lag == 0)
         until(lambda: one.head == other.head and one.lag == other.lag == 0)
         assert one.inspect(Engine.digest) == other.inspect(Engine.digest)

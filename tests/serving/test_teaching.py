@@ -8,8 +8,8 @@ import pytest
 from rankloop.exceptions import DataError
 from rankloop.learners.online.solar_i import SolarI
 from rankloop.serving.engine import Engine
-from rankloop.serving.entries import Closed, Configured, Judged, Observed, Ranked, packed
 from rankloop.serving.journal.base import Record
+from rankloop.serving.journal.entries import Closed, Configured, Judged, Observed, Ranked, packed
 
 from .tools import small
 

@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 
 from rankloop.serving.config import LoopSettings
-from rankloop.serving.entries import Observed, Ranked, packed
+from rankloop.serving.journal.entries import Observed, Ranked, packed
 from rankloop.serving.policy import choose
 from rankloop.serving.server import background
 

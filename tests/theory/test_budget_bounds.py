@@ -60,5 +60,5 @@ def test_it_is_for_a_fresh_learner_of_rate_1():
     data = simulated(3, n=5, m=4, d=2)
     u = comparison(data)
     for learner in (KernelMinimax(rate=2.0), KernelMinimax(decay=0.5), KernelMinimax().fit(data)):
-        with pytest.raises(DataError, match="rate 1 without decay"):
+        with pytest.raises(DataError, match="rate 1 and without decay"):
             track_budget(learner, data, u)

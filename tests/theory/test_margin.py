@@ -40,7 +40,7 @@ def test_margin_of_simulated_data():
 def test_margin_without_pairs_is_infinite():
     data = QueryDataset.from_arrays([[1.0], [2.0], [3.0]], [1, 1, -1], group=[3])
     assert margin(data, [1.0]) == np.inf
-    with pytest.raises(DataError, match="unlike grades"):
+    with pytest.raises(DataError, match="different grades"):
         best_margin(data)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.checks.contracts import OnlineLearner
 from rankloop.checks.hostile import hostile_queries, outlier
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError, RankloopError
@@ -19,7 +20,7 @@ from rankloop.metrics.evaluation import evaluate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankloop.checks.contracts import Learner, OnlineLearner
+    from rankloop.checks.contracts import Learner
     from rankloop.data.dataset import QueryDataset
 
 
@@ -147,6 +148,36 @@ def check_learning_goes_on(learner: OnlineLearner) -> None:
     assert np.array_equal(scores, scored(halves, data.X, data.qid)), (
         "partial_fit does not continue from the current state"
     )
+
+
+def check_sparse_rows(learner: Learner) -> None:
+    """Sparse rows teach what dense ones do, up to rounding; a learner without them refuses them.
+
+    A learner says with `takes_sparse` whether it takes them.
+    """
+    if not isinstance(learner, Ranker):
+        return
+    data = easy_queries(20)
+    data = replace(data, X=np.where(np.arange(data.X.size).reshape(data.X.shape) % 3, data.X, 0))
+    sparse = data.to_sparse()
+    model = copy.deepcopy(learner)
+    if not model._is_sparse_taken():
+        with contextlib.suppress(DataError):
+            model.fit(sparse)
+            raise AssertionError("sparse rows were taken, but takes_sparse is False")
+        assert not model.is_fitted, "a fit that was refused changed the model"
+        return
+    dense = copy.deepcopy(learner).fit(data)
+    model.fit(sparse)
+    if isinstance(model, OnlineLearner):
+        for query in sparse:
+            model.learn(query.X, query.y)
+        dense.partial_fit(data)  # type: ignore[attr-defined]
+    expected = dense.predict(data)
+    assert np.allclose(model.predict(sparse), expected, rtol=1e-4, atol=1e-5), (
+        "sparse rows teach something else than dense ones"
+    )
+    assert np.array_equal(dense.predict(sparse), expected), "sparse rows score differently"
 
 
 def check_missing_values_are_refused(learner: Learner) -> None:

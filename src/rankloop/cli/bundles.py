@@ -18,7 +18,7 @@ from rankloop.cli.options import check_format, checked
 from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.data.io.table_columns import Columns
@@ -46,8 +46,8 @@ class Source:
         typer.Argument(
             metavar="DATA...",
             help="Files, folders or patterns: LETOR text, Parquet, Arrow, CSV, TSV, JSON lines, "
-            "TREC qrels; s3://... and the like; 'duckdb:FILE?SELECT ...' or "
-            "'postgresql://...?SELECT ...'; - for standard input.",
+            "TREC qrels, mapped data sets (.rlds); s3://... and other stores; "
+            "'duckdb:FILE?SELECT ...' or 'postgresql://...?SELECT ...'; - for standard input.",
             show_default=False,
         ),
     ] = field(default_factory=list)
@@ -59,31 +59,29 @@ class Source:
         str | None,
         typer.Option(
             "--format",
-            help="letor, parquet, arrow, csv, tsv, jsonl or qrels; detected by default.",
+            help="letor, parquet, arrow, csv, tsv, jsonl, qrels or rlds; detected by default.",
             metavar="F",
             callback=checked(check_format),
         ),
     ] = None
-    query: Annotated[Column, _column("--query", "Query ids; else qid, query_id and the like.")] = (
-        None
-    )
-    label: Annotated[Column, _column("--label", "Grades; else label, grade and the like.")] = None
+    query: Annotated[Column, _column("--query", "Query ids; default: qid, query_id ...")] = None
+    label: Annotated[Column, _column("--label", "Grades; default: label, grade ...")] = None
     click: Annotated[Column, _column("--click", "Clicks, 0 or 1, instead of grades.")] = None
-    doc_id: Annotated[Column, _column("--doc-id", "Document ids; else doc_id, product_id ...")] = (
-        None
-    )
+    doc_id: Annotated[
+        Column, _column("--doc-id", "Document ids; default: doc_id, product_id ...")
+    ] = None
     weight: Annotated[Column, _column("--weight", "Weights of documents.")] = None
     position: Annotated[
-        Column, _column("--position", "Place at which a document was shown: never a feature.")
+        Column, _column("--position", "Position at which a document was shown; never a feature.")
     ] = None
     features: Annotated[
-        Names, _columns("--features", "The features; else all columns that are nothing else.")
+        Names, _columns("--features", "Features; default: all columns without another role.")
     ] = field(default_factory=list)
     drop: Annotated[Names, _columns("--drop", "Columns to leave out.")] = field(
         default_factory=list
     )
     category: Annotated[
-        Names, _columns("--category", "Numbers that are categories; text is by itself.")
+        Names, _columns("--category", "Columns of numbers that are categories, as text always is.")
     ] = field(default_factory=list)
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Text: leave out bad rows, and count them.")
@@ -98,6 +96,13 @@ class Source:
         float,
         typer.Option("--null", help="Text: value for NULL; 'nan' keeps it missing.", metavar="X"),
     ] = 0.0
+
+    sparse: Annotated[
+        bool,
+        typer.Option(
+            "--sparse", help="Text: keep nonzeros only, for learners that take sparse rows."
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         if self.click is not None and self.label is not None:
@@ -144,6 +149,7 @@ class Source:
             "skip_bad_rows": self.skip_bad_rows,
             "n_features": self.n_features,
             "null": None if self.null == 0 else self.null,
+            "sparse": self.sparse,
         }
         chosen = {name: value for name, value in given.items() if value not in (None, [], False)}
         return {"format": self.format, "notice": _tell, **chosen}
@@ -174,14 +180,22 @@ def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
     return _bundled(command, "source", Source)
 
 
+def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Do as `reads_data`, for a command with a `--config` of its own that needs dense rows."""
+    return _bundled(command, "source", Source, without=("config", "sparse"))
+
+
 def shows(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the ways to show its result, as one argument `shown`."""
     return _bundled(command, "shown", Shown)
 
 
-def _bundled(command: Callable[..., Any], name: str, bundle: Any) -> Callable[..., Any]:
+def _bundled(
+    command: Callable[..., Any], name: str, bundle: Any, without: Sequence[str] = ()
+) -> Callable[..., Any]:
     own = inspect.signature(command, eval_str=True)
-    added = inspect.signature(bundle, eval_str=True).parameters.values()
+    known = inspect.signature(bundle, eval_str=True).parameters
+    added = [parameter for parameter in known.values() if parameter.name not in without]
 
     @functools.wraps(command)
     def run(**given: Any) -> Any:

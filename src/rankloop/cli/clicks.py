@@ -14,29 +14,36 @@ from rankloop.cli.tables import print_json, print_table
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
 
-app = typer.Typer(no_args_is_help=True, help="Look at click logs, explain and use them.")
+app = typer.Typer(
+    no_args_is_help=True, help="Inspect click logs, fit click models to them, and use them."
+)
 
 Log = Annotated[
     list[Path],
     typer.Argument(
         metavar="LOG...",
-        help="A table with one row a shown document, UBI queries and events, or Yandex's text.",
+        help="A table with one row per shown document, UBI queries and events, or Yandex's text.",
         show_default=False,
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", help="table, ubi or yandex; else by the suffix.")
+    str | None,
+    typer.Option("--format", help="table, ubi or yandex; by default, as the suffix says."),
 ]
 Column = Annotated[
     list[str],
-    typer.Option("--column", help="Column of a table, as query=srch_id; repeat.", metavar="R=C"),
+    typer.Option(
+        "--column", help="Column of a table, such as query=srch_id; repeat.", metavar="R=C"
+    ),
 ]
-Ranks = Annotated[int, typer.Option("--ranks", help="Positions that are told apart.", min=1)]
+Ranks = Annotated[
+    int, typer.Option("--ranks", help="Number of positions with their own value.", min=1)
+]
 
 
 @app.command("inspect")
 def inspect(log: Log, format: Format = None, column: Column = [], json: o.Json = False) -> None:
-    """Count what a log holds, and say what it cannot tell."""
+    """Summarise a log, and warn about what it cannot show."""
     from rankloop.clicks.log.summary import summarise_log
 
     found = summarise_log(_read(log, format, column))
@@ -55,10 +62,11 @@ def inspect(log: Log, format: Format = None, column: Column = [], json: o.Json =
 def fit(
     log: Log,
     model: Annotated[
-        list[str], typer.Option("--model", help="Click model, as pbm or dbn; repeat.")
+        list[str], typer.Option("--model", help="Click model, such as pbm or dbn; repeat.")
     ] = ["global-ctr", "rank-ctr", "document-ctr", "pbm", "sdbn", "dbn", "ubm"],
     test: Annotated[
-        Path | None, typer.Option("--test", help="Log to judge by; else a quarter of the pages.")
+        Path | None,
+        typer.Option("--test", help="Test log; by default, a quarter of the pages is held out."),
     ] = None,
     bias: Annotated[
         list[str],
@@ -109,14 +117,14 @@ def fit(
 def judge(
     log: Log,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File: .csv, or .json as OpenSearch imports it.")
+        Path, typer.Option("--output", "-o", help="File to write: .csv, or .json for OpenSearch.")
     ],
-    by: Annotated[str, typer.Option("--by", help="coec, or a click model as pbm or dbn.")] = "coec",
+    by: Annotated[str, typer.Option("--by", help="coec, or a click model such as pbm.")] = "coec",
     least_views: Annotated[
-        float, typer.Option("--least-views", help="Leave out what was shown less often.")
+        float, typer.Option("--least-views", help="Leave out documents shown less often.")
     ] = 1.0,
     grades: Annotated[
-        int | None, typer.Option("--grades", help="Whole grades from 0, so many.", min=2)
+        int | None, typer.Option("--grades", help="Turn ratings into this many grades.", min=2)
     ] = None,
     format: Format = None,
     column: Column = [],
@@ -140,7 +148,8 @@ def evaluate(
     examination: Annotated[
         str,
         typer.Option(
-            "--examination", help="By position, as 1,0.6,0.4; or random, all-pairs, adjacent."
+            "--examination",
+            help="By position, such as 1,0.6,0.4; or estimate it: random, all-pairs, adjacent.",
         ),
     ],
     estimator: Annotated[
@@ -149,12 +158,12 @@ def evaluate(
     measure: Annotated[
         str, typer.Option("--measure", "-m", help="clicks, DCG, DCG@k or P@k.")
     ] = "DCG@10",
-    clip: Annotated[float, typer.Option("--clip", help="Least propensity.", min=0, max=1)] = 0.0,
+    clip: Annotated[float, typer.Option("--clip", help="Smallest propensity.", min=0, max=1)] = 0.0,
     ranks: Ranks = 10,
     column: Column = [],
     json: o.Json = False,
 ) -> None:
-    """Value a ranker that was never shown, beside the logged one."""
+    """Estimate the value of a ranker that was never shown, and compare it with the logged one."""
     from rankloop.clicks.log.table import read_click_values
     from rankloop.clicks.offpolicy.registry import compare_policies, examination_of
 
@@ -175,10 +184,16 @@ def simulate(
     source: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="Log to write, .csv or .parquet.")],
     user: Annotated[
-        str, typer.Option("--user", help="perfect, navigational, informational, almost-random.")
+        str,
+        typer.Option(
+            "--user",
+            help="perfect, navigational, informational or almost-random, who stop after a click, "
+            "or after any document with :document; cascade or ultra.",
+        ),
     ] = "informational",
     feature: Annotated[
-        int | None, typer.Option("--feature", help="Rank by this feature; else at random.", min=1)
+        int | None,
+        typer.Option("--feature", help="Rank by this feature; default: at random.", min=1),
     ] = None,
     noise: Annotated[
         float, typer.Option("--noise", help="Noise on the ranking of each page.", min=0)

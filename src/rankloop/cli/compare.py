@@ -53,6 +53,7 @@ def compare(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Number of parts to run at the same time.", min=1)
     ] = 1,
+    cluster: o.Cluster = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", help="Folder that keeps finished parts; continue from them."),
@@ -80,6 +81,8 @@ def compare(
         raise typer.BadParameter(f"the baseline {baseline!r} is not among the learners: {named}")
     if splits is not None and folds is not None:
         raise typer.BadParameter("give either --folds or --splits, not both")
+    if cluster is not None and jobs > 1:
+        raise typer.BadParameter("give either --cluster or --jobs, not both")
     with fold_progress() as show:
         standings = compare_learners(
             source.places,
@@ -93,6 +96,7 @@ def compare(
             scale=scale,
             search=not no_search,
             jobs=jobs,
+            cluster=cluster,
             resume=resume,
             on_progress=show,
             **source.options,

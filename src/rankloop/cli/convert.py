@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +24,7 @@ def convert(
         str | None,
         typer.Option(
             "--to",
-            help="letor, parquet, arrow, csv, tsv or qrels; by default, as the suffix says.",
+            help="letor, parquet, arrow, csv, tsv, qrels or rlds; by default, as the suffix says.",
             callback=o.checked(o.check_format),
         ),
     ] = None,
@@ -36,13 +36,15 @@ def convert(
         bool,
         typer.Option("--gather", help="Bring the rows of each query together (reads all at once)."),
     ] = False,
-    sparse: Annotated[bool, typer.Option("--sparse", help="Text: leave out zeros.")] = False,
     layout: Annotated[
         str | None, typer.Option("--layout", help="Tables: wide (the default) or list.")
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Convert data to another format, in bounded memory: DATA... TARGET, or DATA... -o TARGET."""
+    """Convert data to another format, in bounded memory: DATA... TARGET, or DATA... -o TARGET.
+
+    With --sparse, text is also written without zeros.
+    """
     from rankloop.data.io import formats
     from rankloop.data.io.locations import data_files, format_for
     from rankloop.data.words import count
@@ -51,11 +53,12 @@ def convert(
     if not places:
         raise typer.BadParameter("Missing argument: name what to read and what to write")
     known = to or format_for(target)
-    if sparse and known != "letor":
+    if source.sparse and known != "letor":
         raise typer.BadParameter(f"--sparse is for LETOR text, not for {known}")
     if layout is not None and known not in ("parquet", "arrow"):
         raise typer.BadParameter(f"--layout is for Parquet and Arrow, not for {known}")
-    writing = {"letor": {"sparse": sparse}, "qrels": {}}.get(known, {"layout": layout or "wide"})
+    writing: dict[str, Any] = {"letor": {"sparse": source.sparse}, "qrels": {}, "rlds": {}}
+    how = writing.get(known, {"layout": layout or "wide"})
     counted = {"queries": 0, "documents": 0, "features": 0}
     files = [file for place in places for file in data_files(place)]
     with progress_bar(f"{places[0]} -> {target}") as progress:
@@ -63,7 +66,7 @@ def convert(
             batches: Iterable[QueryDataset] = [source.read(*files).select(slice(None))]
         else:
             batches = source.batches(files[0], progress=progress)
-        formats.write_batches(_counting(batches, counted), target, format=known, **writing)
+        formats.write_batches(_counting(batches, counted), target, format=known, **how)
     if json:
         print_json({"source": ",".join(places), "target": target, "format": known, **counted})
     else:

@@ -34,6 +34,7 @@ def evaluate(
         bool,
         typer.Option("--explain", help="Show each measure under every convention, with reasons."),
     ] = False,
+    cluster: o.Cluster = None,
 ) -> None:
     """Measure a ranking against judged data."""
     from rankloop.cli.systems import read_system
@@ -45,7 +46,12 @@ def evaluate(
         raise typer.BadParameter("give one ranking: --scores FILE, --run FILE or --model FILE")
     if explain and (per_query or len(convention) > 1):
         what = "--per-query" if per_query else "more than one --convention"
-        raise typer.BadParameter(f"--explain shows all conventions: leave {what} out")
+        raise typer.BadParameter(f"--explain shows all conventions: leave out {what}")
+    if cluster is not None:
+        if model is None or per_query or explain:
+            raise typer.BadParameter("--cluster measures a --model, without --per-query, --explain")
+        _show(_on_cluster(cluster, source, model, measures, convention), shown)
+        return
     judged = source.read()
     system = read_system(judged, *systems[0])
     if explain:
@@ -63,14 +69,41 @@ def evaluate(
         columns = ["query", *(f"{r.measure} ({r.convention})" for r in results)]
         values = zip(system.data.query_ids, *(r.values for r in results), strict=True)
         shown.table(columns, ([str(row[0]), *map(float, row[1:])] for row in values))
-    rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
     if not (per_query and shown.csv):
-        shown.table(["measure", "convention", "mean", "queries", "left out"], rows)
+        _show(results, shown)
     for note in system.notes:
         shown.note(note)
 
 
-def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, Any]:
+def _show(results: list[Result], shown: Shown) -> None:
+    if shown.json:
+        shown.records([result.to_dict() for result in results])
+        return
+    rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
+    shown.table(["measure", "convention", "mean", "queries", "left out"], rows)
+
+
+def _on_cluster(
+    cluster: str, source: Source, model: Path, measures: list[str], conventions: list[str]
+) -> list[Result]:
+    from rankloop.cli.progress import parts_progress
+    from rankloop.distributed import Parts, connect
+    from rankloop.distributed import evaluate as measure
+    from rankloop.learners.model_files.saving import load
+    from rankloop.learners.training import read_like
+
+    ranker = load(model)
+    options = {**source.options, **read_like(ranker)}
+    with connect(cluster) as client, parts_progress() as tell:
+        parts = Parts(client, source.places, **options)
+        return [
+            result
+            for name in conventions
+            for result in measure(ranker, parts, measures, name, on_progress=tell)
+        ]
+
+
+def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, object]:
     row = result.to_dict()
     if per_query:
         row["per_query"] = [

@@ -24,7 +24,7 @@ def explain(
     ] = None,
     one_query: Annotated[
         str | None,
-        typer.Option("--of", help="Rank the documents of this query, and say why.", metavar="ID"),
+        typer.Option("--of", help="Explain the ranking of this query.", metavar="ID"),
     ] = None,
     plot: o.Plot = None,
 ) -> None:
@@ -34,7 +34,7 @@ def explain(
     much each feature moves scores within a query, on average or, with --of, for each document.
     """
     from rankloop.experiments.explaining import explain_ranking, importance, parts_of
-    from rankloop.learners.saving import load
+    from rankloop.learners.model_files.saving import load
     from rankloop.learners.training import read_like
 
     ranker = load(model)
@@ -62,12 +62,16 @@ def _show(parts: list[dict[str, object]], shown: Shown) -> None:
         print_json(parts)
         return
     columns = list(dict.fromkeys(key for part in parts for key in part))
-    shown.table(columns, ([_shown(part.get(key)) for key in columns] for part in parts))
+    rows = ([_shown(part.get(key), key != "effect") for key in columns] for part in parts)
+    shown.table(columns, rows)
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, signed: bool = True) -> str:
+    """Write a value; an effect is a size, which has no sign."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
-    return f"{value:+.4g}" if isinstance(value, float) else str("" if value is None else value)
+    if isinstance(value, float):
+        return f"{value:{'+' if signed else ''}.4g}"
+    return "" if value is None else str(value)

@@ -38,7 +38,7 @@ def export(
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option("--features", help="Names of the features, in order, with commas."),
+        typer.Option("--features", help="Names of the features, in order, separated by commas."),
     ] = None,
     verify: Annotated[
         str | None,
@@ -68,7 +68,7 @@ def export(
 
     from rankloop.export.exporting import export as exported
     from rankloop.export.exporting import verify as verified
-    from rankloop.learners.saving import load
+    from rankloop.learners.model_files.saving import load
 
     if output is None and verify is None:
         raise typer.BadParameter("give -o FILE to write, --verify DATA to compare, or both")

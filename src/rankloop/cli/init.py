@@ -22,7 +22,7 @@ def init(
     from rankloop.data.configuration import describe, write
 
     if output.exists() and not force:
-        raise typer.BadParameter(f"{output} is there already; give --force to replace it")
+        raise typer.BadParameter(f"{output} exists already; give --force to replace it")
     options = {name: value for name, value in source.options.items() if name != "notice"}
     found = describe(source.places, options)
     write(found, output)

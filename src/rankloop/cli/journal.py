@@ -1,4 +1,4 @@
-"""`rankloop journal`: look at a journal, verify it, bring data in and out."""
+"""`rankloop journal`: look at a journal, verify it, import and export data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import typer
 
 from rankloop.cli import guarded
 from rankloop.cli import options as o
-from rankloop.cli.tables import print_json, print_table
+from rankloop.cli.bundles import Source, reads_tables
+from rankloop.cli.tables import print_json, print_table, quality_cells
 
-journal = typer.Typer(help="Look at a loop's journal, verify it, bring data in and out.")
+journal = typer.Typer(help="Look at a loop's journal, verify it, import and export data.")
 
 Address = Annotated[str, typer.Argument(help="A file, or postgresql://user@host/database.")]
-Name = Annotated[str, typer.Option("--loop", help="The loop's name, in PostgreSQL.")]
+Name = Annotated[str, typer.Option("--loop", help="Name of the loop, in PostgreSQL.")]
 
 
 @journal.command("stats")
@@ -40,7 +41,7 @@ def verify(
     rankings: Annotated[int, typer.Option(help="How many rankings to recompute.", min=0)] = 20,
     json: o.Json = False,
 ) -> None:
-    """Replay everything, compare all digests, recompute rankings; exit code 1 on any fault."""
+    """Replay everything, compare digests, recompute rankings; exit with 1 if anything differs."""
     from rankloop.serving import operations as do
     from rankloop.serving.starting import existing_journal
 
@@ -70,7 +71,7 @@ def replay(
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Show the state after a position, from the entries alone."""
+    """Show the state after a position, computed from the entries alone."""
     from rankloop.serving import operations as do
     from rankloop.serving.snapshots import replayed
     from rankloop.serving.starting import existing_journal
@@ -82,10 +83,14 @@ def replay(
         return
     typer.echo(f"position {state['position']:,}, digest {state['digest']}")
     rows = [
-        [name, "*" if name == state["champion"] else "", m["rankings"], m["mean"], m["recent"]]
+        [
+            name,
+            "*" if name == state["champion"] else "",
+            *quality_cells(m["rankings"], m["mean"], m["recent"]),
+        ]
         for name, m in state["models"].items()
     ]
-    print_table(["model", "champion", "rankings", "nDCG@10", "of late"], rows)
+    print_table(["model", "champion", "rankings", "nDCG@10", "recent"], rows)
 
 
 @journal.command("export")
@@ -108,20 +113,28 @@ def export(
 
 @journal.command("import")
 @guarded
+@reads_tables
 def import_(
     address: Address,
-    data: Annotated[
-        list[Path], typer.Argument(help="Judged data in any format, or logs (.jsonl).")
-    ],
+    source: Source,
     loop: Name = "loop",
     config: Annotated[
-        Path | None, typer.Option("--config", help="Settings, where the journal is new.")
+        Path | None,
+        typer.Option("--config", help="Settings file, to begin a journal or to change settings."),
     ] = None,
 ) -> None:
-    """Bring in judged data, or logs: one JSON object a line, rankings and events (.jsonl)."""
+    """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
+    from time import time
+
+    from rankloop.serving.starting import needs_extra
+
+    needs_extra()
     from rankloop.serving.operations import import_files
 
-    for line in import_files(address, loop, data, config):
+    if not source.data:
+        raise typer.BadParameter("Missing argument 'DATA...': name files of judged data, or logs")
+    at, logs = int(1000 * time()), source.format is None
+    for line in import_files(address, loop, source.data, source.read, config, at, logs):
         typer.echo(line)
 
 
@@ -146,9 +159,7 @@ def compact(
 
 MasterKey = Annotated[
     str,
-    typer.Option(
-        "--master-key-file", help="A file of master keys; RANKLOOP_MASTER_KEY takes its place."
-    ),
+    typer.Option("--master-key-file", help="File of master keys; RANKLOOP_MASTER_KEY replaces it."),
 ]
 
 
@@ -157,7 +168,7 @@ MasterKey = Annotated[
 def acts(
     address: Address,
     loop: Name = "loop",
-    last: Annotated[int, typer.Option(help="How many.", min=1)] = 50,
+    last: Annotated[int, typer.Option(help="Show this many, the latest ones.", min=1)] = 50,
     json: o.Json = False,
 ) -> None:
     """Show who did what and when: promotions, experiments, rollbacks, forgetting."""
@@ -177,7 +188,7 @@ def acts(
 @journal.command("personal")
 @guarded
 def personal(address: Address, loop: Name = "loop", master_key_file: MasterKey = "") -> None:
-    """Show what is kept of people, one JSON object a ranking."""
+    """Show the personal data that is kept, one JSON object per ranking."""
     from json import dumps
 
     from rankloop.serving.operations.personal import personal as kept
@@ -194,15 +205,17 @@ def personal(address: Address, loop: Name = "loop", master_key_file: MasterKey =
 def forget(
     address: Address,
     loop: Name = "loop",
-    user: Annotated[str | None, typer.Option("--user", help="Whom.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Id of the user.")] = None,
     session: Annotated[
-        str | None, typer.Option("--session", help="Whom, where no user was sent.")
+        str | None, typer.Option("--session", help="Id of the session, if no user was sent.")
     ] = None,
-    ranking: Annotated[str | None, typer.Option("--ranking", help="Whoever saw this.")] = None,
+    ranking: Annotated[
+        str | None, typer.Option("--ranking", help="Id of a ranking that the person saw.")
+    ] = None,
     by: Annotated[str, typer.Option("--by", help="Your name, for the journal.")] = "command line",
     master_key_file: MasterKey = "",
 ) -> None:
-    """Destroy somebody's keys: what was said of them is unreadable for ever."""
+    """Destroy a person's keys, so that their personal data can never be read again."""
     from rankloop.serving.operations import personal as do
     from rankloop.serving.starting import existing_journal
 

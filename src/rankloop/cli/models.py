@@ -9,24 +9,33 @@ import typer
 
 from rankloop.cli import guarded
 from rankloop.cli import options as o
-from rankloop.cli.tables import print_json, print_table
+from rankloop.cli.tables import print_json, print_table, quality_cells
+from rankloop.exceptions import RankloopError
 
 models = typer.Typer(help="See and change the models of a running loop.")
 
-Url = Annotated[str, typer.Option("--url", help="Where the service is.", envvar="RANKLOOP_URL")]
-Loop = Annotated[str, typer.Option("--loop", help="Which of its loops.")]
+Url = Annotated[str, typer.Option("--url", help="Address of the service.", envvar="RANKLOOP_URL")]
+Loop = Annotated[str, typer.Option("--loop", help="Name of the loop.")]
 Token = Annotated[
-    str | None, typer.Option("--token", help="With scope admin.", envvar="RANKLOOP_TOKEN")
+    str | None, typer.Option("--token", help="Token with the scope admin.", envvar="RANKLOOP_TOKEN")
 ]
-Reason = Annotated[str, typer.Option("--reason", help="Why, for the journal.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, which the journal keeps.")]
 _HERE = "http://127.0.0.1:8080"
 
 
 def _sent(url: str, loop: str, token: str | None, *request: Any, **more: Any) -> Any:
-    from rankloop.client import Client
+    from rankloop.client import Client, ServiceError
 
-    with Client(url, loop, token=token) as client:
-        return client.send(*request, **more)
+    try:
+        with Client(url, loop, token=token) as client:
+            return client.send(*request, **more)
+    except ServiceError as error:
+        if error.status:
+            raise
+        raise RankloopError(
+            f"{error}; start it with `rankloop serve`, or name its address with --url or "
+            "RANKLOOP_URL"
+        ) from None
 
 
 @models.command("list")
@@ -42,20 +51,18 @@ def list_(url: Url = _HERE, loop: Loop = "loop", token: Token = None, json: o.Js
             model["name"],
             "*" if model["champion"] else "",
             model["version"],
-            model["quality"]["rankings"],
-            model["quality"]["mean"],
-            model["quality"]["recent"],
+            *quality_cells(**model["quality"]),
         ]
         for model in state["models"]
     ]
-    print_table(["model", "champion", "version", "rankings", "nDCG@10", "of late"], rows)
+    print_table(["model", "champion", "version", "rankings", "nDCG@10", "recent"], rows)
 
 
 @models.command("add")
 @guarded
 def add(
-    name: Annotated[str, typer.Argument(help="How it shall be called.")],
-    file: Annotated[Path, typer.Argument(help="What `rankloop train` wrote.")],
+    name: Annotated[str, typer.Argument(help="Name for the model.")],
+    file: Annotated[Path, typer.Argument(help="Model file from `rankloop train`.")],
     url: Url = _HERE,
     loop: Loop = "loop",
     token: Token = None,
@@ -68,7 +75,7 @@ def add(
 @models.command("promote")
 @guarded
 def promote(
-    name: Annotated[str, typer.Argument(help="Which model.")],
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
     url: Url = _HERE,
     loop: Loop = "loop",
     token: Token = None,
@@ -83,18 +90,20 @@ def promote(
 @guarded
 def rollback(
     position: Annotated[
-        int | None, typer.Option("--position", help="As of this entry.", min=1)
+        int | None, typer.Option("--position", help="Return to the state after this entry.", min=1)
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option("--without", help="Event id, or /regular expression/, to do without."),
+        typer.Option(
+            "--without", help="Leave out this event id, or ids that match /regular expression/."
+        ),
     ] = None,
     url: Url = _HERE,
     loop: Loop = "loop",
     token: Token = None,
     reason: Reason = "",
 ) -> None:
-    """Bring all models back to an earlier state, or to one without some events."""
+    """Bring all models back to an earlier state, or to the state without some events."""
     body = {"position": position, "without_events": without, "reason": reason}
     act = _sent(url, loop, token, "POST", "rollback", body)
     typer.echo(f"rolled back: {act['status']}, entry {act['position']}")

@@ -41,11 +41,20 @@ def check_learner(text: str) -> None:
 
     name = text.partition(":")[0].strip()
     if name in PEERS:
-        raise typer.BadParameter(f"{name} is not one of ours: it takes part in `compare` only")
+        raise typer.BadParameter(
+            f"{name} belongs to another package and can only be used in `compare`"
+        )
     if name not in learner_names():
         hint = did_you_mean(name, list(learner_names()))
         raise typer.BadParameter(f"unknown learner {name!r}{hint}; see `rankloop learners`")
     read_learner(text)
+
+
+def check_cluster(text: str) -> None:
+    """Raise unless this names a cluster."""
+    from rankloop.distributed.cluster import check_cluster as check
+
+    check(text)
 
 
 def check_contender(text: str) -> None:
@@ -118,6 +127,13 @@ def check_report(path: str) -> None:
     check_report_path(path)
 
 
+def check_page(path: str) -> None:
+    """Raise unless a page of HTML can be written under this name."""
+    from rankloop.experiments.report import check_report_path
+
+    check_report_path(path, (".html",))
+
+
 def check_test(name: str) -> None:
     """Raise unless this is a test of significance."""
     from rankloop.metrics.significance import TESTS
@@ -154,7 +170,7 @@ Measures = Annotated[
     typer.Option(
         "--measure",
         "-m",
-        help="Measure, as nDCG@10 or AP(rel=2); repeat for more.",
+        help="Measure, such as nDCG@10 or AP(rel=2); repeat for more.",
         callback=checked(check_metric),
     ),
 ]
@@ -170,7 +186,10 @@ Conventions = Annotated[
 Measure = Annotated[
     str,
     typer.Option(
-        "--measure", "-m", help="Measure, as nDCG@10 or AP(rel=2).", callback=checked(check_metric)
+        "--measure",
+        "-m",
+        help="Measure, such as nDCG@10 or AP(rel=2).",
+        callback=checked(check_metric),
     ),
 ]
 Convention = Annotated[
@@ -195,7 +214,7 @@ Learners = Annotated[
     typer.Option(
         "--learner",
         "-l",
-        help="Learner, as slam or solar-ii:gamma=1000; repeat for more. See `rankloop learners`.",
+        help="Learner, such as slam or solar-ii:gamma=1000; repeat. See `rankloop learners`.",
         show_default=False,
         callback=checked(check_learner),
         autocompletion=_names,
@@ -206,7 +225,7 @@ Contenders = Annotated[
     typer.Option(
         "--learner",
         "-l",
-        help="Learner, as slam or solar-ii:gamma=1000, or lightgbm, xgboost, catboost; repeat.",
+        help="Learner, such as slam or solar-ii:gamma=1000, lightgbm, xgboost or catboost; repeat.",
         show_default=False,
         callback=checked(check_contender),
         autocompletion=_names,
@@ -217,7 +236,7 @@ Learner = Annotated[
     typer.Option(
         "--learner",
         "-l",
-        help="Learner, as slam or solar-ii:gamma=1000. See `rankloop learners`.",
+        help="Learner, such as slam or solar-ii:gamma=1000. See `rankloop learners`.",
         show_default=False,
         callback=checked(check_learner),
         autocompletion=_names,
@@ -238,6 +257,21 @@ Plot = Annotated[
         "--plot",
         help="Write a figure to this .png, .svg or .pdf file.",
         callback=checked(check_plot),
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Run on a Dask cluster: its scheduler's address, or local:N for N processes here.",
+        metavar="ADDRESS|local:N",
+        callback=checked(check_cluster),
+    ),
+]
+ByQuery = Annotated[
+    bool,
+    typer.Option(
+        "--by-query", help="With --cluster: rows of a query may be in several files; gather them."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rankloop.distributed.progress import Progress as PartsProgress
     from rankloop.experiments.compare import Progress as FoldProgress
     from rankloop.experiments.tune import Trial
     from rankloop.learners.rounds import Round
@@ -114,6 +115,20 @@ def rounds_progress(measure: str) -> Iterator[Callable[[Round], None]]:
                 live.refresh()
 
         yield show
+
+
+@contextmanager
+def parts_progress() -> Iterator[Callable[[PartsProgress], None]]:
+    """Say how many parts of a job on a cluster are done, and the time left, on a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+
+    def show(done: PartsProgress) -> None:
+        if console.is_terminal:
+            console.print(f"{done}  ", end="\r", highlight=False)
+
+    yield show
 
 
 def typed_command() -> str:

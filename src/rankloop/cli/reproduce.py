@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import shows
-from rankloop.cli.progress import progress_bar
+from rankloop.cli.progress import progress_bar, typed_command
 from rankloop.cli.tables import Shown
 
 
@@ -36,6 +36,14 @@ def reproduce(
         Path | None,
         typer.Option(
             "--output", "-o", help="Write JSON, Markdown and pictures here; resume from here."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            help="Write one page about this run, .html.",
+            callback=o.checked(o.check_page),
         ),
     ] = None,
     trials: Annotated[
@@ -81,6 +89,10 @@ def reproduce(
         from rankloop.experiments.papers.report import write_index
 
         write_index(out, EXPERIMENTS.values())
+    if report is not None:
+        from rankloop.experiments.papers.page import write_page
+
+        write_page(outcomes, report, typed_command())
     if shown.json:
         shown.records([outcome.to_dict() for outcome in outcomes])
         return

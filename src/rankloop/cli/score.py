@@ -33,7 +33,7 @@ def score(
     from rankloop.data.io.scores import write_scores
     from rankloop.data.io.trec import write_run
     from rankloop.data.io.trec_join import run_from_scores
-    from rankloop.learners.saving import load
+    from rankloop.learners.model_files.saving import load
     from rankloop.learners.training import read_like
 
     if run and json:

@@ -9,39 +9,50 @@ import typer
 
 
 def serve(
-    config: Annotated[Path | None, typer.Argument(help="Settings; `--init` writes them.")] = None,
+    config: Annotated[Path | None, typer.Argument(help="Settings file; see --init.")] = None,
     learner: Annotated[
         list[str],
-        typer.Option("--learner", "-l", help="Learners; the first is the champion."),
-    ] = ["auto"],
+        typer.Option(
+            "--learner",
+            "-l",
+            help="Learners; the first is the champion.",
+            show_default="auto",
+        ),
+    ] = [],
     features: Annotated[
         str | None,
-        typer.Option("--features", help="How many features, or their names: price,match."),
+        typer.Option("--features", help="Number of features, or their names: price,match."),
     ] = None,
-    loop: Annotated[str, typer.Option("--loop", help="The loop's name.")] = "loop",
+    loop: Annotated[
+        str | None, typer.Option("--loop", help="Name of the loop.", show_default="loop")
+    ] = None,
     journal: Annotated[
         str | None, typer.Option("--journal", help="A file, or postgresql://...")
     ] = None,
-    port: Annotated[int, typer.Option("--port", help="Where to listen.", min=0)] = 8080,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", help="Port to listen on.", min=0, max=65535, show_default="8080"),
+    ] = None,
     init: Annotated[
-        bool, typer.Option("--init", help="Write settings to CONFIG, to be edited, and end.")
+        bool, typer.Option("--init", help="Write settings to CONFIG for editing, and exit.")
     ] = False,
     new_token: Annotated[
-        bool, typer.Option("--new-token", help="Print a new token and its hash, and end.")
+        bool, typer.Option("--new-token", help="Print a new token and its hash, and exit.")
     ] = False,
     new_key: Annotated[
         bool,
-        typer.Option("--new-key", help="Print a new key, to seal fields or sign tickets, and end."),
+        typer.Option(
+            "--new-key", help="Print a new key for sealing fields or signing tickets; exit."
+        ),
     ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Check the settings and end; nothing is started.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check the settings and exit.")] = False,
 ) -> None:
-    """Rank, journal, observe and learn, behind HTTP, until stopped.
+    """Start the service: rank, record, observe and learn over HTTP, until stopped.
 
-    Settings come from CONFIG, or for a first look from the options.
+    Settings come from CONFIG, or, for a first try, from the options; where both say something,
+    the options win.
     """
-    from rankloop.serving.starting import chosen_settings, needs_extra, write_settings
+    from rankloop.serving.starting import Options, chosen_settings, needs_extra, write_settings
 
     needs_extra()
     if new_token:
@@ -54,10 +65,11 @@ def serve(
 
         typer.echo(make_key())
         return
+    options = Options(loop, features, learner, journal, port)
     if init:
-        typer.echo(write_settings(config, loop, features, learner))
+        typer.echo(write_settings(config, options))
         return
-    settings = chosen_settings(config, loop, features, learner, journal, port)
+    settings = chosen_settings(config, options)
     if check:
         settings.master_keys()
         settings.signing_keys()

@@ -32,7 +32,9 @@ def simulate(
     seed: o.Seed = 0,
     param: Annotated[
         list[str],
-        typer.Option("--param", "-p", help="Parameter of the simulator, as margin=0.5; repeat."),
+        typer.Option(
+            "--param", "-p", help="Parameter of the simulator, such as margin=0.5; repeat."
+        ),
     ] = [],
     json: o.Json = False,
 ) -> None:

@@ -48,7 +48,8 @@ def stream(
         typer.Option(
             "--clicks",
             help="Learn from the clicks of a simulated user: perfect, navigational, informational "
-            "or almost-random; repeat.",
+            "or almost-random, who stop after a click, or after any document with :document; "
+            "cascade or ultra; repeat.",
             metavar="USER",
         ),
     ] = [],
@@ -146,7 +147,9 @@ def _draw_bounds(
     data = permuted(queries, seed, 0)
     tracked = [track(it, data) for it in learners.values() if isinstance(it, HAVE_BOUNDS)]
     if not tracked:
-        raise typer.BadParameter("--bounds needs slam, minimax, solar-i or solar-ii among -l")
+        raise typer.BadParameter(
+            "--bounds needs at least one of slam, minimax, solar-i and solar-ii: add it with -l"
+        )
     save_figure(plot_bounds(tracked), path)
 
 
@@ -174,7 +177,7 @@ def _live(
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
     if not live.queries:
-        raise DataError("standard input held no queries; there is nothing to measure")
+        raise DataError("standard input contained no queries; there is nothing to measure")
     if not shown.records(live.to_dicts()):
         rows = [[r["learner"], r["measure"], r["convention"], r["mean"]] for r in live.to_dicts()]
         shown.table(["learner", "measure", "convention", "mean"], rows)

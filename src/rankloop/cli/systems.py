@@ -35,7 +35,7 @@ class System:
 def read_system(judged: QueryDataset, path: Path, kind: str) -> System:
     """Read one ranking of the judged data: `scores` in row order, a TREC `run`, or a `model`."""
     if kind == "model":
-        from rankloop.learners.saving import load
+        from rankloop.learners.model_files.saving import load
 
         return System(judged, load(path).predict(judged))
     if kind == "scores":

@@ -49,7 +49,7 @@ class Shown:
 
     def __post_init__(self) -> None:
         if self.json + self.csv + self.latex + self.markdown > 1:
-            raise typer.BadParameter("give one of --json, --csv, --latex and --markdown")
+            raise typer.BadParameter("give only one of --json, --csv, --latex and --markdown")
 
     @property
     def to_people(self) -> bool:
@@ -225,6 +225,15 @@ def _numbers(cells: Sequence[Sequence[str]], width: int) -> list[bool]:
 
 def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).replace("e-", "", 1).isdigit()
+
+
+def quality_cells(rankings: int, mean: float, recent: float) -> list[object]:
+    """Return the quality of a model as cells; without rankings there is none yet.
+
+    >>> quality_cells(0, 0.0, 0.0)
+    [0, '-', '-']
+    """
+    return [rankings, mean, recent] if rankings else [0, "-", "-"]
 
 
 def cell(value: object) -> str:

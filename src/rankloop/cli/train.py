@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankloop.cli import options as o
 from rankloop.cli.bundles import Source, reads_data, shows
-from rankloop.cli.progress import rounds_progress
+from rankloop.cli.progress import parts_progress, rounds_progress
 from rankloop.cli.tables import Shown, print_json
+
+if TYPE_CHECKING:
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Ranker
 
 
 @reads_data
@@ -29,7 +33,7 @@ def train(
         typer.Option(
             "--learner",
             "-l",
-            help="Learner, as auto (the default) or solar-ii:gamma=1000.",
+            help="Learner, such as auto (the default) or solar-ii:gamma=1000.",
             callback=o.checked(o.check_learner),
         ),
     ] = None,
@@ -40,30 +44,52 @@ def train(
     keep: Annotated[
         float | None,
         typer.Option(
-            "--keep", help="With --from: influence of what it learnt, above 0, at most 1."
+            "--keep", help="With --from: how much of the past to keep, above 0, at most 1."
         ),
     ] = None,
     valid: Annotated[
         str | None,
         typer.Option(
-            "--valid", help="Validation data: measures the model; batch learners stop early on it."
+            "--valid",
+            help="Validation data: for measuring, and for early stopping of batch learners.",
         ),
     ] = None,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
+    cluster: o.Cluster = None,
+    by_query: o.ByQuery = False,
+    mix_every: Annotated[
+        int | None,
+        typer.Option(
+            "--mix-every",
+            help="With --cluster: online learners are merged after this many queries of each file; "
+            "by default, after a pass.",
+            min=1,
+        ),
+    ] = None,
 ) -> None:
     """Train a learner and write it to one file."""
-    from rankloop.data.words import count
+    from rankloop.learners.model_files.saving import load
     from rankloop.learners.registry import read_learner
-    from rankloop.learners.saving import load
     from rankloop.learners.training import described, new_learner, read_like
-    from rankloop.metrics.evaluation import evaluate
 
     if resume is not None and (learner is not None or scale is not None):
         given = "-l" if learner is not None else "--scale"
-        raise typer.BadParameter(f"--from goes on with the model as it is: leave {given} out")
+        raise typer.BadParameter(
+            f"--from continues with the learner and scaling of the saved model: leave out {given}"
+        )
     if keep is not None and resume is None:
-        raise typer.BadParameter("--keep is for going on from a model: give --from too")
+        raise typer.BadParameter("--keep needs a model to continue from: give --from too")
+    if cluster is None and (by_query or mix_every is not None):
+        given = "--by-query" if by_query else "--mix-every"
+        raise typer.BadParameter(f"{given} is for training on a cluster: give --cluster too")
+    if cluster is not None and resume is not None:
+        raise typer.BadParameter("--from goes on in this process: leave --cluster out")
+    if cluster is not None:
+        model = new_learner(*read_learner(learner or "auto"), measures[0], scale)
+        model, judged = _on_cluster(cluster, model, source, valid, measures[0], by_query, mix_every)
+        _report(model, judged, output, measures, convention, shown)
+        return
     if resume is None:
         model = new_learner(*read_learner(learner or "auto"), measures[0], scale)
         queries = source.read()
@@ -81,6 +107,41 @@ def train(
             if keep is not None:
                 model.discount_past(keep)
             model.go_on(queries, valid=judged, on_round=show)
+    _report(model, judged, output, measures, convention, shown)
+
+
+def _on_cluster(
+    cluster: str,
+    model: Ranker,
+    source: Source,
+    valid: str | None,
+    measure: str,
+    by_query: bool,
+    mix_every: int | None,
+) -> tuple[Ranker, QueryDataset | None]:
+    """Train a learner on the files where they are; return it with the validation data."""
+    from rankloop.distributed import Parts, connect, fit
+
+    with connect(cluster) as client, rounds_progress(measure) as show, parts_progress() as tell:
+        parts = Parts(client, source.places, by_query=by_query, **source.options)
+        judged = None if valid is None else source.read(valid)
+        told: dict[str, Any] = {"on_round": show, "on_progress": tell}
+        return fit(model, parts, valid=judged, mix_every=mix_every, **told), judged
+
+
+def _report(
+    model: Ranker,
+    judged: QueryDataset | None,
+    output: Path,
+    measures: list[str],
+    convention: list[str],
+    shown: Shown,
+) -> None:
+    """Measure a model on validation data, write it, and say so."""
+    from rankloop.data.words import count
+    from rankloop.learners.batch.base import refit_parameters
+    from rankloop.metrics.evaluation import evaluate
+
     results = []
     if judged is not None:
         scores = model.predict(judged)
@@ -103,3 +164,8 @@ def train(
     if results:
         rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
         shown.table(["measure", "convention", "mean", "queries", "left out"], rows)
+        if any(refit_parameters(model).values()):
+            shown.note(
+                "The model was trained on the validation data too (refit), so these values are too "
+                "high; measure it on other data with `rankloop evaluate`"
+            )

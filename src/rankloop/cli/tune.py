@@ -36,11 +36,13 @@ def tune(
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
+    cluster: o.Cluster = None,
 ) -> None:
     """Search a learner's parameters; print the best ones, and the command that trains with them."""
     from rankloop.experiments.tune import tune as search
 
-    queries = source.read()
+    queries = source.read() if cluster is None else source.places
+    options = {} if cluster is None else source.options
     with trials_progress(trials) as show:
         found = search(
             queries,
@@ -53,7 +55,9 @@ def tune(
             storage=storage,
             seed=seed,
             scale=scale,
+            cluster=cluster,
             on_trial=show,
+            **options,
         )
     given = [*source.typed(), *(["--scale", scale] if scale else [])]
     words = ["rankloop", "train", *source.places, "-l", found.learner, *given, "-o", "model.rlm"]

@@ -36,7 +36,7 @@ def cascade_clicks(
 
     Each query is shown `impressions` times, shuffled. A user reads from the top, clicks a document
     of grade g with probability `probabilities[g]` and stops at the first click. What was read
-    becomes a query of its own, `<id>#<k>`: the clicked document, which is the last one, has grade
+    becomes its own query, `<id>#<k>`: the clicked document, which is the last one, has grade
     1, and those above it have grade 0. A list without a click is left out: it teaches nothing.
 
     Where we depart: the paper keeps impressions without a click; with one grade they change no

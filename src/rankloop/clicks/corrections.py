@@ -1,4 +1,4 @@
-"""Clicks as training data for any learner, with what is known of who looked where."""
+"""Clicks as training data for any learner, corrected for how likely each position is examined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Correction(ABC):
 
     @abstractmethod
     def relevance(self, log: ClickLog) -> NDArray[np.float64]:
-        """Return an estimate a row, whose mean over many pages is the document's relevance.
+        """Return one estimate per row, whose mean over many pages is the document's relevance.
 
         Single estimates may lie below 0 and above 1.
         """
@@ -126,7 +126,10 @@ def clipped_slopes(log: ClickLog, examination: Examination, clip: float) -> NDAr
     slopes = np.maximum(examination.slope_at(log.positions), clip)
     if not (slopes > 0).all():
         where = int(log.positions[slopes <= 0][0])
-        raise DataError(f"nobody looks at position {where}; clip above 0, or leave it out")
+        raise DataError(
+            f"the examination of position {where} is 0, so its clicks cannot be "
+            "corrected; set clip above 0, or leave that position out"
+        )
     return np.asarray(slopes)
 
 
@@ -175,8 +178,8 @@ def training_data(
         where = int(((worth > 0) != log.clicks).argmax())
         raise DataError(
             f"row {where} has grade {worth[where]:g}, but was "
-            f"{'' if log.clicks[where] else 'not '}clicked; grades are above 0 where there is a "
-            "click, and there alone"
+            f"{'' if log.clicks[where] else 'not '}clicked; grades must be above 0 "
+            "for clicked documents and 0 for all others"
         )
     relevance = (Naive() if correction is None else correction).relevance(log)
     weights = np.clip(np.where(log.clicks, relevance, 1 - relevance), 0, largest)

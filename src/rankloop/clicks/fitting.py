@@ -1,4 +1,4 @@
-"""Click models fitted to one part of a log and judged on another."""
+"""Fit click models to one part of a log, and evaluate them on another."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def fit_models(
         train, test = log.select(~held_out), log.select(held_out)
     test = test.of_queries(train.query_ids[np.unique(train.queries)])
     if len(test) == 0:
-        raise DataError("no page is left to judge by; give a test log of the same queries")
+        raise DataError(
+            "no page of the test log has a query of the training log, so nothing can "
+            "be evaluated; give a test log of the same queries"
+        )
     found = []
     for name in names:
         model = make_click_model(name).fit(train)

@@ -103,7 +103,10 @@ def _attraction(by: str, log: ClickLog) -> PairTable:
     model = make_click_model(by).fit(log)
     table = getattr(model, "attraction", getattr(model, "relevance", None))
     if not isinstance(table, PairTable):
-        raise DataError(f"{by} says nothing of single documents; take coec, pbm, dbn or another")
+        raise DataError(
+            f"the click model {by} does not estimate single documents; use coec, pbm, "
+            "dbn or another model"
+        )
     return table
 
 
@@ -114,7 +117,9 @@ def write_judgements(judgements: Judgements, path: str | os.PathLike[str] | Path
     """
     suffix = bare_suffix(path)
     if suffix not in (".csv", ".json"):
-        raise DataError(f"judgements are written as .csv or .json; found {suffix or 'no suffix'!r}")
+        raise DataError(
+            f"judgements can be written as .csv or .json; found {suffix or 'no suffix'!r}"
+        )
     with replaced_when_done(path) as partial, partial.open("w", encoding="utf-8", newline="") as f:
         if suffix == ".csv":
             table = csv.writer(f, lineterminator="\n")

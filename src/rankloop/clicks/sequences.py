@@ -31,7 +31,7 @@ class Interval:
 
     @property
     def sign(self) -> int:
-        """1 where the mean is above 0, -1 where it is below, 0 where that is open."""
+        """1 if the mean is above 0, -1 if it is below, 0 if that is not known yet."""
         return int(self.low > 0) - int(self.high < 0)
 
 
@@ -57,7 +57,7 @@ class EmpiricalBernstein:
 
     Notes
     -----
-    Cost: O(1) an outcome, and a root to find an interval.
+    Cost: O(1) per outcome, and finding a root per interval.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class Betting:
 
     Notes
     -----
-    Cost: O(grid) an outcome.
+    Cost: O(grid) per outcome.
 
     Examples
     --------
@@ -249,11 +249,14 @@ def follow(sequence: EmpiricalBernstein | Betting, outcomes: Iterable[float]) ->
 
 
 def check_sequence(alpha: float, lowest: float, highest: float) -> None:
-    """Raise unless these can be a level and the ends of outcomes."""
+    """Raise unless these are a valid level and valid limits of outcomes."""
     if not 0 < alpha < 1:
         raise DataError(f"alpha must be between 0 and 1; found {alpha!r}")
     if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
-        raise DataError(f"outcomes must have ends, one above the other; found {lowest}, {highest}")
+        raise DataError(
+            "the lowest outcome must be below the highest one, and both must be "
+            f"finite; found {lowest} and {highest}"
+        )
 
 
 def check_outcome(outcome: float, lowest: float, highest: float) -> None:

@@ -13,6 +13,8 @@ from rankloop.clicks.models.behaviour import Chain, Independent
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.clicks.models.behaviour import Behaviour
@@ -114,8 +116,8 @@ class GradedUser(SimulatedUser):
         as_chances(self.stops, "stops")
         if len(self.clicks) != len(self.stops):
             raise DataError(
-                f"there are {len(self.clicks)} chances of a click and {len(self.stops)} to stop; "
-                "give one of each a grade"
+                f"there are {len(self.clicks)} probabilities of a click and "
+                f"{len(self.stops)} of stopping; give one of each for every grade"
             )
         if self.stops_after not in ("click", "document"):
             raise DataError(
@@ -194,18 +196,37 @@ def simulated_user(
     return GradedUser(*_USERS[name][grades], stops_after=stops_after)
 
 
-def user_for(
-    grades: ArrayLike, name: str, stops_after: Literal["click", "document"] = "click"
-) -> GradedUser:
-    """Return a user by name for data with these grades: the smallest number that holds them all.
+def user_for(grades: ArrayLike, name: str) -> SimulatedUser:
+    """Return a user by name for data with these grades.
 
+    Parameters
+    ----------
+    grades : of the data; a user of the literature is taken for 2, 3 or 5 grades, the smallest
+        number that holds them all
+    name : a name in :data:`USERS`, who may stop after a click, or after any document if
+        `:document` follows; `cascade` or `ultra` (:func:`cascade_user`, :func:`ultra_user`)
+
+    Examples
+    --------
     >>> user_for([0, 1, 1, 0], "navigational").clicks
     (0.05, 0.95)
+    >>> user_for([0, 1, 2, 0], "informational:document").stops_after
+    'document'
     """
+    if name in _OTHERS:
+        return _OTHERS[name]()
+    known, colon, stops_after = name.partition(":")
+    if known not in _USERS or (colon and stops_after not in ("click", "document")):
+        raise DataError(
+            f"unknown user {name!r}; known: {', '.join((*USERS, *_OTHERS))}; one of the first four "
+            "may be followed by :document, to stop after any document rather than after a click"
+        )
     top = float(np.max(grades, initial=0))
     for count in (2, 3, 5):
         if top < count:
-            return simulated_user(name, count, stops_after)
+            return simulated_user(
+                known, count, "document" if stops_after == "document" else "click"
+            )
     raise DataError(
         f"grades go up to {top:g}, but there are users for 2, 3 and 5 grades; use GradedUser for "
         "others"
@@ -246,13 +267,19 @@ def ultra_user() -> PositionUser:
     )
 
 
+_OTHERS: dict[str, Callable[[], SimulatedUser]] = {"cascade": cascade_user, "ultra": ultra_user}
+
+
 def grade_levels(grades: ArrayLike, levels: int) -> NDArray[np.int64]:
     """Return whole grades as indices, or say which grade has no probability."""
     values = np.asarray(grades, np.float64)
     judged = np.maximum(values, 0)
     if (judged != np.floor(judged)).any():
         bad = judged[judged != np.floor(judged)][0]
-        raise DataError(f"the grade {bad:g} is not whole; there is one probability a whole grade")
+        raise DataError(
+            f"the grade {bad:g} is not a whole number; users have probabilities for "
+            "whole grades only"
+        )
     if judged.max(initial=0) >= levels:
         raise DataError(
             f"grades go up to {judged.max():g}, but there are probabilities only for 0 to "

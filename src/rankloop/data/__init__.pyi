@@ -26,6 +26,7 @@ from rankloop.data.scaling import NoScaling as NoScaling
 from rankloop.data.scaling import QueryMinMax as QueryMinMax
 from rankloop.data.scaling import RobustLog as RobustLog
 from rankloop.data.scaling import Standard as Standard
+from rankloop.data.sparse_rows import SparseRows as SparseRows
 from rankloop.data.splits import QueryKFold as QueryKFold
 from rankloop.data.splits import k_folds as k_folds
 from rankloop.data.splits import random_split as random_split

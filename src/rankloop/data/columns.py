@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.data.sparse_rows import SparseRows, as_dense_type
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -55,8 +56,15 @@ def with_columns(data: QueryDataset, known: Sequence[str]) -> QueryDataset:
     if order is None:
         return data
     features = None if data.features is None else data.features.select(order.tolist())
-    X = np.ascontiguousarray(data.X[:, order])
+    X = in_order(data.X, order)
     return replace(data, X=X, feature_names=tuple(known), features=features)
+
+
+def in_order(X: NDArray[np.float32], order: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return rows, dense or sparse, with their columns in this order."""
+    if isinstance(X, SparseRows):
+        return as_dense_type(X.with_columns(order))
+    return np.ascontiguousarray(X[:, order])
 
 
 def _few(names: Sequence[str]) -> str:

@@ -100,7 +100,7 @@ def write(found: Described, path: str | os.PathLike[str]) -> None:
 def _toml(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)  # texts, numbers and truth are written alike
+    return json.dumps(value, ensure_ascii=False)  # text, numbers and booleans are the same in TOML
 
 
 def read_configuration(path: str | os.PathLike[str]) -> dict[str, Any]:

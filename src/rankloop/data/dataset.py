@@ -13,10 +13,11 @@ from rankloop import _core
 from rankloop.data.frames import check_same_rows, frame_rows, has_other_kinds
 from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size
 from rankloop.data.settling import positions, settled_fields
+from rankloop.data.sparse_rows import SparseRows, all_values, as_dense_type
 from rankloop.data.validation import (
     as_feature_names,
     as_grades,
-    as_matrix,
+    as_rows,
     as_text,
     as_weights,
     bad_feature,
@@ -63,7 +64,8 @@ class QueryDataset:
 
     Parameters
     ----------
-    X : (n, d) float32 features, finite, or NaN if a value is missing
+    X : (n, d) float32 features, finite, or NaN if a value is missing: an array, or
+        :class:`SparseRows`, for learners that take them
     y : (n,) finite grades, higher is better, real numbers; below 0: unjudged
     offsets : (q + 1,) where each query starts: the first is 0, the last is n, and none is smaller
         than the one before
@@ -138,9 +140,9 @@ class QueryDataset:
 
         Parameters
         ----------
-        X : array, pandas or polars frame, Arrow table or scipy sparse matrix of numbers; frames and
+        X : array, pandas or polars frame, Arrow table or SciPy sparse matrix of numbers; frames and
             tables may also have dates and categories. float32 arrays whose queries are contiguous
-            are used as they are, without a copy.
+            are used as they are, without a copy. A sparse matrix stays sparse (:meth:`to_dense`).
         y : one grade per row; as a pandas series, with the index of X
         qid : one query id per row, in any order; or
         group : the number of rows of each query, rows being in that order
@@ -162,7 +164,7 @@ class QueryDataset:
         features = None
         if has_other_kinds(X):
             X, features = frame_rows(X, memory_limit=memory_limit)
-        matrix = as_matrix(X, allow_nan=allow_nan, memory_limit=memory_limit)
+        matrix = as_rows(X, allow_nan=allow_nan, memory_limit=memory_limit)
         grades = as_grades(y)
         n = len(matrix)
         check_length("y", grades, n)
@@ -225,7 +227,7 @@ class QueryDataset:
             check_length("query_weight", query_weight, len(grouping.ids), "queries")
         rows = grouping.rows
         if rows is not None:
-            if in_place:
+            if in_place and isinstance(X, np.ndarray):
                 _core.gather_rows(X, rows)
             else:
                 X = X[rows]
@@ -247,9 +249,10 @@ class QueryDataset:
         DataError
             if a feature is infinite; it names the first one.
         """
-        if _core.first_not_finite(self.X, False) < 0:
+        values = all_values(self.X)
+        if _core.first_not_finite(values, False) < 0:
             return False
-        infinite = _core.first_not_finite(self.X, True)
+        infinite = _core.first_not_finite(values, True)
         if infinite >= 0:
             raise bad_feature(self.X, infinite, self.feature_names)
         return True
@@ -272,7 +275,38 @@ class QueryDataset:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; a text longer than 15 bytes counts as the 16 bytes in its array."""
-        return sum(v.nbytes for v in self._values().values() if isinstance(v, np.ndarray))
+        arrays = (v for v in self._values().values() if isinstance(v, np.ndarray | SparseRows))
+        return sum(v.nbytes for v in arrays)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X has sparse rows, which not all learners take."""
+        return isinstance(self.X, SparseRows)
+
+    def to_dense(self, memory_limit: int | str | None = None) -> QueryDataset:
+        """Return the same data with a dense matrix X; raise if it exceeds the limit.
+
+        Parameters
+        ----------
+        memory_limit : bytes, or text such as `"4GB"`; by default, three quarters of the free memory
+        """
+        if not isinstance(self.X, SparseRows):
+            return self
+        return self._with_rows(self.X.toarray(memory_limit))
+
+    def to_sparse(self) -> QueryDataset:
+        """Return the same data with sparse rows X, which store only the features that are not 0.
+
+        >>> data = QueryDataset.from_arrays([[0.0, 2.0], [0.0, 0.0]], [1, 0], group=[2])
+        >>> data.to_sparse().X
+        SparseRows(2 rows, 2 features, 1 nonzeros)
+        """
+        if isinstance(self.X, SparseRows):
+            return self
+        return self._with_rows(as_dense_type(SparseRows.from_dense(self.X)))
+
+    def _with_rows(self, X: NDArray[np.float32]) -> QueryDataset:
+        return self._checked({**self._values(), "X": X}, vars(self).get("has_missing"))
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -319,7 +353,7 @@ class QueryDataset:
         """
         chosen = positions(queries, self.n_queries)
         if len(np.unique(chosen)) < len(chosen):
-            raise DataError("select takes each query at most once")
+            raise DataError("a query is selected more than once; select each query at most once")
         if len(chosen) and (np.diff(chosen) == 1).all():
             first, end = self.offsets[chosen[0]], self.offsets[chosen[-1] + 1]
             rows: object = slice(first, end)
@@ -334,7 +368,9 @@ class QueryDataset:
         """Keep some documents, by a mask, and the queries that have any left."""
         check_length("documents", documents, self.n_documents)
         if documents.dtype != bool:
-            raise DataError(f"keep takes a mask, one bool a document; found {documents.dtype}")
+            raise DataError(
+                f"keep takes a mask with one boolean per document; found {documents.dtype}"
+            )
         sizes = np.add.reduceat(np.r_[documents, False].astype(np.int64), self.offsets[:-1])
         sizes = np.where(self.sizes > 0, sizes, 0)
         left = sizes > 0
@@ -375,7 +411,7 @@ class QueryDataset:
         known = vars(self).get("has_missing")
         return self._checked(values, None if known else known)  # a part may have none missing
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def in_row_order(self, values: NDArray[Any]) -> NDArray[Any]:

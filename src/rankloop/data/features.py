@@ -35,7 +35,7 @@ RULES: tuple[str, ...] = get_args(Missing)
 FEW = 16
 """Categories up to which each gets a column of its own; more share one, of how usual each is."""
 MOST = 1000
-"""Categories that are told apart, the most frequent ones; others count as missing."""
+"""The most frequent categories are distinguished, up to this number; others count as missing."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ class Features:
                 place += 1
         return out
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values."""
         return {"columns": [_plain(column) for column in self.columns]}
 

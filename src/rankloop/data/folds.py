@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
+from rankloop.data.sparse_rows import SparseRows, as_dense_type
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -115,4 +116,6 @@ def _widened(data: QueryDataset, width: int) -> QueryDataset:
     # a text file that never names its last features means that they are 0
     if data.n_features == width:
         return data
+    if isinstance(data.X, SparseRows):
+        return replace(data, X=as_dense_type(data.X.with_width(width)))
     return replace(data, X=np.pad(data.X, ((0, 0), (0, width - data.n_features))))

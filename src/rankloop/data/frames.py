@@ -83,14 +83,14 @@ def check_same_rows(X: object, **others: object) -> None:
             )
 
 
-def as_frame(records: Sequence[Mapping[str, Any]], kind: str | None = None) -> Any:
+def as_frame(records: Sequence[Mapping[str, object]], kind: str | None = None) -> Any:
     """Return records as a frame of pandas or polars; if `kind` is None, of the installed one.
 
     >>> as_frame([{"learner": "slam", "mean": 0.5}], "polars").shape
     (1, 2)
     """
     if kind not in (None, "pandas", "polars"):
-        raise DataError(f"a frame is of pandas or polars; found {kind!r}")
+        raise DataError(f"the kind of a frame must be 'pandas' or 'polars'; found {kind!r}")
     for package in (kind,) if kind else ("pandas", "polars"):
         try:
             return import_module(package).DataFrame(list(records))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT, group_runs
 from rankloop.data.memory import show_size
+from rankloop.data.sparse_rows import SparseRows, as_dense_type, stacked
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
     """Join data sets; rows with the same query id form one query, wherever they are.
 
-    Features that a part lacks are 0, as in LETOR text. It copies everything.
+    Features that a part lacks are 0, as in LETOR text. It copies everything. If a part has sparse
+    rows, the result has them, too.
     """
     if not datasets:
         raise DataError("concat needs at least one data set")
@@ -51,7 +53,10 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
     weights = _concat_optional([d.query_weight for d in datasets], [len(d) for d in datasets], 1.0)
     if weights is not None:
         if len(grouping.ids) < keep.sum():
-            raise DataError("a query with a weight stands in two parts; weights would be ambiguous")
+            raise DataError(
+                "a query that has a weight occurs in two parts, so its weight is "
+                "ambiguous; keep each query in one part"
+            )
         weights = weights[keep]
     y = np.concatenate([d.y for d in datasets])
     doc_ids = _concat_optional([d.doc_ids for d in datasets], lengths, "")
@@ -80,8 +85,8 @@ def _one_description(datasets: Sequence[QueryDataset]) -> Features | None:
     found = datasets[0].features
     if any(d.features != found for d in datasets):
         raise DataError(
-            "the parts differ in what their columns are, or number categories differently; read "
-            "the files of one table together"
+            "the parts have different kinds of columns, or number their categories "
+            "differently; read the files of one table together"
         )
     return found
 
@@ -90,19 +95,26 @@ def join_within(datasets: list[QueryDataset], spare: int) -> QueryDataset:
     """Join data sets as :func:`join_and_free` does, if `spare` bytes are enough."""
     if len(datasets) > 1:
         width = max(d.n_features for d in datasets)
-        wider = sum(4 * d.n_documents * (width - d.n_features) for d in datasets)
+        dense = [d for d in datasets if not d.is_sparse]
+        wider = sum(4 * d.n_documents * (width - d.n_features) for d in dense)
+        if len(dense) < len(datasets):  # all parts and the result at the same time
+            wider = sum(d.X.nbytes for d in datasets)
         again = max(d.X.nbytes for d in datasets)
         others = sum(24 * d.n_documents + 200 * len(d) for d in datasets)  # grades, ids, grouping
         if wider + again + others > spare:
             raise MemoryLimitError(
-                f"joining {len(datasets)} files takes {show_size(wider + again + others)} more, "
-                f"but the limit leaves {show_size(spare)}; read them one by one, or raise "
-                "memory_limit"
+                f"joining {len(datasets)} files takes another "
+                f"{show_size(wider + again + others)} of memory, but the limit leaves "
+                f"{show_size(spare)}; read them one by one, or raise memory_limit"
             )
     return join_and_free(datasets)
 
 
 def _stack_and_free(datasets: list[QueryDataset], width: int) -> NDArray[np.float32]:
+    if any(d.is_sparse for d in datasets):
+        rows = as_dense_type(stacked([_sparse(d) for d in datasets], width))
+        datasets.clear()
+        return rows
     X = np.zeros((sum(d.n_documents for d in datasets), width), np.float32)
     first = 0
     while datasets:
@@ -110,6 +122,10 @@ def _stack_and_free(datasets: list[QueryDataset], width: int) -> NDArray[np.floa
         X[first : first + len(part), : part.shape[1]] = part
         first += len(part)
     return X
+
+
+def _sparse(data: QueryDataset) -> SparseRows:
+    return cast("SparseRows", data.to_sparse().X)
 
 
 def _rows_of_callers(

@@ -47,7 +47,9 @@ def add_negatives(data: QueryDataset, share: float, rng: np.random.Generator) ->
         raise DataError(f"share must be a number of at least 0; found {share!r}")
     sizes = data.sizes
     if np.count_nonzero(sizes) < 2:
-        raise DataError("negatives come from other queries: at least two must have documents")
+        raise DataError(
+            "negatives are taken from other queries, so at least two queries must have documents"
+        )
     added = np.floor(share * sizes + 0.5).astype(np.int64)
     others = data.n_documents - sizes
     drawn = np.floor(rng.random(added.sum()) * np.repeat(others, added)).astype(np.int64)

@@ -48,7 +48,7 @@ class Scaler(Transformer):
     name: ClassVar[str]
     takes_nan: ClassVar[bool] = True
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the whole scaler as text, numbers and lists, which JSON keeps exactly."""
         return {"name": self.name}
 
@@ -141,7 +141,7 @@ class _CentredScaler(Scaler):
                 out[rows] = np.clip(values, -_LARGEST, _LARGEST, out=values)
         return out
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return name, centre and scale; JSON keeps every bit of them."""
         self._check_fitted()
         return {"name": self.name, "centre": self.centre_.tolist(), "scale": self.scale_.tolist()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.data.grouping import as_ids
+from rankloop.data.sparse_rows import SparseRows
 from rankloop.data.validation import (
     as_feature_names,
     as_grades,
@@ -29,11 +30,11 @@ def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     pass over the grades and, if there are any, the weights and row numbers of documents.
     """
     X = values["X"]
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float32:
+    if not isinstance(X, np.ndarray | SparseRows) or X.ndim != 2 or X.dtype != np.float32:
         found = f"{X.dtype} of shape {X.shape}" if isinstance(X, np.ndarray) else type(X)
         raise DataError(
-            f"X must be a float32 array, documents by features; found {found}: "
-            "QueryDataset.from_arrays takes other numbers and frames"
+            f"X must be a float32 array, documents by features, or SparseRows; found {found}: "
+            "QueryDataset.from_arrays takes other numbers, frames and sparse matrices"
         )
     n, d = X.shape
     offsets = as_offsets(values["offsets"], n)
@@ -68,8 +69,9 @@ def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     values = np.asarray(offsets)
     if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu":
         raise DataError(
-            "offsets must be a list of whole numbers, where each query starts and the number of "
-            f"rows; found {values.dtype} of shape {values.shape}"
+            "offsets must be a list of whole numbers: the row where each query "
+            f"starts, and last the number of rows; found {values.dtype} of shape "
+            f"{values.shape}"
         )
     falls = values[1:] < values[:-1]
     some_fall = falls.any()
@@ -81,8 +83,8 @@ def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
             else f"{values[0]} first and {values[-1]} last"
         )
         raise DataError(
-            f"offsets must start at 0, never fall and end at the number of rows, {n:,}; "
-            f"found {found}"
+            "offsets must start at 0, never decrease and end at the number of rows, "
+            f"{n:,}; found {found}"
         )
     return values if values.dtype == np.int64 else values.astype(np.int64)
 
@@ -94,7 +96,9 @@ def as_row_numbers(rows: ArrayLike, n: int) -> NDArray[np.int64]:
     if fit and n:
         fit = values.min() >= 0 and values.max() < n and bool((np.bincount(values) == 1).all())
     if not fit:
-        raise DataError(f"rows must name each of the {n:,} rows once; found {values!r}")
+        raise DataError(
+            f"rows must contain each number from 0 to {n - 1:,} exactly once; found {values!r}"
+        )
     return values.astype(np.int64, copy=False)
 
 

@@ -119,7 +119,7 @@ def predtron_gaussian(
     check_rng(rng)
     check_counts(n_queries=n_queries, n_documents=n_documents, n_features=n_features)
     if not (np.isfinite(noise) and noise >= 0):
-        raise DataError(f"noise must be a number from 0; found {noise}")
+        raise DataError(f"noise must be a number of at least 0; found {noise}")
     w = _unit(rng.standard_normal(n_features)) if weights is None else _given(weights, n_features)
     check_fits(n_queries * n_documents, n_features)
     X = rng.standard_normal((n_queries * n_documents, n_features), dtype=np.float32)

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.data.sparse_rows import SparseRows
 from rankloop.data.summary_notes import notes
 from rankloop.data.summary_scan import duplicate_documents, scan_columns, sentinels
+from rankloop.data.summary_sparse import (
+    duplicate_sparse_documents,
+    scan_sparse_columns,
+    sparse_sentinels,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +117,7 @@ class Summary:
     memory: int
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as dicts, lists and plain numbers; NaN is None."""
         plain: dict[str, object] = _plain(dataclasses.asdict(self))
         return plain
@@ -119,6 +125,8 @@ class Summary:
 
 def summarise(dataset: QueryDataset) -> Summary:
     r"""Summarise a data set. O(n d) time; beyond X, memory for blocks of it and O(n + d).
+
+    Sparse rows take time and memory for their nonzeros and O(n + d).
 
     >>> from rankloop.data.dataset import QueryDataset
     >>> X = [[1.0, 5.0], [2.0, 5.0], [3.0, 7.0]]
@@ -133,7 +141,12 @@ def summarise(dataset: QueryDataset) -> Summary:
     X, y, offsets = dataset.X, dataset.y, dataset.offsets
     sizes = dataset.sizes
     judged = y >= 0
-    scan = scan_columns(X, offsets)
+    if isinstance(X, SparseRows):
+        scan = scan_sparse_columns(X, offsets)
+        hiding, repeated = sparse_sentinels(X, scan), duplicate_sparse_documents(X, offsets)
+    else:
+        scan = scan_columns(X, offsets)
+        hiding, repeated = sentinels(X, scan), duplicate_documents(X, offsets)
     n, d = X.shape
     names = dataset.feature_names or tuple(f"column {j}" for j in range(d))
     constant = (scan.minimum == scan.maximum) & (scan.missing == 0)
@@ -170,8 +183,8 @@ def summarise(dataset: QueryDataset) -> Summary:
         duplicate_features=tuple(g for g in scan.equal if not constant[g[0]]),
         query_level_features=_columns(query_level),
         wide_features=_columns(wide),
-        sentinel_features=sentinels(X, scan),
-        duplicate_documents=duplicate_documents(X, offsets),
+        sentinel_features=hiding,
+        duplicate_documents=repeated,
         repeated_ids=_repeated_ids(dataset.doc_ids, offsets),
         memory=dataset.nbytes,
     )

@@ -73,7 +73,10 @@ def notes(s: Summary) -> Iterator[str]:
         )
     gaps = [j for j, f in enumerate(s.feature_summaries) if f.missing]
     if gaps:
-        yield f"{of_features(gaps, 'have')} missing values ({some(gaps)}): fill them, or use trees"
+        yield (
+            f"{of_features(gaps, 'have')} missing values ({some(gaps)}): `rankloop train` takes "
+            "them as they are; in Python, use trees, or fill them"
+        )
     if s.constant_features:
         yield (
             f"{of_features(s.constant_features, 'be')} constant ({some(s.constant_features)}): "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SENTINELS = (-1.0, -99.0, -999.0, -9999.0)
 """A feature that is never negative but for one of these, in at least 5% of rows, hides gaps."""
-_SENTINEL_SHARE = 0.05
+SENTINEL_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def sentinels(X: NDArray[np.float32], scan: Scan) -> tuple[tuple[int, float], ..
         some = X[rows, candidates]
         at_low += (some == low).sum(axis=0)
         negative += (some < 0).sum(axis=0)
-        between += ((some > low) & (some < high)).sum(axis=0)  # none: two values, say -1 and 1
-    hides = (at_low == negative) & (between > 0) & (at_low >= _SENTINEL_SHARE * len(X))
+        between += ((some > low) & (some < high)).sum(axis=0)  # 0: just two values, as -1 and 1
+    hides = (at_low == negative) & (between > 0) & (at_low >= SENTINEL_SHARE * len(X))
     return tuple(zip(candidates[hides].tolist(), low[hides].tolist(), strict=True))
 
 

@@ -9,6 +9,14 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.grouping import TEXT
 from rankloop.data.memory import check_fits
+from rankloop.data.sparse_rows import (
+    SparseRows,
+    all_values,
+    as_dense_type,
+    is_sparse,
+    place_in_rows,
+    sparse_rows,
+)
 from rankloop.exceptions import DataError, DataTypeError
 
 if TYPE_CHECKING:
@@ -29,6 +37,19 @@ def column_names(X: object) -> tuple[str, ...] | None:
     return None if names is None else tuple(str(name) for name in names)
 
 
+def as_rows(
+    X: Any, *, allow_nan: bool = False, memory_limit: int | str | None = None
+) -> NDArray[np.float32]:
+    """Return features as :func:`as_matrix` does, but sparse ones as sparse rows."""
+    if not is_sparse(X):
+        return as_matrix(X, allow_nan=allow_nan, memory_limit=memory_limit)
+    rows = as_dense_type(sparse_rows(X))
+    place = _core.first_not_finite(all_values(rows), allow_nan)
+    if place >= 0:
+        raise bad_feature(rows, place)
+    return rows
+
+
 def as_matrix(
     X: Any, *, allow_nan: bool = False, memory_limit: int | str | None = None
 ) -> NDArray[np.float32]:
@@ -36,6 +57,8 @@ def as_matrix(
     dense: NDArray[np.float32]
     if type(X) is np.ndarray and X.dtype is _FLOAT32:
         dense = X if X.flags.c_contiguous else np.ascontiguousarray(X)
+    elif isinstance(X, SparseRows):
+        dense = X.toarray(memory_limit)
     elif hasattr(X, "toarray"):  # scipy sparse
         check_fits(X.shape[0], X.shape[1], memory_limit)
         with np.errstate(over="ignore"):
@@ -71,9 +94,12 @@ def as_matrix(
 def bad_feature(
     X: NDArray[np.float32], place: int, names: Sequence[str] | None = None, first_row: int = 0
 ) -> DataError:
-    """Return the error for a feature that is not finite: value number `place` of X, row by row."""
-    row, column = divmod(place, X.shape[1])
-    value = X[row, column]
+    """Return the error for a feature that is not finite: value number `place` of X, row by row.
+
+    Of sparse rows, only stored values count.
+    """
+    row, column = place_in_rows(X, place)
+    value = all_values(X).ravel()[place]
     nan = bool(np.isnan(value))
     return DataError(
         f"feature {names[column] if names else column} of row {first_row + row} is "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class ClickStream:
         """The measure on held-out queries at the end, by run."""
         return self.held_out[:, -1]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
             "learner": self.learner,
@@ -118,29 +118,70 @@ def click_streams(
     check_counts(impressions=impressions, runs=runs, points=points)
     if not learners or not users or not parts:
         raise DataError("name at least one learner, one user and one part of the data")
-    at = np.unique(np.geomspace(min(10, impressions), impressions, points).round().astype(np.int64))
+    at = _milestones(impressions, points)
     found = []
     for name, learner in learners.items():
         for user_name, user in users.items():
             held_out, shown = np.empty((runs, len(at))), np.empty((runs, impressions))
             for run in range(runs):
-                train, test = parts[run % len(parts)]
-                rng = np.random.default_rng([seed, run])
-                test = test.shuffled(np.random.default_rng([seed, run, 1]))
-                mine = for_clicks(learner)
-                for point, (first, end) in enumerate(zip(np.r_[0, at[:-1]], at, strict=True)):
-                    session = mine.play(train, user, rng, int(end - first), k)
-                    shown[run, first:end] = session.quality(train, measure)
-                    scores = mine.predict(test)  # type: ignore[attr-defined]
-                    held_out[run, point] = evaluate(test, scores, measure)[measure]
-            weights = DISCOUNT ** np.arange(impressions)
-            stream = ClickStream(
-                name, user_name, str(parse(measure)), at, held_out, shown @ weights, shown
-            )
+                held_out[run], shown[run] = click_run(
+                    parts,
+                    learner,
+                    user,
+                    run,
+                    impressions=impressions,
+                    k=k,
+                    measure=measure,
+                    points=points,
+                    seed=seed,
+                )
+            online = discounted(shown)
+            stream = ClickStream(name, user_name, str(parse(measure)), at, held_out, online, shown)
             if on_result is not None:
                 on_result(stream)
             found.append(stream)
     return found
+
+
+def click_run(
+    parts: Sequence[tuple[QueryDataset, QueryDataset]],
+    learner: OnlineRanker,
+    user: SimulatedUser,
+    run: int,
+    *,
+    impressions: int = 10_000,
+    k: int = 10,
+    measure: str = "nDCG@10",
+    points: int = 10,
+    seed: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Do one run of :func:`click_streams`, by its number from 0.
+
+    Returns the measure on held-out queries at each point, and that of each list that was shown.
+    """
+    at = _milestones(impressions, points)
+    held_out, shown = np.empty(len(at)), np.empty(impressions)
+    train, test = parts[run % len(parts)]
+    rng = np.random.default_rng([seed, run])
+    test = test.shuffled(np.random.default_rng([seed, run, 1]))
+    mine = for_clicks(learner)
+    for point, (first, end) in enumerate(zip(np.r_[0, at[:-1]], at, strict=True)):
+        session = mine.play(train, user, rng, int(end - first), k)
+        shown[first:end] = session.quality(train, measure)
+        scores = mine.predict(test)  # type: ignore[attr-defined]
+        held_out[point] = evaluate(test, scores, measure)[measure]
+    return held_out, shown
+
+
+def discounted(shown: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return online performance: sums of (runs, impressions) of which later ones count less."""
+    return np.asarray(shown @ DISCOUNT ** np.arange(shown.shape[-1]))
+
+
+def _milestones(impressions: int, points: int) -> NDArray[np.int64]:
+    """Return the numbers of impressions after which held-out queries are measured."""
+    spaced = np.geomspace(min(10, impressions), impressions, points)
+    return np.unique(spaced.round().astype(np.int64))
 
 
 def held_out_parts(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rankloop.exceptions import DataError, RankloopError
+from rankloop.experiments.compare_cluster import Deal, run_folds
 from rankloop.experiments.contenders import Contender, make_contenders
 from rankloop.experiments.fold_result import FoldResult, check_measurable, run_fold
-from rankloop.experiments.fold_source import Split, Trials, find_splits
 from rankloop.experiments.standings import Standings, stand
 from rankloop.experiments.store import ResultStore
 from rankloop.metrics.conventions import CONVENTIONS, Convention, as_convention
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.experiments.fold_source import Split, Trials
     from rankloop.learners.base import Ranker
     from rankloop.learners.search import Search
 
@@ -52,6 +53,7 @@ def compare_learners(
     search: bool = True,
     grids: Mapping[str, Mapping[str, Search]] | None = None,
     jobs: int = 1,
+    cluster: object = None,
     resume: PathLike | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     **options: object,
@@ -78,6 +80,8 @@ def compare_learners(
     search : whether to search; if not, learners keep their parameters
     grids : by learner, the settings to choose from instead of its own search space
     jobs : number of threads; apart from the seconds, the results are the same for any number
+    cluster : a Dask cluster, as in :func:`rankloop.distributed.connect`, whose workers run the
+        folds instead of threads; they must be able to read the files. The results are the same.
     resume : a folder that keeps finished results; they are not computed again
     on_progress : called when a learner starts and finishes a fold
     options : options of :func:`rankloop.data.io.formats.read`
@@ -103,17 +107,18 @@ def compare_learners(
     names = [contender.name for contender in contenders]
     if baseline is not None and baseline not in names:
         raise DataError(f"the baseline {baseline!r} is not among the learners: {', '.join(names)}")
-    found, how = find_splits(data, folds, trials=trials, seed=seed, **options)
+    deal = Deal(data, folds, trials, seed, scale, options)
+    splits, how = deal.splits()
     run = _Run(
         contenders,
-        [split.scaled(scale) for split in found],
+        splits,
         wanted,
         under,
         seed,
         None if resume is None else ResultStore(resume),
         on_progress,
     )
-    results = run.all(jobs)
+    results = run.all(jobs, None if cluster is None else (cluster, deal))
     setting = {
         "folds": how,
         "chosen by": f"{wanted[0]} ({under[0].name}) on validation data" if search else "nothing",
@@ -135,7 +140,7 @@ class _Run:
     store: ResultStore | None
     on_progress: Callable[[Progress], None] | None
 
-    def all(self, jobs: int) -> dict[str, list[FoldResult]]:
+    def all(self, jobs: int, on: tuple[object, Deal] | None) -> dict[str, list[FoldResult]]:
         self.done = 0
         self.lock = threading.Lock()
         self.results: dict[tuple[str, int], FoldResult] = {}
@@ -150,7 +155,9 @@ class _Run:
                 else:
                     self._finish(kept, i, "kept")
         self.left = [sum(i == k for _, k in todo) for i in range(len(self.splits))]
-        if jobs == 1:
+        if on is not None:
+            self._do_on(*on, todo)
+        elif jobs == 1:
             for contender, i in todo:
                 self._do(contender, i)
         else:
@@ -183,6 +190,15 @@ class _Run:
             if self.left[i] == 0:
                 split.drop()
 
+    def _do_on(self, cluster: object, deal: Deal, todo: list[tuple[Contender, int]]) -> None:
+        def keep(k: int, result: FoldResult) -> None:
+            contender, i = todo[k]
+            if self.store is not None:
+                self.store.put(result, self._key(contender, i))
+            self._finish(result, i, "done")
+
+        run_folds(cluster, deal, todo, self.measures, self.conventions, keep)
+
     def _finish(self, result: FoldResult, i: int, state: Literal["done", "kept"]) -> None:
         with self.lock:
             self.results[result.learner, i] = result
@@ -194,7 +210,7 @@ class _Run:
             total = len(self.contenders) * len(self.splits)
             self.on_progress(Progress(learner, fold, state, self.done, total))
 
-    def _key(self, contender: Contender, i: int) -> dict[str, Any]:
+    def _key(self, contender: Contender, i: int) -> dict[str, object]:
         from rankloop import __version__
 
         return {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.metrics.ranking import rank_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +106,7 @@ def explain_ranking(
     added = contributions(ranker, one)
     names = one.feature_names or [str(j + 1) for j in range(one.n_features)]
     found = []
-    for place, row in enumerate(np.argsort(-scores, kind="stable"), start=1):
+    for place, row in enumerate(rank_order(one, scores), start=1):
         most = np.argsort(-np.abs(added[row]), kind="stable")[:top]
         found.append(
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ import numpy as np
 
 from rankloop.data.features import Features, needs_description
 from rankloop.exceptions import DataError
+from rankloop.learners.batch.base import refit_parameters
 from rankloop.learners.wrappers.described import suited, with_categories
 from rankloop.metrics.evaluation import evaluate
 
@@ -77,6 +79,7 @@ def run_fold(
 ) -> FoldResult:
     """Fit every setting, choose by the first measure and convention, measure the chosen one.
 
+    A learner that is trained on the validation part in the end (`refit`) is so only once chosen.
     The test part is not used before the choice. Documents are shuffled before they are measured,
     so that the result for ties does not depend on the file; all learners see the same order.
     """
@@ -84,7 +87,9 @@ def run_fold(
     watched = valid.shuffled(np.random.default_rng([*seed, 1]))
     best: tuple[float, float, dict[str, object], Ranker] | None = None
     tried, total = [], 0.0
-    for setting, model, seconds in _fitted(contender, train, valid):
+    refit = [name for name, wanted in refit_parameters(contender.learner).items() if wanted]
+    learner = copy.deepcopy(contender.learner).set_params(**dict.fromkeys(refit, False))
+    for setting, model, seconds in _fitted(replace(contender, learner=learner), train, valid):
         result = evaluate(watched, model.predict(watched), measures[0], conventions[0]).results[0]
         reached = -math.inf if math.isnan(result.mean) else result.mean
         tried.append((setting, _known(result.mean)))
@@ -94,6 +99,12 @@ def run_fold(
     if best is None:
         raise DataError(f"{contender.name} has an empty grid: its search space has no values")
     reached, fit_seconds, chosen, model = best
+    if refit:
+        start = time.perf_counter()
+        again = copy.deepcopy(contender.learner).set_params(**chosen)
+        model = again.fit(train, valid=valid)
+        fit_seconds = time.perf_counter() - start
+        total += fit_seconds
     judged = test.shuffled(np.random.default_rng([*seed, 2]))
     scores = model.predict(judged)
     return FoldResult(

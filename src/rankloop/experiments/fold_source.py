@@ -63,7 +63,7 @@ class Split:
         """Return the same fold with features scaled as the training part says."""
         if scale is None:
             return self
-        scaler_from_name(scale)  # a wrong name is told now
+        scaler_from_name(scale)  # so that a wrong name is an error now
 
         def read() -> Parts:
             parts = numbers_only(*self.read())
@@ -176,7 +176,10 @@ def find_splits(
         raise DataError("give either folds or splits and trials, not both")
     if isinstance(data, QueryDataset):
         if folds == "letor":
-            raise DataError("a data set in memory has no LETOR folds; give folds=5, say")
+            raise DataError(
+                "a data set in memory has no LETOR folds; give a number of folds, for "
+                "example folds=5"
+            )
         return _dealt(lambda: data, [_content(data)], trials or Rotation(_number(folds)), seed)
     places = [os.fspath(p) for p in ([data] if isinstance(data, str | os.PathLike) else data)]
     paths = [Path(place) for place in places]
@@ -186,7 +189,10 @@ def find_splits(
             split = _of_files(fold, paths[0], options)
             return _dealt(lambda: concat(split.read()), split.key, trials, seed)
         if len(paths) != 1:
-            raise DataError(f"LETOR folds are in one folder; found {len(paths)} paths")
+            raise DataError(
+                f"LETOR folds must be in one folder; found {len(paths)} paths: give that "
+                "folder alone"
+            )
         found = letor_folds(paths[0])
         return [_of_files(fold, paths[0], options) for fold in found], "LETOR's own folds"
     deal = trials or Rotation(_number(folds))
@@ -270,7 +276,7 @@ def _content(data: QueryDataset) -> str:
     digest = sha256()
     for array in (data.X, data.y, data.offsets, data.sample_weight, data.query_weight):
         if array is not None:
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(array.tobytes())
     return digest.hexdigest()
 
 

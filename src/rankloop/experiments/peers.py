@@ -275,8 +275,8 @@ def read_peer(text: str) -> tuple[type[Peer], dict[str, Any]]:
         known = [one for one in cls.parameters() if one != "categorical"]
         if not equals or key.strip() not in known:
             raise DataError(
-                f"{name} has no parameter {item!r}; write as {known[0]}=...: it has "
-                f"{', '.join(known)}"
+                f"{name} has no parameter {item!r}; write for example {known[0]}=...; its "
+                f"parameters are {', '.join(known)}"
             )
         try:
             params[key.strip()] = ast.literal_eval(value.strip())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Stream:
         missing = np.isnan(curves).all(axis=0)
         return np.where(missing, np.nan, np.nanmean(np.where(missing, 0.0, curves), axis=0))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
             "learner": self.learner,

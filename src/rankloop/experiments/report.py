@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-import io
 import platform
 from dataclasses import fields
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankloop.data.io.replacing import replaced_when_done
 from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.experiments.pages import drawing, page
+from rankloop.experiments.pages import table as html_table
 from rankloop.experiments.report_tables import Table, tables
 from rankloop.metrics.conventions import CONVENTIONS
 
@@ -20,20 +20,15 @@ if TYPE_CHECKING:
 
     from rankloop.experiments.standings import Standings
 
-_STYLE = """
-body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
-body > svg { max-width: 100%; height: auto; border-radius: 10px; }
-pre, .across { background: var(--panel); border: 1px solid var(--line); border-radius: 10px; }
-pre, .across { padding: .6rem 1rem; overflow-x: auto; margin: 1rem 0; }
-th, td { padding-right: 1.2rem; }
-"""
 
-
-def check_report_path(path: str | os.PathLike[str]) -> str:
+def check_report_path(
+    path: str | os.PathLike[str], suffixes: tuple[str, ...] = (".md", ".html")
+) -> str:
     """Return `md` or `html`, or raise; call it before hours of work."""
     place = Path(path)
-    if place.suffix.lower() not in (".md", ".html"):
-        raise DataError(f"cannot write a report as {place}: expected a name in .md or .html")
+    if place.suffix.lower() not in suffixes:
+        known = " or ".join(suffixes)
+        raise DataError(f"cannot write a report as {place}: expected a name that ends in {known}")
     if not place.resolve().parent.is_dir():
         raise DataError(f"cannot write {place}: there is no folder {place.parent}; make it first")
     return place.suffix.lower()[1:]
@@ -80,33 +75,15 @@ def _escaped(text: str) -> str:
 
 
 def _html(standings: Standings, _: Path, command: str | None) -> str:
-    title = html.escape(_title(standings))
-    parts = [f"<h1>{title}</h1>", _picture_inside(standings)]
+    title = _title(standings)
+    parts = [f"<h1>{html.escape(title)}</h1>", _picture_inside(standings)]
     for table in tables(standings):
         note = f"<p>{html.escape(table.note)}</p>" if table.note else ""
-        parts += [f"<h2>{html.escape(table.title)}</h2>", _html_table(table), note]
+        parts += [f"<h2>{html.escape(table.title)}</h2>", html_table(table), note]
     parts.append("<h2>How it was made</h2>")
     parts.append(f"<pre>{html.escape(command)}</pre>" if command else "")
     lines = "".join(f"<li>{html.escape(line)}</li>" for line in _made(standings))
-    parts.append(f"<ul>{lines}</ul>")
-    look = (files("rankloop") / "look.css").read_text(encoding="utf-8")
-    phone = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<meta charset="utf-8">{phone}<title>{title}</title><style>{look}{_STYLE}</style>'
-    body = "\n".join(part for part in parts if part)
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
-
-
-def _html_table(table: Table) -> str:
-    def line(cells: list[str], tag: str) -> str:
-        marks = (" class=n" if number else "" for number in table.numbers)
-        shown = (
-            f"<{tag}{mark}>{html.escape(cell)}</{tag}>"
-            for cell, mark in zip(cells, marks, strict=True)
-        )
-        return f"<tr>{''.join(shown)}</tr>"
-
-    rows = [line(table.columns, "th"), *(line(row, "td") for row in table.rows)]
-    return f"<div class=across><table>{''.join(rows)}</table></div>"
+    return page(title, [*parts, f"<ul>{lines}</ul>"])
 
 
 def _picture_beside(standings: Standings, path: Path) -> str:
@@ -129,13 +106,7 @@ def _picture_inside(standings: Standings) -> str:
         figure = plot_standings(standings)
     except MissingExtraError as error:
         return f"<p>No figure: {html.escape(str(error))}</p>"
-    from matplotlib import rc_context
-
-    drawn = io.StringIO()
-    with rc_context({"svg.hashsalt": "rankloop", "svg.fonttype": "none"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None})
-    text = drawn.getvalue()
-    return text[text.index("<svg") :]
+    return drawing(figure)
 
 
 def _title(standings: Standings) -> str:

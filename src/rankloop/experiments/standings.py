@@ -55,7 +55,7 @@ class Standing:
         known = self.values[~np.isnan(self.values)]
         return float(known.std(ddof=1) / math.sqrt(len(known))) if len(known) > 1 else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
             "learner": self.learner,
@@ -120,7 +120,7 @@ class Standings:
         """Return the results of a learner on all folds."""
         return next(row.results for row in self.rows if row.learner == learner)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, object]]:
         """Return one dictionary per learner and measure."""
         return [row.to_dict() for row in self.rows]
 

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import signal
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.features import Features, needs_description
 from rankloop.data.frames import as_frame
-from rankloop.data.splits import k_folds
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.contenders import open_space
-from rankloop.experiments.fold_source import numbers_only
+from rankloop.experiments.tune_folds import FoldMeans, Plan
 from rankloop.learners.registry import learner_text, read_learner
 from rankloop.learners.search import Choice
-from rankloop.learners.wrappers.described import suited, with_categories
 from rankloop.metrics.conventions import Convention, as_convention
-from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import Measure, parse
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Ranker
     from rankloop.learners.search import Search
 
@@ -60,7 +53,7 @@ class Tuned:
     value: float
     trials: tuple[Trial, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
             "learner": self.learner,
@@ -76,7 +69,7 @@ class Tuned:
 
 
 def tune(
-    data: QueryDataset,
+    data: Any,
     learner: str,
     measure: str | Measure = "nDCG@10",
     convention: str | Convention = "standard",
@@ -87,7 +80,9 @@ def tune(
     storage: str | os.PathLike[str] | None = None,
     seed: int = 0,
     scale: str | None = None,
+    cluster: object = None,
     on_trial: Callable[[Trial, Trial | None], None] | None = None,
+    **options: object,
 ) -> Tuned:
     """Search the parameters in a learner's search space.
 
@@ -97,6 +92,7 @@ def tune(
 
     Parameters
     ----------
+    data : a data set, or files or a folder
     learner : as `solar-ii` or `slam:measure=AP`; parameters that are given are not searched
     folds : at least 2
     trials : number of settings, including those found in `storage`
@@ -104,7 +100,10 @@ def tune(
     storage : a file that keeps the trials; a later search continues from it
     seed : random seed of folds, shuffles and search
     scale : a scaler's name; it is fitted on each training part
+    cluster : a Dask cluster, as in :func:`rankloop.distributed.connect`, whose workers read the
+        files and measure the folds of a setting at the same time. The results are the same.
     on_trial : called after each trial with the trial and the best one so far
+    options : options of :func:`rankloop.read`, for files
 
     Raises
     ------
@@ -126,14 +125,30 @@ def tune(
     start = cls(**fixed)
     space = open_space(start, set(fixed))
     if not space:
-        raise DataError(f"{learner} has nothing to search; see `rankloop learners` for what can be")
+        raise DataError(
+            f"{learner} has no parameters to search; see `rankloop learners` for those that have"
+        )
     optuna = _optuna()
-    data, start = _prepared(data, start, scale)
-    parts = [
-        (train, test.shuffled(np.random.default_rng([seed, i, 2])))
-        for i, (train, test) in enumerate(_scaled(data, folds, seed, scale))
-    ]
-    name = _study_name(learner, wanted, rules, folds, seed, scale, data)
+    plan = Plan(data, options, start, folds, seed, scale, wanted, rules)
+    with plan.measured_on(cluster) as measured:
+        return _search(optuna, learner, space, plan, measured, trials, timeout, storage, on_trial)
+
+
+def _search(
+    optuna: Any,
+    learner: str,
+    space: Mapping[str, Search],
+    plan: Plan,
+    measured: FoldMeans,
+    trials: int,
+    timeout: float | None,
+    storage: str | os.PathLike[str] | None,
+    on_trial: Callable[[Trial, Trial | None], None] | None,
+) -> Tuned:
+    start, fixed = plan.start, read_learner(learner)[1]
+    asked = [learner, plan.measure, plan.rules.name, plan.folds, plan.seed, plan.scale]
+    name = " ".join(map(str, [*asked, measured.digest]))
+    seed = plan.seed
     with _uninterrupted():
         study = _study(optuna, storage, name, seed)
         if not study.trials and (defaults := _defaults(start, space)):
@@ -146,9 +161,7 @@ def tune(
         if known is not None:
             return known
         reached: list[float] = []
-        for train, test in parts:
-            model = copy.deepcopy(start).set_params(**setting).fit(train)
-            mean = evaluate(test, model.predict(test), wanted, rules)[wanted]
+        for mean in measured.of(setting):
             reached += [] if math.isnan(mean) else [mean]
             with _uninterrupted():
                 if reached:
@@ -171,16 +184,6 @@ def tune(
     finished = tuple(_trial(t) for t in study.trials if t.state.is_finished())
     text = learner_text(learner.partition(":")[0], {**fixed, **best.params})
     return Tuned(text, dict(best.params), best.value, finished)
-
-
-def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[QueryDataset, Ranker]:
-    """Return data in the form that the learner needs: without missing values, dates, categories."""
-    if not needs_description(data):
-        return data, start
-    if scale is not None:
-        return numbers_only(data)[0], start
-    features = Features.learn(data)
-    return suited(features, data, start.takes_nan), with_categories(start, features)
 
 
 def _optuna() -> Any:
@@ -209,25 +212,8 @@ def _study(optuna: Any, storage: str | os.PathLike[str] | None, name: str, seed:
         load_if_exists=True,
         pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
     )
-    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))  # go on, not again
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))  # new draws
     return study
-
-
-def _study_name(learner: str, measure: Measure, rules: Convention, *rest: Any) -> str:
-    *settings, data = rest
-    digest = sha256(data.X.tobytes() + data.y.tobytes() + data.offsets.tobytes()).hexdigest()
-    return " ".join(map(str, [learner, measure, rules.name, *settings, digest[:16]]))
-
-
-def _scaled(data: QueryDataset, folds: int, seed: int, scale: str | None) -> Any:
-    from rankloop.data.scaling import scaler_from_name
-
-    for train, test in k_folds(data, folds, np.random.default_rng(seed)):
-        if scale is None:
-            yield train, test
-        else:
-            scaler = scaler_from_name(scale).fit(train)
-            yield scaler.transform(train), scaler.transform(test)
 
 
 def _suggested(trial: Any, name: str, search: Search) -> Any:
@@ -238,7 +224,7 @@ def _suggested(trial: Any, name: str, search: Search) -> Any:
     return trial.suggest_float(name, search.low, search.high, log=search.log)
 
 
-def _defaults(learner: Ranker, space: Mapping[str, Search]) -> dict[str, Any]:
+def _defaults(learner: Ranker, space: Mapping[str, Search]) -> dict[str, object]:
     """Return the learner's own setting, or nothing if it is not in the search space."""
     setting = {name: getattr(learner, name) for name in space}
     for name, search in space.items():

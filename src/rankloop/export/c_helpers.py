@@ -53,15 +53,40 @@ static void query_centre(const double *x, size_t n, size_t d, double *out)
     }
 }""",
     "query_rank": """
-static void query_rank(const double *x, size_t n, size_t d, double *out, double *column)
+struct placed {
+    double value;
+    size_t row;
+};
+
+static void sort_up(struct placed *v, size_t n)
 {
+    size_t gap = 1;
+    while (gap < n / 3) gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3)
+        for (size_t i = gap; i < n; ++i) {
+            const struct placed one = v[i];
+            size_t k = i;
+            for (; k >= gap && v[k - gap].value > one.value; k -= gap) v[k] = v[k - gap];
+            v[k] = one;
+        }
+}
+
+static void query_rank(const double *x, size_t n, size_t d, double *out, void *room)
+{
+    struct placed *const sorted = room;
     for (size_t j = 0; j < d; ++j) {
-        for (size_t i = 0; i < n; ++i) column[i] = x[i * d + j];
+        size_t known = 0;
         for (size_t i = 0; i < n; ++i) {
-            const double value = column[i];
-            int twice = 0;
-            for (size_t k = 0; k < n; ++k) twice += (column[k] < value) + (column[k] <= value);
-            out[i * d + j] = 0.5 * twice / (double)n;
+            out[i * d + j] = 0;
+            if (isnan(x[i * d + j])) continue;
+            sorted[known].value = x[i * d + j];
+            sorted[known++].row = i;
+        }
+        sort_up(sorted, known);
+        for (size_t first = 0, end = 0; first < known; first = end) {
+            while (end < known && sorted[end].value == sorted[first].value) ++end;
+            for (size_t k = first; k < end; ++k)
+                out[sorted[k].row * d + j] = 0.5 * (double)(first + end) / (double)n;
         }
     }
 }""",

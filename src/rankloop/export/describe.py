@@ -16,6 +16,7 @@ from rankloop.clicks.learners.taught import TaughtByClicks
 from rankloop.data.features import Features
 from rankloop.exceptions import DataError
 from rankloop.export.program import (
+    LARGEST,
     Affine,
     Apply,
     Column,
@@ -171,11 +172,14 @@ def _stump(feature: int, threshold: float, alpha: float) -> Tree:
 
 @describe.register(TreeModel)
 def _(ranker: TreeModel, x: Node) -> Node:
+    start = None if ranker.start_ is None else describe(ranker.start_, x)
     if not ranker.booster_:
-        return _weighted(x, np.zeros(x.width))
+        return _weighted(x, np.zeros(x.width)) if start is None else start
     trees, averaged = trees_of_text(ranker.booster_)
-    scores = Trees(x, trees)
-    return Affine(scores, np.zeros(1), np.array([float(len(trees))])) if averaged else scores
+    scores: Node = Trees(x, trees)
+    if averaged:
+        scores = Affine(scores, np.zeros(1), np.array([float(len(trees))]))
+    return scores if start is None else _weighted(Join((start, scores)), np.ones(2))
 
 
 @describe.register(KernelRanker)
@@ -193,11 +197,16 @@ def _(ranker: KeepRank, x: Node) -> Node:
 
 
 @describe.register(Scaled)
+def _(ranker: Scaled, x: Node) -> Node:
+    scaled = _scaled(x, ranker.scaler_)
+    return describe(ranker.ranker_, _mapped(scaled, ranker.fitted_maps, {}, ranker.takes_nan))
+
+
 @describe.register(Mapped)
-def _(ranker: Scaled | Mapped, x: Node) -> Node:
-    maps = ranker._maps if isinstance(ranker, Scaled) else ranker.maps
-    kernels = ranker._kernel_features() if isinstance(ranker, Mapped) else {}
-    return describe(ranker.ranker_, _mapped(_scaled(x, ranker.scaler_), maps, kernels))
+def _(ranker: Mapped, x: Node) -> Node:
+    kernels = ranker.kernel_features()
+    mapped = _mapped(_scaled(x, ranker.scaler_), ranker.maps, kernels, ranker.takes_nan)
+    return describe(ranker.ranker_, mapped)
 
 
 @describe.register(Lifted)
@@ -209,8 +218,7 @@ def _(ranker: Lifted, x: Node) -> Node:
 @describe.register(OnlineDescribed)
 def _(ranker: Described | OnlineDescribed, x: Node) -> Node:
     features = Features.from_dict(ranker.description_)
-    native = isinstance(ranker, Described) and ranker._is_native
-    columns = _native(features) if native else _encoded(features)
+    columns = _native(features) if ranker.is_native else _encoded(features)
     return describe(ranker.ranker_, _float32(Encode(x, tuple(columns))))
 
 
@@ -237,8 +245,12 @@ def _(ranker: Mix, x: Node) -> Node:
 
 @describe.register(Blend)
 def _(ranker: Blend, x: Node) -> Node:
-    raw, scaled = x, _minmax(x)
-    members = [describe(m, raw if m.takes_raw_features else scaled) for m in ranker.members_]
+    features = ranker._features
+    encoded = x if features is None else _float32(Encode(x, tuple(_encoded(features))))
+    members = []
+    for member in ranker.members_:
+        seen = x if member.takes_nan else encoded
+        members.append(describe(member, seen if member.takes_raw_features else _minmax(seen)))
     return _blended(members, ranker.weights_)
 
 
@@ -264,13 +276,21 @@ def _scaled(x: Node, scaler: dict[str, Any]) -> Node:
     return _float32(Affine(linked, np.array(scaler["centre"], np.float64), divisor))
 
 
-def _mapped(x: Node, maps: Sequence[str], kernels: dict[str, KernelFeatures]) -> Node:
+def _mapped(
+    x: Node, maps: Sequence[str], kernels: dict[str, KernelFeatures], missing: bool = False
+) -> Node:
+    """Return mapped features; with `missing`, missing values are ranked last."""
     parts: list[Node] = []
+    ranked = x
+    if missing and "rank" in maps:
+        ranked = Encode(x, tuple(Column(j, -LARGEST) for j in range(x.width)))
     every = np.arange(x.width)
     for name in maps:
         if name == "raw":
             parts.append(x)
-        elif name in ("minmax", "centre", "rank"):
+        elif name == "rank":
+            parts.append(_float32(WithinQuery(ranked, "rank")))
+        elif name in ("minmax", "centre"):
             parts.append(_float32(WithinQuery(x, name)))  # type: ignore[arg-type]
         elif name == "square":
             parts.append(_float32(Products(x, every, every)))

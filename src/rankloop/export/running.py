@@ -76,7 +76,7 @@ def compiled(
     def score(rows: Rows) -> Floats:
         scores = np.zeros(len(rows))
         if function(rows.ctypes.data, len(rows), scores.ctypes.data):
-            raise MemoryError("the exported function found no memory")
+            raise MemoryError("there is not enough memory for the exported function")
         return scores
 
     return score

@@ -99,10 +99,10 @@ class _Source:
     def of(self, node: Node) -> str:
         return self._places[id(node)]
 
-    def column(self) -> str:
-        """Give room for one number per row."""
-        self._room += 1
-        return f"room + n * {self._room - 1}"
+    def columns(self, count: int) -> str:
+        """Give room for some numbers per row."""
+        self._room += count
+        return f"room + n * {self._room - count}"
 
     def helper(self, *names: str) -> None:
         self._helpers.update(dict.fromkeys(names))
@@ -150,14 +150,14 @@ def _affine(c: _Source, node: Affine) -> None:
     v, x, w = c.of(node), c.of(node.x), node.width
     shift, divisor = c.array(node.shift), c.array(node.divisor)
     c.add(
-        f"for (size_t k = 0; k < n * {w}; ++k)",
-        f"    {v}[k] = ({x}[k] - {shift}[k % {w}]) / {divisor}[k % {w}];",
+        f"for (size_t i = 0; i < n; ++i) for (size_t j = 0; j < {w}; ++j)",
+        f"    {v}[i * {w} + j] = ({x}[i * {w} + j] - {shift}[j]) / {divisor}[j];",
     )
 
 
 def _within(c: _Source, node: WithinQuery) -> None:
     c.helper(f"query_{node.how}")
-    scratch = f", {c.column()}" if node.how == "rank" else ""
+    scratch = f", {c.columns(2)}" if node.how == "rank" else ""
     c.add(f"query_{node.how}({c.of(node.x)}, n, {node.width}, {c.of(node)}{scratch});")
 
 

@@ -31,7 +31,7 @@ from rankloop.learners.kernel import kernels
 from rankloop.learners.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rankloop.export.program import Node, Program
 
@@ -76,12 +76,12 @@ def render(program: Program) -> bytes:
 class Graph:
     """The operators of a graph, and its constants."""
 
-    def __init__(self, onnx: Any, numbers: Iterator[int] | None = None) -> None:
+    def __init__(self, onnx: Any) -> None:
         self.onnx = onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.values: dict[int, str] = {}
-        self.numbers = itertools.count() if numbers is None else numbers
+        self.numbers = itertools.count()
 
     def of(self, node: Node) -> str:
         """Return the name of a node's value."""
@@ -99,6 +99,13 @@ class Graph:
         name = f"v{next(self.numbers)}"
         self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
         return name
+
+    def add_two(self, operator: str, *inputs: str, **attributes: Any) -> tuple[str, str]:
+        """Add an operator that has two values; return their names."""
+        first = self.add(operator, *inputs, **attributes)
+        second = f"v{next(self.numbers)}"
+        self.nodes[-1].output.append(second)
+        return first, second
 
     def cast(self, x: str, kind: str) -> str:
         """Add a conversion to another type."""
@@ -154,26 +161,25 @@ def _divided(g: Graph, x: str, span: str) -> str:
 
 
 def _ranks(g: Graph, x: str) -> str:
-    """Compare all pairs of documents, one column after the other: O(n^2 d)."""
-    helper, kinds = g.onnx.helper, g.onnx.TensorProto
-    inner = Graph(g.onnx, g.numbers)
-    rows = inner.add("Unsqueeze", "column", inner.constant([1], np.int64))
-    across = inner.add("Unsqueeze", "column", inner.constant([0], np.int64))
-    smaller = inner.cast(inner.add("Less", across, rows), "DOUBLE")
-    larger = inner.cast(inner.add("Greater", across, rows), "DOUBLE")
-    rows_above = inner.constant([1], np.int64)
-    more = inner.add("ReduceMean", inner.add("Sub", smaller, larger), rows_above, keepdims=0)
-    half = inner.constant(0.5)
-    inner.add("Add", half, inner.add("Mul", half, more))
-    inner.nodes[-1].output[0] = "ranks"
-    body = helper.make_graph(
-        inner.nodes,
-        "ranks_of_a_column",
-        [helper.make_tensor_value_info("column", kinds.DOUBLE, ["n"])],
-        [helper.make_tensor_value_info("ranks", kinds.DOUBLE, ["n"])],
-        inner.constants,
-    )
-    return g.add("Scan", x, body=body, num_scan_inputs=1, scan_input_axes=[1], scan_output_axes=[1])
+    """Sort all columns, find where equal values start and end, and take this back to the rows."""
+    zero, one, last = (g.constant([k], np.int64) for k in (0, 1, -1))
+    rows, shape = g.constant(0, np.int64), g.add("Shape", x)
+    n = g.add("Slice", shape, zero, one)
+    values, order = g.add_two("TopK", x, n, axis=0, largest=0, sorted=1)
+    top, others = (g.add("Slice", values, zero, end, zero) for end in (one, last))
+    differs = g.add("Not", g.add("Equal", values, g.add("Concat", top, others, axis=0)))
+    group = g.add("CumSum", g.cast(differs, "INT64"), rows)
+    place = g.add("Sub", g.add("CumSum", g.add("Expand", one, shape), rows), one)
+
+    def of_group(start: str, reduction: str) -> str:
+        room = g.add("Expand", start, shape)
+        found = g.add("ScatterElements", room, group, place, reduction=reduction, axis=0)
+        return g.add("GatherElements", found, group, axis=0)
+
+    ends = g.add("Add", g.add("Add", of_group(n, "min"), of_group(zero, "max")), one)
+    half = g.add("Mul", g.constant(0.5), g.cast(ends, "DOUBLE"))
+    share = g.add("Div", half, g.cast(n, "DOUBLE"))
+    return g.add("ScatterElements", x, order, share, axis=0)
 
 
 def _products(g: Graph, node: Products) -> str:

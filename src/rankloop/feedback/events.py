@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 from rankloop.exceptions import DataError
 from rankloop.feedback.fields import as_number, check_text, read_fields
@@ -15,7 +15,7 @@ from rankloop.feedback.ids import new_id
 class _Event:
     """What both kinds of events share: conversion to and from plain values."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values that JSON can represent, without the fields that are None."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         return {

@@ -73,7 +73,7 @@ def same_values(one: Any, other: Any) -> bool:
     )
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         nan = one.dtype.kind == "f" and other.dtype.kind == "f"
         return np.array_equal(one, other, equal_nan=nan)

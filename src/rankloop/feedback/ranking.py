@@ -10,6 +10,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.grouping import one_query
+from rankloop.data.sparse_rows import is_sparse
 from rankloop.data.validation import as_matrix, as_text, check_length
 from rankloop.exceptions import DataError
 from rankloop.feedback.fields import read_fields, same_values
@@ -45,7 +46,7 @@ class Ranking:
     version : the version of the model that computed the scores (`version_` of a learner)
     query_id : the id of the query, or None
     doc_ids : one id per candidate, all different; if None, row numbers serve as ids
-    X : the features of each candidate, or None
+    X : the features of each candidate, sparse if the query's rows are, or None
     propensities : the probability with which each place got its candidate, above 0 and at most 1,
         or None
     teams : the ranker that each place of an interleaved ranking belongs to, or None
@@ -93,7 +94,7 @@ class Ranking:
             version=version,
             query_id=query_id,
             doc_ids=None if doc_ids is None else _read_only(doc_ids),
-            X=None if X is None else _read_only(X),
+            X=X if X is None or is_sparse(X) else _read_only(X),
             propensities=None if propensities is None else _read_only(propensities),
             teams=None if teams is None else _read_only(teams),
             policy=policy,
@@ -138,8 +139,10 @@ class Ranking:
             )
         return found
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values that JSON can represent, without the fields that are None."""
+        if is_sparse(self.X):
+            raise DataError("a ranking of sparse rows cannot be written; rank dense rows")
         plain = {}
         for field in fields(self):
             value = getattr(self, field.name)

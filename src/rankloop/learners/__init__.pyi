@@ -18,6 +18,7 @@ from rankloop.learners.boosting.lambdamart import LambdaMART as LambdaMART
 from rankloop.learners.boosting.listnet import ListNetBoost as ListNetBoost
 from rankloop.learners.boosting.loss import LossBoost as LossBoost
 from rankloop.learners.boosting.xendcg import XENDCGBoost as XENDCGBoost
+from rankloop.learners.boosting.yetirank import YetiRank as YetiRank
 from rankloop.learners.ensembles.auto import Auto as Auto
 from rankloop.learners.ensembles.blend import Blend as Blend
 from rankloop.learners.ensembles.mix import Mix as Mix
@@ -29,6 +30,9 @@ from rankloop.learners.kernel.online import KernelSlam as KernelSlam
 from rankloop.learners.kernel.online import KernelSolarI as KernelSolarI
 from rankloop.learners.kernel.predtron import KernelPredtron as KernelPredtron
 from rankloop.learners.kernel.text import parse_kernel as parse_kernel
+from rankloop.learners.model_files.saving import dumps as dumps
+from rankloop.learners.model_files.saving import load as load
+from rankloop.learners.model_files.saving import loads as loads
 from rankloop.learners.online.base import OnlineRanker as OnlineRanker
 from rankloop.learners.online.committee import CommitteePerceptron as CommitteePerceptron
 from rankloop.learners.online.listnet import OnlineListNet as OnlineListNet
@@ -51,9 +55,6 @@ from rankloop.learners.predtron.ranker import PredtronRanker as PredtronRanker
 from rankloop.learners.registry import learner_names as learner_names
 from rankloop.learners.registry import make_learner as make_learner
 from rankloop.learners.registry import register_learner as register_learner
-from rankloop.learners.saving import dumps as dumps
-from rankloop.learners.saving import load as load
-from rankloop.learners.saving import loads as loads
 from rankloop.learners.snapshot import Snapshot as Snapshot
 from rankloop.learners.wrappers.described import Described as Described
 from rankloop.learners.wrappers.described import OnlineDescribed as OnlineDescribed

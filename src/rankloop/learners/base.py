@@ -10,17 +10,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.columns import columns_by_name, with_columns
+from rankloop.data.columns import columns_by_name, in_order, with_columns
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.features import refuse_kinds
 from rankloop.data.grouping import one_query
-from rankloop.data.validation import as_matrix, column_names
+from rankloop.data.sparse_rows import (
+    SparseRows,
+    all_values,
+    is_sparse,
+    place_in_rows,
+    sparse_rows,
+)
+from rankloop.data.validation import as_matrix, as_rows, column_names
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.learners.inputs import as_dataset, training_data
 from rankloop.learners.kept import Kept
 from rankloop.learners.snapshot import Snapshot
-from rankloop.learners.sparse import is_large_and_sparse, query_blocks, refuse_bad_values
+from rankloop.learners.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
 from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -77,6 +84,9 @@ class Ranker(Kept, ABC):
     takes_nan: ClassVar[bool] = False
     """Whether it treats NaN features as missing values; otherwise they are an error."""
 
+    takes_sparse: ClassVar[bool] = False
+    """Whether it learns from sparse rows; otherwise it needs a dense matrix."""
+
     takes_kinds: ClassVar[bool] = False
     """Whether it accepts dates and categories; otherwise it needs numbers."""
 
@@ -124,6 +134,11 @@ class Ranker(Kept, ABC):
         """Raise if this ranker cannot learn from the data; for rankers that consist of others."""
         self._check(data)
 
+    def check_part(self, data: QueryDataset) -> None:
+        """Raise if this ranker cannot learn from a part of the data, which has whole queries."""
+        self._refuse_missing(data)
+        self._check(data)
+
     def fit(
         self,
         X: object,
@@ -144,8 +159,8 @@ class Ranker(Kept, ABC):
 
         Parameters
         ----------
-        X : a QueryDataset, or a matrix of features, dense (a sparse one is made dense, if that
-            fits into memory), with
+        X : a QueryDataset, or a matrix of features, dense or, for a ranker that takes them
+            (`takes_sparse`), sparse, with
         y : one grade per row (below 0 means unjudged), and
         qid : one query id per row, in any order; or
         group : the number of rows of each query
@@ -183,10 +198,22 @@ class Ranker(Kept, ABC):
         on_round: Callable[[Round], None] | None,
         go_on: bool,
     ) -> Self:
+        taught_by = data.query_ids, data.n_documents
+        return self._replaced_by(
+            lambda new: new.fit_rounds(data, valid, on_round, go_on), on_round, taught_by
+        )
+
+    def _replaced_by(
+        self,
+        learn: Callable[[Self], Iterator[None]],
+        on_round: Callable[[Round], None] | None,
+        taught_by: tuple[NDArray[Any], int] | None,
+    ) -> Self:
+        """Let a copy learn and take its state over: wholly, or the last complete round."""
         with self._writing:
             new, whole = self.fork(), None
             try:
-                for _ in new.fit_rounds(data, valid, on_round, go_on):
+                for _ in learn(new):
                     whole = new.fork()
                     if on_round is not None:  # the callback sees the state after each round
                         self._become(whole)
@@ -195,7 +222,7 @@ class Ranker(Kept, ABC):
                     whole.end_early()
                     self._become(whole)
                 raise
-            new._taught_by = data.query_ids, data.n_documents
+            new._taught_by = taught_by
             self._become(new)
         return self
 
@@ -211,6 +238,13 @@ class Ranker(Kept, ABC):
         This is for rankers that consist of other rankers and train copies of them (:meth:`fork`);
         all other code calls :meth:`fit`.
         """
+        data, valid = self._begin(data, valid, go_on)
+        yield from self._fit(data, valid, on_round)
+
+    def _begin(
+        self, data: QueryDataset, valid: QueryDataset | None, go_on: bool
+    ) -> tuple[QueryDataset, QueryDataset | None]:
+        """Check data, and forget everything unless learning goes on; return data as it is used."""
         goes_on = go_on and self.is_fitted
         if goes_on:
             data = with_columns(data, self.feature_names_in_)
@@ -224,7 +258,7 @@ class Ranker(Kept, ABC):
             valid = with_columns(valid, self.feature_names_in_)
             self._check_width(valid.X)
             self._refuse_missing(valid)
-        yield from self._fit(data, valid, on_round)
+        return data, valid
 
     def end_early(self) -> None:
         """Clean up after an interrupt that follows a complete round; subclasses may override it."""
@@ -245,7 +279,7 @@ class Ranker(Kept, ABC):
     ) -> Scores:
         """Score documents; higher is better.
 
-        A large sparse matrix is made dense a block of queries at a time.
+        A ranker that needs dense rows makes sparse ones dense, a block of queries at a time.
 
         Parameters
         ----------
@@ -257,10 +291,13 @@ class Ranker(Kept, ABC):
         """
         now = self.fork()  # other threads may learn meanwhile
         now._check_fitted()
+        if not now._is_sparse_taken():
+            if isinstance(X, QueryDataset) and X.is_sparse:
+                return now._score_blocks(X)
+            if is_large_and_sparse(X):
+                return now._predict_sparse(X, qid, group)
         if isinstance(X, QueryDataset):
             return now.score_rows(now._rows(X), X.offsets)
-        if is_large_and_sparse(X):
-            return now._predict_sparse(X.tocsr(), qid, group)
         rows = now._rows(X)
         is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
         if qid is None and (group is None or is_one):
@@ -271,20 +308,30 @@ class Ranker(Kept, ABC):
         return data.in_row_order(now.score_rows(data.X, data.offsets))
 
     def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
-        """Score a CSR matrix in blocks of whole queries, so that memory stays bounded."""
-        refuse_bad_values(X, self.takes_nan)
+        """Score sparse rows that are not grouped yet."""
         n = X.shape[0]
         if qid is None and group is None:
             self._check_rows_alone()
             group = np.ones(n, np.int64)
-        queries = as_dataset(np.zeros((n, 0), np.float32), np.zeros(n), qid, group)
-        offsets, order = queries.offsets, queries.rows
-        scores = []
-        for first, end in query_blocks(offsets, X.shape[1]):
-            rows = slice(offsets[first], offsets[end])
-            dense = self._rows(X[rows] if order is None else X[order[rows]])
-            scores.append(self.score_rows(dense, offsets[first : end + 1] - offsets[first]))
-        return queries.in_row_order(np.concatenate(scores))
+        data = as_dataset(X, np.zeros(n), qid, group, allow_nan=self.takes_nan)
+        return data.in_row_order(self._score_blocks(data))
+
+    def _score_blocks(self, data: QueryDataset) -> Scores:
+        """Score sparse rows, made dense in blocks of whole queries, so that memory is bounded."""
+        scores = [np.empty(0, np.float32)]
+        for first, end in query_blocks(data.offsets, data.n_features):
+            part = data.select(slice(first, end)).to_dense()
+            scores.append(np.asarray(self.score_rows(self._rows(part), part.offsets)))
+        return np.concatenate(scores[1:] or scores)
+
+    def _is_sparse_taken(self) -> bool:
+        """Whether it takes sparse rows with its parameters; override it if that depends on them."""
+        return self.takes_sparse
+
+    def _refuse_sparse(self, X: object) -> None:
+        """Raise if rows are sparse and it needs dense ones."""
+        if is_sparse(X) and not self._is_sparse_taken():
+            raise needs_dense_rows(repr(self), sparse_rows(X))
 
     def _check_rows_alone(self) -> None:
         """Raise if scores depend on whole queries, for rows whose queries are not known."""
@@ -334,6 +381,8 @@ class Ranker(Kept, ABC):
         now = self.fork()
         now._check_fitted()
         rows = now._rows(X)
+        if isinstance(rows, SparseRows):
+            rows = rows.toarray()
         one = one_query(len(rows))
         scores = np.asarray(now.score_rows(rows, one), np.float64)
         found = np.zeros((len(rows), self.n_features_in_ + 1))
@@ -355,13 +404,13 @@ class Ranker(Kept, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to one file; :func:`rankloop.load` reads it."""
-        from rankloop.learners.saving import save
+        from rankloop.learners.model_files.saving import save
 
         save(self, path)
 
     def dumps(self) -> bytes:
         """Return the learner as the bytes of such a file; :func:`rankloop.loads` reads them."""
-        from rankloop.learners.saving import dumps
+        from rankloop.learners.model_files.saving import dumps
 
         return dumps(self)
 
@@ -389,17 +438,22 @@ class Ranker(Kept, ABC):
         return digest(self.fork())
 
     def _refuse_missing(self, data: QueryDataset) -> None:
-        """Raise if a value is missing; all learners that need finite values rely on this."""
+        """Raise if rows are sparse or a value is missing, unless this ranker takes that.
+
+        All learners that need dense rows or finite values rely on this.
+        """
+        self._refuse_sparse(data.X)
         if not self.takes_kinds:
             refuse_kinds(data, type(self).__name__)
         if self.takes_nan or not data.has_missing:
             return
-        place = _core.first_not_finite(data.X)
+        values = all_values(data.X)
+        place = _core.first_not_finite(values)
         if place >= 0:
-            row, feature = divmod(place, data.n_features)
+            row, feature = place_in_rows(data.X, place)
             query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]
             raise DataError(
-                f"feature {feature + 1} of a document of query {query} is {data.X[row, feature]}, "
+                f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
                 f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
                 "read_letor(null=0) does), or use boosted trees, which accept missing values"
             )
@@ -411,11 +465,12 @@ class Ranker(Kept, ABC):
                 refuse_kinds(X, type(self).__name__)
             rows, names = X.X, X.feature_names
         else:
-            rows = as_matrix(X, allow_nan=self.takes_nan)
+            rows = (as_rows if self._is_sparse_taken() else as_matrix)(X, allow_nan=self.takes_nan)
             names = None if rows is X else column_names(X)  # an array has no names
+        self._refuse_sparse(rows)
         order = None if names is None else columns_by_name(self.feature_names_in_, names)
         if order is not None:
-            rows = np.ascontiguousarray(rows[:, order])
+            rows = in_order(rows, order)
         self._check_width(rows)
         return rows
 

@@ -17,7 +17,7 @@ def digest(learner: Ranker) -> str:
 
     The same stream gives the same digest on every processor, with any number of threads.
     """
-    from rankloop.learners.saving import to_tree
+    from rankloop.learners.model_files.saving import to_tree
 
     return digest_of(to_tree(learner))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -71,4 +72,8 @@ def _features(member: Ranker) -> list[str]:
         parts = member.explain()
     except DataError:
         return []
+    if parts and isinstance(parts[0].get("features"), list):  # members of its own, in turn
+        turns = zip_longest(*(part["features"] for part in parts))
+        known = dict.fromkeys(name for turn in turns for name in turn if name is not None)
+        return list(known)[:10]
     return [part["feature"] for part in parts[:10] if "feature" in part]

@@ -50,6 +50,7 @@ _ONLINE = {
 _FOR_CLICKS = {
     "pdgd": "pdgd.PDGD",
     "neural-pdgd": "neural_pdgd.NeuralPDGD",
+    "mapped-clicks": "mapped.MappedClicks",
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
@@ -70,6 +71,7 @@ _IN_ROUNDS = {
     "constant": "batch.baselines.Constant",
     "xendcg-boost": "boosting.xendcg.XENDCGBoost",
     "lambdamart": "boosting.lambdamart.LambdaMART",
+    "yetirank": "boosting.yetirank.YetiRank",
     "listnet-boost": "boosting.listnet.ListNetBoost",
     "loss-boost": "boosting.loss.LossBoost",
     "imported": "boosting.imported.Imported",

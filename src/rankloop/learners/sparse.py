@@ -1,4 +1,4 @@
-"""Sparse rows for scoring: made dense a block of whole queries at a time."""
+"""Sparse rows: which learners take them, and blocks in which others score them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.data.validation import bad_feature
+from rankloop.data.memory import show_size
+from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from rankloop.data.sparse_rows import SparseRows
+
+TAKE_SPARSE = (
+    "Slam, Perceptron, MinimaxPerceptron, OnlineListNet, OnlineXENDCG, PRank, SolarI, "
+    "SolarII(covariance='diagonal'), RankSVM, ListNet, RankNet(hidden=0), XENDCG and LossLinear"
+)
+"""The learners that learn from sparse rows, in words."""
 
 BLOCK = 1 << 22
 """The number of values in a dense block: 16 MB, unless a single query is larger."""
@@ -22,16 +31,14 @@ def is_large_and_sparse(X: Any) -> bool:
     return hasattr(X, "tocsr") and len(X.shape) == 2 and X.shape[0] * X.shape[1] > BLOCK
 
 
-def refuse_bad_values(X: Any, allow_nan: bool) -> None:
-    """Raise if a stored value of a CSR matrix is not finite; the error names its row."""
-    with np.errstate(over="ignore"):
-        values = X.data.astype(np.float32)
-    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
-    if bad.any():
-        place = int(bad.argmax())
-        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-        one = X[[row]].toarray().astype(np.float32)
-        raise bad_feature(one, int(X.indices[place]), first_row=row)
+def needs_dense_rows(learner: str, X: SparseRows) -> DataError:
+    """Return the error for sparse rows that a learner does not take."""
+    n, d = X.shape
+    return DataError(
+        f"{learner} needs dense rows, but these are sparse: {n:,} rows of {d:,} features with "
+        f"{X.nnz:,} nonzeros. {TAKE_SPARSE} take sparse rows. A dense matrix would take "
+        f"{show_size(4 * n * d)}: data.to_dense() or X.toarray() makes one"
+    )
 
 
 def query_blocks(offsets: NDArray[np.int64], n_features: int) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ class SummedLoss(Protocol):
         """Return value and gradient; `diagonal` refers to these scores."""
 
     def diagonal(self) -> Floats:
-        """Return the diagonal of the Hessian, or what stands in for it."""
+        """Return the diagonal of the Hessian, or an approximation of it."""
 
 
 class LossByQuery:

@@ -71,7 +71,7 @@ class Comparison:
         """Return a data frame of `pandas` or `polars` with one row per difference."""
         return as_frame(self.to_dicts(), kind)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, object]]:
         """Return one dictionary of plain values per difference; None means NaN or infinity."""
         return [
             {

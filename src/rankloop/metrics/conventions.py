@@ -146,6 +146,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
         )
     }
 )
+"""The conventions of widely used tools, by name."""
 
 
 def as_convention(convention: str | Convention) -> Convention:

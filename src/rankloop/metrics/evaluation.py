@@ -59,7 +59,7 @@ class Result:
         total = weights[kept].sum()
         return float(weights[kept] @ self.values[kept] / total) if total > 0 else float("nan")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
             "measure": str(self.measure),
@@ -103,7 +103,7 @@ class Evaluation:
         """Return a data frame of `pandas` or `polars` with one row per measure."""
         return as_frame(self.to_dicts(), kind)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, object]]:
         """Return one dictionary per measure."""
         return [result.to_dict() for result in self.results]
 
@@ -233,9 +233,7 @@ def _specification(
     name = measure.name
     if measure.family.needs_cutoff and measure.cutoff is None:
         raise MeasureError(f"{name} needs a cutoff, as in {name}@10")
-    if rules.ties == "averaged" and (
-        name in ("RR", "ERR", "RBP", "Success") or (name == "AP" and measure.cutoff is not None)
-    ):
+    if rules.ties == "averaged" and not measure.averages_ties:
         raise MeasureError(
             f"{measure} is not defined with averaged ties (convention {rules.name!r})"
         )

@@ -29,6 +29,7 @@ class Family:
     parameters : names and defaults; None means that the convention decides
     ratio : whether it divides by the value of the best ranking (0/0 without relevant documents)
     needs_cutoff : whether it is undefined without `@k`
+    averages_ties : whether its mean over all orders of tied documents is known
     """
 
     code: int
@@ -37,6 +38,7 @@ class Family:
     ratio: bool = False
     takes_cutoff: bool = True
     needs_cutoff: bool = False
+    averages_ties: bool = True
 
 
 _REL = (("rel", None),)
@@ -48,15 +50,27 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "AP": Family(2, "mean of precision at each relevant document", _REL, ratio=True),
         "P": Family(3, "share of relevant documents in the first k, or in all retrieved", _REL),
         "R": Family(4, "share of the relevant documents in the first k", _REL, ratio=True),
-        "RR": Family(5, "1 / rank of the first relevant document", _REL, ratio=True),
-        "ERR": Family(6, "expected 1 / rank where a cascading user stops", (("max", 4.0),)),
+        "RR": Family(
+            5, "1 / rank of the first relevant document", _REL, ratio=True, averages_ties=False
+        ),
+        "ERR": Family(
+            6,
+            "expected 1 / rank where a cascading user stops",
+            (("max", 4.0),),
+            averages_ties=False,
+        ),
         "RBP": Family(
             7,
             "share of relevant documents seen by a user who continues with probability p",
             (*_REL, ("p", 0.8)),
+            averages_ties=False,
         ),
         "Success": Family(
-            8, "1 where a relevant document is in the first k", _REL, needs_cutoff=True
+            8,
+            "1 where a relevant document is in the first k",
+            _REL,
+            needs_cutoff=True,
+            averages_ties=False,
         ),
         "PairAcc": Family(
             9,
@@ -124,6 +138,11 @@ class Measure:
         if self.name not in FAMILIES:
             raise MeasureError(f"unknown measure {self.name!r}; known: {', '.join(FAMILIES)}")
         return FAMILIES[self.name]
+
+    @property
+    def averages_ties(self) -> bool:
+        """Whether its mean over all orders of tied documents is known."""
+        return self.family.averages_ties and (self.name != "AP" or self.cutoff is None)
 
     def parameter(self, name: str) -> float | None:
         """Return the parameter's value, or its default."""

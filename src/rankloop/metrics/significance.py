@@ -188,7 +188,7 @@ TESTS: dict[str, Test] = {
     "paired_t": lambda system, baseline, _rng, _n: paired_t(system, baseline),
     "wilcoxon": lambda system, baseline, _rng, _n: wilcoxon(system, baseline),
 }
-"""The tests that :func:`compare` knows, by name."""
+"""The tests that :func:`rankloop.metrics.comparison.compare_runs` knows, by name."""
 
 
 def values_of(values: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.exceptions import DataError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,17 +40,13 @@ def plot_bias(
     >>> plot_bias(bias).axes[0].get_ylabel()
     'examination, first position = 1'
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
     shown = list(results) if isinstance(results, Sequence) else [results]
     labels = [result.method for result in shown] if names is None else list(names)
     if not shown or len(labels) != len(shown):
         raise DataError(
             f"there are {len(shown)} estimates and {len(labels)} names; give one name each"
         )
-    figure = Figure(figsize=(6.4, 4.0), dpi=120, layout="constrained", facecolor="white")
+    figure = new_figure(6.4, 4.0, dpi=120)
     axes = figure.add_subplot()
     for label, result in zip(labels, shown, strict=True):
         known = ~np.isnan(result.examination)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.exceptions import DataError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,19 +41,12 @@ def plot_bounds(result: Tracked | Sequence[Tracked]) -> Figure:
     >>> plot_bounds(track(make_learner("minimax"), data)).axes[0].get_title(loc="left")
     'MinimaxPerceptron'
     """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
     results = list(result) if isinstance(result, Sequence) else [result]
     if not results:
         raise DataError("nothing to draw: give at least one tracked learner")
     columns = min(len(results), 2)
     rows = -(-len(results) // columns)
-    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12, wspace=0.03, hspace=0.03)
-    size = (5.2 * columns, 3.4 * rows)
-    figure = Figure(figsize=size, dpi=120, layout=layout, facecolor="white")
+    figure = new_figure(5.2 * columns, 3.4 * rows, dpi=120, padded=True)
     for place, tracked in enumerate(results, start=1):
         _draw(figure.add_subplot(rows, columns, place), tracked)
     return figure

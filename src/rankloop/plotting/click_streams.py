@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,12 +21,8 @@ def plot_click_streams(streams: Sequence[ClickStream]) -> Figure:
 
     There is one line per learner. Bands show one standard error of the mean over runs to each side.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing") from None
     users = list(dict.fromkeys(stream.user for stream in streams))
-    figure = Figure(figsize=(max(6.4, 4.6 * len(users)), 4.0), layout="constrained")
+    figure = new_figure(max(6.4, 4.6 * len(users)), 4.0)
     for place, user in enumerate(users, start=1):
         axes = figure.add_subplot(1, max(len(users), 1), place)
         for stream in (one for one in streams if one.user == user):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,17 +25,11 @@ def plot_standings(standings: Standings) -> Figure:
     MissingExtraError
         if matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
     panels = standings.panels
     columns = min(len(panels), 3)
     lines = -(-len(panels) // columns)
     height = 1.2 + 0.32 * len(standings.learners)
-    figure = Figure(
-        figsize=(4.6 * columns, height * lines), dpi=120, layout="constrained", facecolor="white"
-    )
+    figure = new_figure(4.6 * columns, height * lines, dpi=120)
     for place, (measure, convention) in enumerate(panels, start=1):
         axes = figure.add_subplot(lines, columns, place)
         axes.set_title(f"{measure} ({convention})", loc="left", fontsize=10, color=_INK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.figures import new_figure
 from rankloop.plotting.lines import line_style
 
 if TYPE_CHECKING:
@@ -35,11 +35,7 @@ def plot_curves(
     panels: Mapping[str, Sequence[Line]], axes: tuple[str, str], title: str = ""
 ) -> Figure:
     """Draw panels side by side; the axis is logarithmic if the heights differ very much."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing") from None
-    figure = Figure(figsize=(max(6.4, 4.8 * len(panels)), 4.0), layout="constrained")
+    figure = new_figure(max(6.4, 4.8 * len(panels)), 4.0)
     for place, (name, lines) in enumerate(panels.items(), start=1):
         panel = figure.add_subplot(1, len(panels), place)
         for k, line in enumerate(lines):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +17,6 @@ _MOST = 30
 
 def plot_explained(parts: Sequence[dict[str, Any]]) -> Figure:
     """Draw features with their effects, or the documents of a query with what each feature adds."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing") from None
     rows = [
         (name, value)
         for part in parts
@@ -33,7 +29,7 @@ def plot_explained(parts: Sequence[dict[str, Any]]) -> Figure:
             ]
         )
     ][:_MOST]
-    figure = Figure(figsize=(7.0, 1.0 + 0.26 * len(rows)), layout="constrained")
+    figure = new_figure(7.0, 1.0 + 0.26 * len(rows))
     axes = figure.add_subplot()
     places = range(len(rows))
     colours = [_UP if value >= 0 else _DOWN for _, value in rows]

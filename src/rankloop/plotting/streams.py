@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.figures import new_figure
 from rankloop.plotting.lines import line_style
 
 if TYPE_CHECKING:
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 
 def plot_streams(streams: Sequence[Stream], window: int | None = None) -> Figure:
     """Draw the mean after each query; each measure and convention has its own panel."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing") from None
     panels = list(dict.fromkeys((str(s.measure), s.convention) for s in streams))
-    figure = Figure(figsize=(max(6.4, 5.2 * len(panels)), 4.2), layout="constrained")
+    figure = new_figure(max(6.4, 5.2 * len(panels)), 4.2)
     for place, (measure, convention) in enumerate(panels, start=1):
         axes = figure.add_subplot(1, len(panels), place)
         shown = [s for s in streams if (str(s.measure), s.convention) == (measure, convention)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.data.words import count
-from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,13 +38,7 @@ def plot_summary(summary: Summary) -> Figure:
     >>> [axes.get_title(loc="left") for axes in plot_summary(summarise(data)).axes]
     ['Grades', 'Documents per query', 'Feature ranges', 'Share of zeros']
     """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
-    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12, wspace=0.03, hspace=0.03)
-    figure = Figure(figsize=(10, 6.4), dpi=120, layout=layout, facecolor="white")
+    figure = new_figure(10, 6.4, dpi=120, padded=True)
     (grades, lengths), (ranges, zeros) = figure.subplots(2, 2)
     figure.suptitle(
         f"{count(summary.queries, 'query', 'queries')}   "

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.exceptions import DataError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,14 +95,9 @@ def plot_contributions(ranker: TreeModel, row: object, most: int = 12) -> Figure
 
 
 def _figure(panels: int, height: float = 3.2) -> tuple[Figure, list[Axes]]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
     columns = min(panels, 3)
     rows = -(-panels // columns)
-    size = (max(5.6, 3.6 * columns), height * rows)
-    figure = Figure(figsize=size, dpi=120, layout="constrained", facecolor="white")
+    figure = new_figure(max(5.6, 3.6 * columns), height * rows, dpi=120)
     places = [figure.add_subplot(rows, columns, k + 1) for k in range(panels)]
     for axes in places:
         axes.spines[["top", "right", "left"]].set_visible(False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankloop.exceptions import MissingExtraError
+from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,11 +27,7 @@ def plot_week(
     shown : nDCG@10 of what people saw
     happened : words about what happened, and when
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing") from None
-    figure = Figure(figsize=(9.0, 4.4), layout="constrained")
+    figure = new_figure(9.0, 4.4)
     axes = figure.add_subplot()
     for name, values in curves.items():
         axes.plot(days, values, linewidth=1.4, label=name)

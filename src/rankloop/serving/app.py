@@ -18,7 +18,7 @@ from rankloop.serving.limits import Buckets
 from rankloop.serving.metrics import Metrics
 from rankloop.serving.privacy import Vault
 from rankloop.serving.problems import Problem
-from rankloop.serving.routes import beacon, health, models, personal, ubi
+from rankloop.serving.routes import beacon, health, metarank, models, personal, ubi
 from rankloop.serving.routes.base import Handler
 from rankloop.serving.routes.events import EVENTS
 from rankloop.serving.routes.feedback import FEEDBACK
@@ -29,6 +29,7 @@ from rankloop.serving.routes.rankings import RANKING
 from rankloop.serving.routes.state import STATE
 from rankloop.serving.security import Guard
 from rankloop.serving.service import Loop
+from rankloop.serving.table import FeatureTable
 from rankloop.serving.tickets import Tickets
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     EVENTS,
     *models.ENDPOINTS,
     *ubi.ENDPOINTS,
+    *metarank.ENDPOINTS,
     *health.ENDPOINTS,
     *dashboard.ENDPOINTS,
     OPENAPI,
@@ -62,6 +64,7 @@ class Service:
 
     draining : whether it is about to stop, so that answers without an end have to
     listening : clients of each loop's events, by its name
+    tables : features of items that come with ids alone, by the name of the loop
     """
 
     def __init__(
@@ -80,12 +83,18 @@ class Service:
         self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = ENDPOINTS
         self.draining = False
+        self.tables: Mapping[str, FeatureTable] = {}
         self.listening: Counter[str] = Counter()
 
     @classmethod
     def start(cls, settings: Settings, **options: Any) -> Service:
         """Open every journal and bring every loop back; ready when it returns."""
         loops: dict[str, Loop] = {}
+        tables = {
+            name: FeatureTable.read(loop.table, loop.names)
+            for name, loop in settings.loops.items()
+            if loop.table
+        }
         masters = settings.master_keys()
         try:
             for name, loop in settings.loops.items():
@@ -98,6 +107,7 @@ class Service:
                 started.stop(save=False)
             raise
         service = cls(settings, loops, options.get("clock", time.time))
+        service.tables = tables
         service.boards.start()
         return service
 

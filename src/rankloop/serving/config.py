@@ -7,7 +7,7 @@ import math
 import os
 import re
 import tomllib
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.feedback.rules import DEFAULT_RULES, Rule
+from rankloop.feedback.grading import DEFAULT_RULES, Rule
 from rankloop.learners.registry import make_online_learner
 from rankloop.serving.keyring import MASTER, SIGNING, read_keys
 from rankloop.serving.safety import (
@@ -28,7 +28,7 @@ from rankloop.serving.safety import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rankloop.learners.online.base import OnlineRanker
 
@@ -41,7 +41,7 @@ _S = TypeVar("_S")
 
 
 class RuleSettings(Section, frozen=True):
-    """What one type of feedback is worth; see :class:`rankloop.feedback.rules.Rule`."""
+    """What one type of feedback is worth; see :class:`rankloop.feedback.grading.Rule`."""
 
     gain: float
     at_least: float | None = None
@@ -57,7 +57,7 @@ def _default_feedback() -> dict[str, RuleSettings | float]:
     return {name: rule.gain for name, rule in DEFAULT_RULES.items()}
 
 
-class LoopSettings(Section, frozen=True):
+class LoopSettings(Section, frozen=True, dict=True):
     """One ranking task.
 
     Learning, all of it journaled:
@@ -79,6 +79,7 @@ class LoopSettings(Section, frozen=True):
     Serving:
 
     journal : a file, or postgresql://user@host/database
+    table : a CSV or Parquet file of items: a column `id`, and one a feature, for UBI queries
     window : seconds for which a ranking waits for feedback
     policy : `best-first`, `plackett-luce` (explores) or `apprentice` (shows the caller's order)
     temperature : of `plackett-luce`, above 0: lower explores less
@@ -101,6 +102,7 @@ class LoopSettings(Section, frozen=True):
     check_every: Count = 10_000
 
     journal: str = ""
+    table: str = ""
     window: Seconds = 1800.0
     policy: Literal["best-first", "plackett-luce", "apprentice"] = "best-first"
     temperature: float = 1.0
@@ -109,8 +111,8 @@ class LoopSettings(Section, frozen=True):
     alpha: float = 0.05
 
     def journaled(self) -> bytes:
-        """Return them as the journal keeps them: all but its own address."""
-        return msgspec.json.encode(msgspec.structs.replace(self, journal=""))
+        """Return them as the journal keeps them: all but where files are."""
+        return msgspec.json.encode(msgspec.structs.replace(self, journal="", table=""))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,9 +121,23 @@ class LoopSettings(Section, frozen=True):
             return _numbers(self.features)
         return self.features
 
+    @cached_property
     def rules(self) -> dict[str, Rule]:
-        """Return what each type of feedback is worth."""
+        """What each type of feedback is worth, as lessons take it."""
         return rules_of(self.feedback)
+
+    def change(self, known: LoopSettings | None, where: str) -> bool:
+        """Tell whether they change what a journal knows; raise where they name other features."""
+        if known is None:
+            return True
+        if known.names != self.names:
+            raise DataError(
+                f"{where}: its journal is about {len(known.names)} features "
+                f"({', '.join(known.names[:5])}, ...), but the settings name {len(self.names)} "
+                f"({', '.join(self.names[:5])}, ...); the features of a loop cannot change: "
+                "start another loop"
+            )
+        return known.journaled() != self.journaled()
 
     def make_learners(self) -> dict[str, OnlineRanker]:
         """Return learners that have learnt nothing, by their texts."""
@@ -258,7 +274,7 @@ class Settings(Section, frozen=True):
         if not self.browsers.origins:
             return
         for name, loop in self.loops.items():
-            rules = loop.rules()
+            rules = loop.rules
             for one in self.browsers.types:
                 if one not in rules:
                     raise DataError(
@@ -272,8 +288,12 @@ class Settings(Section, frozen=True):
                     )
 
 
-def read_settings(path: str | os.PathLike[str], environment: Mapping[str, str]) -> Settings:
-    """Read settings from a TOML file; the environment may set single values.
+def read_settings(
+    path: str | os.PathLike[str],
+    environment: Mapping[str, str],
+    change: Callable[[dict[str, Any]], None] | None = None,
+) -> Settings:
+    """Read settings from a TOML file; the environment may set single values, and `change` more.
 
     `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. Journals that are not named stand
     beside the file.
@@ -294,6 +314,8 @@ def read_settings(path: str | os.PathLike[str], environment: Mapping[str, str]) 
     for name, loop in _tables(plain.get("loops")):
         loop.setdefault("journal", str(Path(path).parent / f"{name}.journal"))
     try:
+        if change is not None:
+            change(plain)
         return as_settings(plain)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None

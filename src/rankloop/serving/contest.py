@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rankloop.learners.saving import dumps, loads
+from rankloop.learners.model_files.saving import dumps, loads
 from rankloop.serving.experiments import Tally, share_of_errors
 from rankloop.serving.models import Model
 from rankloop.serving.trials import Trial
 
 if TYPE_CHECKING:
     from rankloop.serving.config import LoopSettings
-    from rankloop.serving.entries import ExperimentEnded, ExperimentStarted, Promoted
+    from rankloop.serving.journal.entries import ExperimentEnded, ExperimentStarted, Promoted
     from rankloop.serving.trials import Promotion
 
     Models = dict[str, Model]

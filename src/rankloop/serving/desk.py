@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from rankloop.serving.config import LoopSettings
-from rankloop.serving.entries import Closed, Configured, Observed, Paged, Ranked
 from rankloop.serving.joins import Joins
+from rankloop.serving.journal.entries import Closed, Configured, Observed, Paged, Ranked
 
 if TYPE_CHECKING:
     from rankloop.serving.engine import Engine
@@ -35,15 +35,15 @@ class Desk:
         """Take in the entry that follows, and say what became of it."""
         self.position = record.position
         entry, joins, settings = record.entry, self.joins, self.settings
-        if isinstance(entry, Configured):
-            self.settings = msgspec.json.decode(entry.settings, type=LoopSettings)
-        elif isinstance(entry, Ranked):
-            joins.ranked(entry.id, record.position, record.at)
-            self._opened.append(entry.id)
-        elif isinstance(entry, Observed) and settings is not None:
+        if isinstance(entry, Observed) and settings is not None:
             return joins.observed(
                 entry.ranking_id, record.position, settings.most_early, settings.most_events
             )
+        if isinstance(entry, Ranked):
+            joins.ranked(entry.id, record.position, record.at)
+            self._opened.append(entry.id)
+        elif isinstance(entry, Configured):
+            self.settings = msgspec.json.decode(entry.settings, type=LoopSettings)
         elif isinstance(entry, Paged):
             joins.paged(entry.ranking_id, entry.page)
         elif isinstance(entry, Closed) and settings is not None:

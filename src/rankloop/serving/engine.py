@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rankloop import _core
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.feedback.rules import feedback_grades, judged_grades
-from rankloop.learners.saving import loads
+from rankloop.feedback.grading import feedback_grades, judged_grades
+from rankloop.learners.model_files.saving import loads
 from rankloop.serving.config import LoopSettings, rules_of
 from rankloop.serving.contest import Contest
-from rankloop.serving.entries import (
+from rankloop.serving.epochs import epoch_state
+from rankloop.serving.joins import Joins
+from rankloop.serving.journal.entries import (
     Checked,
     Closed,
     Configured,
@@ -35,8 +38,6 @@ from rankloop.serving.entries import (
     RolledBack,
     digest_of,
 )
-from rankloop.serving.epochs import epoch_state
-from rankloop.serving.joins import Joins
 from rankloop.serving.models import Curve, Model, fresh
 from rankloop.serving.state import ENGINE, Counters, Published, State
 from rankloop.serving.teaching import Lessons
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
     from rankloop.serving.joins import Open
     from rankloop.serving.journal.base import Record
     from rankloop.serving.trials import Duel, Trial
+
 _CHECKS_KEPT = 16
+_AT_ONCE = 1000  # entries that are added to the chain together
 
 
 class DivergedError(RankloopError):
@@ -77,7 +80,7 @@ class Engine:
         self._shown = Curve()
         self._lessons = Lessons()
         self.digests: dict[int, str] = {}
-        self._chain = b""
+        self._chain, self._found = b"", list[str]()  # those of the last entries are not in it yet
         self._duel: Duel | None = None
 
     @property
@@ -121,8 +124,10 @@ class Engine:
             )
         act = _APPLY.get(type(entry)) if check or not isinstance(entry, Checked) else None
         found = None if act is None else act(self, record, entry)
-        self._chain = digest_of(self._chain, position.to_bytes(8, "little"), str(found).encode())
+        self._found.append(str(found))
         self.position = position
+        if len(self._found) >= _AT_ONCE:
+            self._fold()
         if self.settings is not None and position % self.settings.check_every == 0:
             self.digests[position] = self.digest()
             if len(self.digests) > _CHECKS_KEPT:
@@ -130,7 +135,15 @@ class Engine:
 
     def pass_over(self, record: Record) -> None:
         """Go on as if the entry that follows had never come."""
+        self._fold()
         self.position = record.position
+
+    def _fold(self) -> bytes:
+        """Bring the chain up to the last entry, and return it: a digest of what became of each."""
+        first = self.position - len(self._found) + 1
+        self._chain = _core.blake2b_chain(self._chain, first, self._found)
+        self._found = []
+        return self._chain
 
     def digest(self) -> str:
         """Return what is the same where, and only where, the same entries were applied."""
@@ -140,7 +153,7 @@ class Engine:
         models = [
             (m.name, m.version, m.refused, m.curve, m.ranker.digest()) for m in self.models.values()
         ]
-        return digest_of(msgspec.msgpack.encode((plain, tried, models, self._chain))).hex()
+        return digest_of(msgspec.msgpack.encode((plain, tried, models, self._fold()))).hex()
 
     def published(self) -> Published:
         """Return what readers rank by."""
@@ -176,7 +189,7 @@ class Engine:
         return State(
             self.epoch,
             self.position,
-            self._chain,
+            self._fold(),
             self.settings,
             [model.state() for model in self.models.values()],
             self.joins,
@@ -189,7 +202,7 @@ class Engine:
     def restore(self, state: State) -> None:
         """Become what :meth:`state` returned, also that of an older version."""
         self.epoch = state.engine
-        self.position, self._chain = state.position, state.chain
+        self.position, self._chain, self._found = state.position, state.chain, []
         self.settings, self.contest = state.settings, state.contest
         self.models = {one.name: one.model() for one in state.models}
         self.joins, self.counters, self.shown = state.joins, state.counters, state.shown
@@ -262,12 +275,12 @@ class Engine:
         if trial is not None and ranked.experiment == trial.id and not late:
             rules = rules_of(trial.feedback)
             trial.judge(ranked, feedback_grades(ranking, events, rules), settings.most_closed)
-        grades = feedback_grades(ranking, events, settings.rules())
+        grades = feedback_grades(ranking, events, settings.rules)
         return self._teach(ranking, grades, position, by_clicks=True)
 
     def _judged(self, record: Record, entry: Judged) -> str:
         self.counters.judgements += 1
-        ranking = self._ranked_at(entry.position).ranking()
+        ranking = self._ranked_at(entry.position).ranking(named=True)
         try:
             grades = judged_grades(ranking, entry.judgement())
         except DataError:

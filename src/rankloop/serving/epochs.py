@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rankloop.exceptions import DataError
-from rankloop.serving.entries import EpochStarted
 from rankloop.serving.journal.base import Draft
+from rankloop.serving.journal.entries import EpochStarted
 from rankloop.serving.state import ENGINE, State
 
 if TYPE_CHECKING:

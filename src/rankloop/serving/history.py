@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.saving import dumps
-from rankloop.serving.entries import Ranked, RolledBack
+from rankloop.learners.model_files.saving import dumps
 from rankloop.serving.epochs import check_same_epoch
 from rankloop.serving.journal.base import JournalError
+from rankloop.serving.journal.entries import JUDGED, LOGGED, Ranked, RolledBack
 from rankloop.serving.policy import OWN_ORDER, choose
 from rankloop.serving.snapshots import brought_back, replayed
 
@@ -62,7 +62,7 @@ def audited(journal: Journal, ranking_id: str) -> list[str]:
     if found is None or not isinstance(found.entry, Ranked):
         raise JournalError(f"{journal.where}: there is no ranking {ranking_id!r}")
     entry = found.entry
-    if entry.policy == "logged":
+    if entry.policy in (LOGGED, JUDGED):
         return []  # somebody else's order: there is nothing to recompute
     engine = brought_back(journal, until=entry.seen)
     check_same_epoch(engine, f"ranking {ranking_id!r}")

@@ -5,6 +5,8 @@ Everything here is bounded by counts of entries, so that a replay decides as the
 
 from __future__ import annotations
 
+from collections import deque
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -24,7 +26,7 @@ class Open(msgspec.Struct):
     pages: list[int] = []
 
 
-class Joins(msgspec.Struct):
+class Joins(msgspec.Struct, dict=True):
     """Open rankings, feedback that came before its ranking, and rankings closed of late.
 
     All are in the order in which they came; the oldest feedback without a ranking, and the oldest
@@ -78,10 +80,17 @@ class Joins(msgspec.Struct):
         """Close a ranking and return it; None where it is not open."""
         ranking = self.open.pop(ranking_id, None)
         if ranking is not None:
+            if ranking_id not in self.closed:
+                self._closed_first.append(ranking_id)
             self.closed[ranking_id] = ranking
             while len(self.closed) > most_closed:
-                del self.closed[next(iter(self.closed))]
+                del self.closed[self._closed_first.popleft()]
         return ranking
+
+    @cached_property
+    def _closed_first(self) -> deque[str]:
+        """The closed ids, oldest first; a dict would look for its oldest among all that it lost."""
+        return deque(self.closed)
 
     def paged(self, ranking_id: str, page: int) -> None:
         """Take in that a further page of a ranking was shown."""

@@ -10,8 +10,8 @@ import numpy as np
 from rankloop.clicks.learners.base import ClickLearner
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, RankloopError
+from rankloop.learners.model_files.saving import dumps, loads
 from rankloop.learners.online.base import OnlineRanker
-from rankloop.learners.saving import dumps, loads
 from rankloop.metrics.conventions import as_convention
 from rankloop.metrics.evaluation import measure_queries
 from rankloop.metrics.measures import parse

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Meta
 
 from rankloop.exceptions import DataError
-from rankloop.serving.entries import Ranked
 from rankloop.serving.journal.base import JournalError, StoredKey
+from rankloop.serving.journal.entries import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,14 +8,14 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
-from rankloop.serving.entries import decode
 from rankloop.serving.journal.base import Record, UnreachableError
+from rankloop.serving.journal.entries import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from rankloop.serving.entries import Entry
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.journal.entries import Entry
 
 _OVERHEAD = 200  # bytes that an entry costs beside its own
 
@@ -36,7 +36,7 @@ class Recent:
     most_bytes : about what it may hold
     """
 
-    def __init__(self, most_bytes: int = 128_000_000) -> None:
+    def __init__(self, most_bytes: int = 64_000_000) -> None:
         self._most, self._size = most_bytes, 0
         self._known: dict[int, tuple[int, bytes]] = {}
         self._order: deque[int] = deque()
@@ -50,7 +50,7 @@ class Recent:
                     self._known[position] = (at, body)
                     self._order.append(position)
                     self._size += len(body) + _OVERHEAD
-            while self._size > self._most:
+            while self._size > self._most and self._order:
                 _, body = self._known.pop(self._order.popleft())
                 self._size -= len(body) + _OVERHEAD
 

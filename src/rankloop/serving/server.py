@@ -59,12 +59,13 @@ def _work(
     _log_json()
     service = Service.start(settings)
     tune()
-    server = _Server(_config(service, lifespan="on", timeout_graceful_shutdown=10))
+    server = _Server(config_of(service, lifespan="on", timeout_graceful_shutdown=10))
     server.on_ready, server.service = on_ready, service
     server.run(sockets=[listening])
 
 
-def _config(service: Service, **more: Any) -> uvicorn.Config:
+def config_of(service: Service, **more: Any) -> uvicorn.Config:
+    """Return how uvicorn serves a service."""
     server = service.settings.server
     return uvicorn.Config(
         service.app(),
@@ -143,7 +144,7 @@ class _JsonLines(logging.Formatter):
 def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """Serve from a thread of this process, for examples and tests; give the address."""
     listening = socket.create_server((host, port))
-    server = _Server(_config(service, lifespan="off"))
+    server = _Server(config_of(service, lifespan="off"))
     server.service = service
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()

@@ -8,13 +8,12 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankloop.exceptions import DataError
 from rankloop.serving.audit import Acts
 from rankloop.serving.desk import Desk
 from rankloop.serving.engine import DivergedError, Engine
-from rankloop.serving.entries import Configured, Forgotten
 from rankloop.serving.epochs import enter_epoch
 from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.journal.entries import Configured, Forgotten
 from rankloop.serving.recent import Recent, patient, remembered
 from rankloop.serving.snapshots import brought_back, saved_state
 from rankloop.serving.state import ENGINE
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.serving.config import LoopSettings
-    from rankloop.serving.entries import Entry
     from rankloop.serving.journal.base import Journal, Record, StoredKey
+    from rankloop.serving.journal.entries import Entry
     from rankloop.serving.privacy import Vault
     from rankloop.serving.state import Published
     from rankloop.serving.threads.queue import Answer
@@ -218,17 +217,9 @@ class Loop:
 
     def _configure(self, settings: LoopSettings, clock: Callable[[], float]) -> None:
         """Journal the settings where they are new, before anything else happens."""
-        wanted = settings.journaled()
-        known = self._engine.settings
-        if known is not None and known.names != settings.names:
-            raise DataError(
-                f"loop {self.name}: its journal is about {len(known.names)} features "
-                f"({', '.join(known.names[:5])}, ...), but the settings name {len(settings.names)} "
-                f"({', '.join(settings.names[:5])}, ...); the features of a loop cannot change: "
-                "start another loop"
-            )
-        if known is None or known.journaled() != wanted:
-            self._journal.append([Draft(Configured(wanted, ENGINE), int(1000 * clock()))])
+        if settings.change(self._engine.settings, f"loop {self.name}"):
+            entry = Configured(settings.journaled(), ENGINE)
+            self._journal.append([Draft(entry, int(1000 * clock()))])
         for record in self._journal.scan(self._engine.position):
             self._engine.apply(record)
         enter_epoch(self._journal, self._engine, int(1000 * clock()))

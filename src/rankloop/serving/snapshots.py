@@ -9,16 +9,16 @@ import msgspec
 
 from rankloop.exceptions import RankloopError
 from rankloop.serving.engine import Engine
-from rankloop.serving.entries import digest_of
 from rankloop.serving.journal.base import JournalError, Record, Saved
+from rankloop.serving.journal.entries import digest_of
 from rankloop.serving.recent import Recent, remembered
 from rankloop.serving.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankloop.serving.entries import Entry
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.journal.entries import Entry
 
 _log = logging.getLogger("rankloop.serving")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankloop.exceptions import DataError, MissingExtraError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rankloop.serving.config import Settings
     from rankloop.serving.journal.base import Journal
 
+_LOOP = "loop"
 _NEEDED = ("cryptography", "msgspec", "starlette", "uvicorn", "prometheus_client", "zstandard")
 
 
@@ -25,44 +26,82 @@ def needs_extra() -> None:
             raise MissingExtraError(package.replace("_", "-"), "serve", "the live loop")
 
 
-def chosen_settings(
-    config: Path | None,
-    loop: str,
-    features: str | None,
-    learners: Sequence[str],
-    journal: str | None,
-    port: int,
-) -> Settings:
-    """Return the settings of a file, or of one loop that options describe."""
+class Options(NamedTuple):
+    """What the command line says of a service; None and nothing where it is silent."""
+
+    loop: str | None = None
+    features: str | None = None
+    learners: Sequence[str] = ()
+    journal: str | None = None
+    port: int | None = None
+
+    @property
+    def of_the_loop(self) -> dict[str, Any]:
+        """What is said of the loop, by the names of settings."""
+        given = {
+            "features": None if self.features is None else _features(self.features),
+            "learners": list(self.learners) or None,
+            "journal": self.journal,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def chosen_settings(config: Path | None, options: Options) -> Settings:
+    """Return the settings of a file, or of one loop that options describe; options win."""
     from rankloop.serving.config import as_settings, read_settings
 
     if config is not None:
-        return read_settings(config, os.environ)
-    described = {
-        "features": _features(features),
-        "learners": list(learners),
-        "journal": journal or f"{loop}.journal",
-    }
-    return as_settings({"server": {"port": port}, "loops": {loop: described}})
+        return read_settings(config, os.environ, lambda plain: _set(options, plain))
+    described = _described(options)
+    server = {} if options.port is None else {"port": options.port}
+    return as_settings({"server": server, "loops": {options.loop or _LOOP: described}})
 
 
-def write_settings(
-    config: Path | None, loop: str, features: str | None, learners: Sequence[str]
-) -> str:
+def write_settings(config: Path | None, options: Options) -> str:
     """Write settings to a file, to be edited; return what to do next."""
     from rankloop.serving.template import write_template
 
     path = config or Path("rankloop-serve.toml")
-    write_template(path, loop, _features(features), list(learners))
+    port = 8080 if options.port is None else options.port
+    write_template(path, options.loop or _LOOP, _described(options), port)
     return f"{path}: start with `rankloop serve {path}`"
 
 
-def _features(text: str | None) -> int | list[str]:
-    if not text:
+def _described(options: Options) -> dict[str, Any]:
+    """Return the settings of the one loop that options describe."""
+    if not options.features:
         raise DataError(
             "give a file of settings, or say which features there are: rankloop serve --learner "
             "auto --features 46"
         )
+    usual = {"learners": ["auto"], "journal": f"{options.loop or _LOOP}.journal"}
+    return {**usual, **options.of_the_loop}
+
+
+def _set(options: Options, plain: dict[str, Any]) -> None:
+    """Put what options say in place of what a file says."""
+    server, loops = plain.setdefault("server", {}), plain.get("loops", {})
+    if not (isinstance(server, dict) and isinstance(loops, dict)):
+        return  # whoever checks the settings says so
+    if options.port is not None:
+        server["port"] = options.port
+    said = options.of_the_loop
+    if options.loop is not None and options.loop not in loops:
+        raise DataError(f"there is no loop {options.loop!r}; --loop can be {', '.join(loops)}")
+    if options.loop is not None and not said:
+        raise DataError(
+            "--loop says which loop --features, --learner and --journal are about; give one of "
+            "them too, or leave it out: all loops of the file are served"
+        )
+    if said and options.loop is None and len(loops) != 1:
+        raise DataError(
+            f"there are {len(loops)} loops; say with --loop which one the other options are about"
+        )
+    if said:
+        loops[options.loop or next(iter(loops))].update(said)
+
+
+def _features(text: str) -> int | list[str]:
     return int(text) if text.isdecimal() else [name.strip() for name in text.split(",")]
 
 

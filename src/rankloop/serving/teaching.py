@@ -15,8 +15,9 @@ from rankloop.feedback.lessons import (
     preferred_pairs,
 )
 from rankloop.feedback.ranking import PLACKETT_LUCE
+from rankloop.serving.journal.entries import JUDGED
 from rankloop.serving.lessons import Lesson, seen_in
-from rankloop.serving.models import qualities
+from rankloop.serving.models import Curve, qualities
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from rankloop.feedback.ranking import Ranking
     from rankloop.serving.config import LoopSettings
-    from rankloop.serving.models import Curve, Model
+    from rankloop.serving.models import Model
     from rankloop.serving.state import Counters
 
     Floats = NDArray[np.float64]
@@ -82,17 +83,22 @@ class Lessons:
         return "learnt"
 
     def learn(self, models: Collection[Model], shown: Curve) -> None:
-        """Measure every model on each lesson, then let it learn; and measure what was shown."""
+        """Measure every model on each lesson, then let it learn; and measure what people saw."""
         waiting, self._waiting = self._waiting, []
-        for _, run in groupby(waiting, lambda one: (one.weights is None, one.pairs is None)):
+        for (nobody_saw, *_), run in groupby(waiting, _alike):
             lessons = list(run)
             seen = seen_in(lessons)
             orders = np.concatenate([_as_scores(lesson.ranking) for lesson in lessons])
             scores = [orders, *(model.study(lessons, seen) for model in models)]
-            curves = [shown, *(model.curve for model in models)]
+            curves = [Curve() if nobody_saw else shown, *(model.curve for model in models)]
             for values in qualities(scores, seen.y, seen.offsets):
                 for curve, value in zip(curves, values, strict=True):
                     curve.add(value)
+
+
+def _alike(lesson: Lesson) -> tuple[bool, bool, bool]:
+    """Return what lessons that are learnt together have in common."""
+    return lesson.ranking.policy == JUDGED, lesson.weights is None, lesson.pairs is None
 
 
 def _as_scores(ranking: Ranking) -> Floats:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _TEMPLATE = """\
@@ -16,7 +17,7 @@ _TEMPLATE = """\
 
 [server]
 host = "127.0.0.1"   # other addresses need [[tokens]]
-port = 8080
+port = {port}
 
 # Who may do what. A new token and its hash: rankloop serve --new-token
 # [[tokens]]
@@ -41,7 +42,7 @@ port = 8080
 [loops.{name}]
 features = {features}
 learners = {learners}   # the first ranks; the others learn in its shadow
-journal = "{name}.journal"   # or postgresql://user@host/database
+journal = {journal}   # or postgresql://user@host/database
 window = 1800   # seconds for which a ranking waits for feedback
 lesson = "grades"   # what it teaches then: grades, pairs or ips
 policy = "best-first"   # or plackett-luce, which explores, or apprentice, which shows your order
@@ -55,15 +56,16 @@ dwell = {{ gain = 1, at_least = 30 }}   # thirty seconds of reading
 """
 
 
-def write_template(path: Path, name: str, features: int | list[str], learners: list[str]) -> None:
-    """Write settings for one loop; a file that is there already stays as it is."""
+def write_template(path: Path, name: str, loop: Mapping[str, Any], port: int) -> None:
+    """Write settings for one loop; a file that is there already stays as it is.
+
+    loop : its features, learners and journal
+    """
     from rankloop.serving.config import as_settings
 
-    loop = {"features": features, "learners": learners}
-    as_settings({"loops": {name: loop}})
-    text = _TEMPLATE.format(
-        file=path.name, name=name, features=json.dumps(features), learners=json.dumps(learners)
-    )
+    as_settings({"server": {"port": port}, "loops": {name: loop}})
+    values = {key: json.dumps(value) for key, value in loop.items()}
+    text = _TEMPLATE.format(file=path.name, name=name, port=port, **values)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

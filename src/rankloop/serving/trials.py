@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from rankloop.learners.saving import loads
+from rankloop.learners.model_files.saving import loads
 from rankloop.serving.config import RuleSettings
 from rankloop.serving.experiments import Tally, intervals, outcome
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.sequences import Interval
     from rankloop.learners.snapshot import Snapshot
-    from rankloop.serving.entries import Ranked
+    from rankloop.serving.journal.entries import Ranked
 
 Promotion = Literal["no", "auto", "snapshot"]
 """What becomes of a winner: nothing, its learner as it has gone on, or the state that won."""
@@ -36,7 +38,7 @@ class Duel(NamedTuple):
     share: float
 
 
-class Trial(msgspec.Struct):
+class Trial(msgspec.Struct, dict=True):
     """An experiment, with all that decides it; none of it can be edited.
 
     names, versions, models : of the champion and then of its challengers, as they were at its
@@ -85,9 +87,15 @@ class Trial(msgspec.Struct):
         for challenger, tally in enumerate(self.tallies, start=1):
             tally.add(outcome(teams, liked, challenger))
         if ranked.session is not None:
+            self._first_sessions.append(ranked.session)
             self.sessions[ranked.session] = None
             if len(self.sessions) > most_sessions:
-                del self.sessions[next(iter(self.sessions))]
+                del self.sessions[self._first_sessions.popleft()]
+
+    @cached_property
+    def _first_sessions(self) -> deque[str]:
+        """The sessions, oldest first; a dict would look for its oldest among all that it lost."""
+        return deque(self.sessions)
 
     def intervals(self) -> list[Interval]:
         """Return where each challenger's mean outcome is; all together hold with 1 - alpha."""

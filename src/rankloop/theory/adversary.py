@@ -170,6 +170,6 @@ def play(
 
 
 def _least(measure: Measure) -> float:
-    """Return the loss of the only relevant document in the second place."""
+    """Return the loss of a ranking whose only relevant document is second."""
     two = QueryDataset.from_arrays(np.zeros((2, 1)), [0, 1], group=[2])
     return float(measure_losses(two, [1.0, 0.0], measure)[0])

@@ -106,7 +106,10 @@ def track_budget(learner: KernelMinimax, data: QueryDataset, comparison: Expansi
     True
     """
     if learner.rate != 1 or learner.decay != 0 or learner.is_fitted:
-        raise DataError("the bound is for a learner of rate 1 without decay that knows nothing yet")
+        raise DataError(
+            "this bound holds for a learner with rate 1 and without decay that has "
+            "not learnt anything yet"
+        )
     player = copy.deepcopy(learner)
     f = Expansion(comparison.kernel, data.X[:0], np.zeros(0))
     norm = np.sqrt(comparison.square)

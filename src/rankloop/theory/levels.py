@@ -42,7 +42,7 @@ class Levels:
     def gaps(self, scores: Floats) -> tuple[Floats, Rows, Rows]:
         """Find the closest pair of each level above the lowest of its query.
 
-        Returns its difference of scores (negative if the order is wrong), and its two rows: the
+        It returns the difference of scores (negative if the order is wrong), and the two rows: the
         lowest score of the level, and the highest score of all lower grades.
         """
         if len(self.rows) == 0:
@@ -67,7 +67,7 @@ def exact_scores(data: QueryDataset, weights: Floats) -> Floats:
     for rows in row_blocks(*data.X.shape):
         scores[rows] = data.X[rows].astype(np.float64) @ weights
     if not np.isfinite(scores).all():
-        raise DataError("a document's score is not a number: fill missing features in first")
+        raise DataError("a document's score is not a number: first fill in missing features")
     return scores
 
 

@@ -46,7 +46,7 @@ def margin(data: QueryDataset, weights: ArrayLike) -> float:
     """
     w = as_weights(data, weights)
     if not w.any():
-        raise DataError("weights of 0 have no margin; give a vector other than 0")
+        raise DataError("weights of 0 have no margin; give a vector that is not 0")
     gaps, _, _ = Levels(data).gaps(exact_scores(data, w / np.linalg.norm(w)))
     return float(gaps.min(initial=np.inf))
 
@@ -81,18 +81,18 @@ def best_margin(data: QueryDataset, *, tolerance: float = 1e-6) -> BestMargin:
     By duality the best margin is the distance from 0 to the convex hull of all x_i - x_j with
     R_i > R_j. Cutting planes: the nearest point of the hull of a few pairs (exact, by non-negative
     least squares) is an upper bound and, normalised, a ranker; its margin is a lower bound and
-    names the pairs to add. Where the hull contains 0, no ranker separates the data and the margin
-    returned is at most 0.
+    names the pairs to add. If the hull contains 0, no ranker separates the data, and the returned
+    margin is at most 0.
 
     Parameters
     ----------
-    data : at least one pair of unlike grades in a query
-    tolerance : stop where upper - margin is at most this part of upper. Data whose best margin is
+    data : at least one query must have documents of different grades
+    tolerance : stop when upper - margin is at most this share of upper. Data whose best margin is
         below 1e-7 of its largest pair difference counts as not separable.
 
     Notes
     -----
-    Cost: O(n d + n log n) per round; some ten rounds for a few features, hundreds for many.
+    Cost: O(n d + n log n) per round; about ten rounds for a few features, hundreds for many.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def best_margin(data: QueryDataset, *, tolerance: float = 1e-6) -> BestMargin:
     point = np.zeros(data.n_features)
     gaps, better, worse = levels.gaps(exact_scores(data, point))
     if len(gaps) == 0:
-        raise DataError("no query has documents of unlike grades: every margin is attained")
+        raise DataError("no query has documents of different grades, so every margin is attained")
     best, weights, upper = -np.inf, np.eye(1, data.n_features).ravel(), np.inf
     cuts = np.empty((0, data.n_features))
     for _ in range(_ROUNDS):
@@ -115,7 +115,7 @@ def best_margin(data: QueryDataset, *, tolerance: float = 1e-6) -> BestMargin:
         cuts = np.unique(np.r_[cuts, new], axis=0)
         scale = float(np.linalg.norm(cuts, axis=1).max()) or 1.0
         point, used = _nearest(cuts, scale)
-        cuts = cuts[used]  # those that do not hold the point are not missed
+        cuts = cuts[used]  # the others do not determine the point
         length = float(np.linalg.norm(point))
         if length <= _NOTHING * scale:
             if best == -np.inf:
@@ -137,7 +137,9 @@ def separating_weights(data: QueryDataset) -> Floats:
     """
     found = best_margin(data)
     if not found.separable:
-        raise DataError("no linear ranker ranks every query right, so no weights separate the data")
+        raise DataError(
+            "no linear ranker ranks every query correctly, so no weights separate the data"
+        )
     return found.weights / found.margin
 
 
@@ -151,7 +153,7 @@ def max_norm(data: QueryDataset) -> float:
 
 
 def _nearest(points: Floats, scale: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the point nearest to 0 of a convex hull, and which points hold it.
+    """Return the point of a convex hull that is nearest to 0, and the points that determine it.
 
     min |P'a|^2 + (1'a - 1)^2 over a >= 0: for a = c b with b on the simplex the best c leaves
     |P'b|^2 / (1 + |P'b|^2), which grows with |P'b|, so b = a / 1'a is the nearest point.

@@ -45,7 +45,7 @@ def track_own_rate(
     With B = 4 m R_X^2 v_max over the whole stream and F the surrogate loss of the comparison
     vector w, the rate eta minimises (F + |w|^2 / (2 eta)) / (1 - eta B / 2): 1/B where F = 0. After
     each query the bound is that expression, with F of the steps so far. For nDCG@k the learner
-    steps only where the measure is below 1, as Theorem 8 has it (`steps_on="loss"`).
+    steps only if the measure is below 1, as in Theorem 8 (`steps_on="loss"`).
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ def track_classification(data: QueryDataset, weights: ArrayLike | None = None) -
     """Run Algorithm 1, one document per round, and compute Theorem 1's bound on its mistakes.
 
     F + R_x |u| sqrt(F) + R_x^2 |u|^2 with F the hinge loss of u on the rounds with a mistake; for
-    u without loss that is R_x^2 / margin^2 (Corollary 2). No rate has to be chosen: the mistakes
-    are the same at every one.
+    u without loss that is R_x^2 / margin^2 (Corollary 2). No rate has to be chosen, because the
+    mistakes are the same at every rate.
 
     Parameters
     ----------
     data : documents in row order; grades above 0 are relevant
-    weights : the comparison vector u; default: of those along what 20 passes learn, the one with
-        the least bound
+    weights : the comparison vector u; by default, the learner's weights after 20 passes, with the
+        length that gives the smallest bound
 
     Examples
     --------
@@ -131,7 +131,7 @@ def track_classification(data: QueryDataset, weights: ArrayLike | None = None) -
         u = as_weights(data, weights)
     return Tracked(
         "Perceptron",
-        parse("P@1"),  # of one document: whether it is told right
+        parse("P@1"),  # of one document: whether it is classified correctly
         "Theorem 1",
         lost.astype(np.float64),
         curve(u),

@@ -4,8 +4,8 @@ All have the form  F + b sqrt(F) + b^2,  where F is the surrogate loss of any co
 and b grows with its length; F = 0 for a separating one, which gives the corollaries. They follow
 from x <= F + b sqrt(x), where x is the learner's own surrogate loss or weight of mistakes.
 
-F counts the rounds on which the learner made a mistake. Where it is not given (`surrogate`), the
-functions sum over all rounds and over the worst order inside grades, which is never less.
+F counts the rounds on which the learner made a mistake. If it is not given (`surrogate`), the
+functions sum over all rounds, with the worst order inside grades, which is never less.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def slam_bound(
 
     F + b sqrt(F) + b^2,   b^2 = 4 |w|^2 m R_X^2 v_max.
 
-    Repairs: eq. 19 misses v_max under the root of its middle term (eq. 22 has it). "Optimising over
-    the rate" needs a rate that depends on the loss it leads to; for a rate fixed in advance the
+    Corrections: in eq. 19, v_max is missing under the root of the middle term (eq. 22 has it).
+    "Optimising over the rate" needs a rate that depends on the resulting loss; for a fixed rate the
     proof gives (F + |w|^2 / (2 rate)) / (1 - rate B / 2) with B = 4 m R_X^2 v_max and rate < 2/B,
     and the rate in `quantities` makes this at most the value above. The order inside grades is the
     learner's, see :mod:`rankloop.theory.surrogates`.
@@ -132,8 +132,8 @@ def slam_cutoff_bound(
 ) -> Bound:
     """Bound sum_t 1 - nDCG@k of Algorithm 2 for nDCG@k: Theorem 8.
 
-    As :func:`slam_bound` with min(k, m) for m, and v_max over the first k. It is about a learner
-    that steps only where nDCG@k < 1. Ours (:class:`Slam`) also steps on mistakes below rank k,
+    It is :func:`slam_bound` with min(k, m) instead of m, and v_max over the first k. It holds for a
+    learner that steps only if nDCG@k < 1. :class:`Slam` also steps on mistakes below rank k,
     where Lemma 5 may fail: for it, use :func:`slam_any_rate_bound`.
     """
     if check_measure(measure).cutoff is None:
@@ -150,7 +150,7 @@ def slam_any_rate_bound(
     margin: float = 1.0,
     surrogate: float | None = None,
 ) -> Bound:
-    """Bound sum_t 1 - measure of the SLAM perceptron at any rate, free of m and v_max: ours.
+    """Bound sum_t 1 - measure of the SLAM perceptron at any rate, without m and v_max: our own.
 
     F + b sqrt(F) + b^2,   b^2 = |w|^2 (4 R_X^2 + 2 margin / rate).
 
@@ -241,7 +241,7 @@ def _self_bounding(
 def best_rate(b: float, surrogate: float, steep: float) -> float:
     """Return the rate that minimises (F + |w|^2/(2 rate)) / (1 - rate B/2), b^2 = |w|^2 B.
 
-    1/B where F = 0; smaller with more loss, down to 0 against w = 0: never to learn.
+    It is 1/B if F = 0, and smaller with more loss; for w = 0 it is 0, which means never to learn.
     """
     if b == 0:
         return 0.0
@@ -261,7 +261,7 @@ def _quadratic(
 
 
 def of_data(data: QueryDataset) -> tuple[Assumption, ...]:
-    """Check what every bound needs of the data.
+    """Check what every bound requires of the data.
 
     Measures count unjudged documents as not relevant; learners leave them out.
     """

@@ -2,7 +2,7 @@
 
 All bound the sum of losses over a stream on which some W of a given norm has a margin: every
 correct prediction is ahead of every wrong one by at least `margin` in <rep, W x>. All follow from
-one inequality. On a round with loss the surrogate of eq. 2 is at least the loss, so at least c_L,
+one inequality. On a round with loss, the surrogate of eq. 2 is at least the loss, so at least c_L,
 and has a gradient of dual norm at most G; mirror descent with an a-strongly convex psi then gives
 
     sum phi <= F + |U|^2 / (2 rate) + rate G^2 / (2 a c_L) sum phi
@@ -11,8 +11,8 @@ against every U of surrogate loss F. U = C_L / margin W has F = 0, and rate = a 
 
     sum L <= sum phi <= 2 F + G^2 |U|^2 / (a c_L).
 
-`quantities["rate"]` is the rate that a bound is about. R bounds the norm of an input: the Euclidean
-one (for rankings of rows the spectral norm of X) unless said otherwise.
+`quantities["rate"]` is the rate at which a bound holds. R bounds the norm of an input, which is the
+Euclidean norm, or for rankings of rows the spectral norm of X, unless the function says otherwise.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def theorem_1(
     margin : the margin of the comparison weights, above 0
     smallest_loss, largest_loss : c_L and C_L of the problem
     norm : the norm of the comparison weights
-    surrogate : F, what C_L / margin times them lose by eq. 2 where they do not separate the data
+    surrogate : F, the loss by eq. 2 of C_L / margin times these weights; 0 if they separate all
     rate : the learner's; default: c_L / (4 R^2). Any rate below c_L / (2 R^2) has a bound.
 
     Examples
@@ -80,9 +80,9 @@ def corollary_2(radius: float, margin: float, weights: tuple[float, float]) -> B
 
 
 def reject_bound(radius: float, margin: float, costs: tuple[float, ...]) -> Bound:
-    """Bound the loss with the option to reject: 4 R^2 / (b margin^2), b the least cost of it.
+    """Bound the loss with the option to reject: 4 R^2 / (b margin^2), b the smallest cost of it.
 
-    The text's formula is damaged; this is Theorem 1 with C_L = 1 and c_L = b.
+    The formula in the paper's text is damaged; this is Theorem 1 with C_L = 1 and c_L = b.
     """
     if not all(0 < cost <= 1 for cost in costs):
         raise DataError(f"costs of rejecting must be above 0 and at most 1; found {costs}")

@@ -1,7 +1,7 @@
 """Loss bounds of SOLAR (Wang et al., 2015): Lemma 4.1 and Theorems 1 to 4, with corrections.
 
-A round t here is a pair delta = x_i - x_j with R_i > R_j, taken with the weights w_t of that
-moment; l_t(w) = max(0, 1 - w.delta). R is the largest |delta|, u any comparison vector.
+Here a round t is a pair delta = x_i - x_j with R_i > R_j, and w_t are the weights at that
+moment; l_t(w) = max(0, 1 - w.delta). R is the largest |delta|, and u is any comparison vector.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def solar_i_bound(data: QueryDataset, weights: ArrayLike, C: float) -> Bound:
 
     (R^2 + 1/(2C)) (|u|^2 + 2C sum_t l_t(u)^2).
 
-    As printed; it is the bound of PA-II. `terms` are the factor and the sum it multiplies.
+    This is as printed, and is the bound of PA-II. `terms` are the factor and the sum.
     """
     u = _comparison(data, weights, C=C)
     factor = pair_radius(data) ** 2 + 1 / (2 * C)
@@ -69,10 +69,11 @@ def solar_i_measure_bound(
 
     c times the bound of Theorem 1, c the largest :func:`ranking_constant` of a query.
 
-    As printed c is kappa of Lemma 4.1. But the lemma is about *one* w for all pairs of a query,
-    while Theorem 1 sums losses of weights that change from pair to pair: ten relevant documents
-    under 200 others, all with the same delta, are mended by the first pair, so that the theorem
-    promises a loss of at most 0.23 where it is 0.71 (C = 10). For small C both agree.
+    In the paper c is kappa of Lemma 4.1. But the lemma is about *one* w for all pairs of a query,
+    while Theorem 1 sums losses of weights that change from pair to pair. For example, if ten
+    relevant documents are below 200 others, all with the same delta, the first pair corrects them
+    all, and the theorem promises a loss of at most 0.23 although it is 0.71 (C = 10). For small C
+    both agree.
     """
     u = _comparison(data, weights, C=C)
     factor = pair_radius(data) ** 2 + 1 / (2 * C)
@@ -100,9 +101,9 @@ def pair_constant(grades: ArrayLike, measure: str | Measure = "nDCG") -> float:
 
     nDCG: G(best grade) D(1) / Z; nDCG@k: the same with Z_k; AP: 1 / relevant documents.
 
-    True as printed, where the best grade K - 1 may be that of the query: every document counted in
-    1 - measure, at most kappa each, scores no more than some document of a lower grade, which is a
-    pair with l >= 1. (For AP half of it would do.) 0 if no document is relevant.
+    It is true as printed, and the best grade K - 1 may be that of the query: every document counted
+    in 1 - measure, at most kappa each, scores no more than some document of a lower grade, which is
+    a pair with l >= 1. (For AP, half of kappa would be enough.) It is 0 if no document is relevant.
 
     >>> pair_constant([0, 1, 1, 0], "AP")
     0.5
@@ -166,8 +167,8 @@ def printed_theorem_3(
     a = sqrt(gamma |u|^2 + u'X_A u) sqrt(log det(I + X_A/gamma) + U),
 
     over the updates: `deltas`, their chi_t, K and k the largest and smallest chi_t, U =
-    `aggressive` the updates that were no mistakes. The text is garbled; a is that of AROW, whose
-    M + U <= a + sum l_t(u) is sound. Two steps of the proof are not:
+    `aggressive` the updates that were no mistakes. The paper's text is garbled; a is that of AROW,
+    whose inequality M + U <= a + sum l_t(u) is correct. Two steps of the proof are not correct:
     sum chi/(gamma (chi + gamma)) is at most log det / gamma, without gamma only for gamma >= 1; and
     -(M + U - sum l_t(u))^2 is replaced by -a^2, which is *smaller*. For one pair delta = 1,
     gamma = 0.1 and a short u the value is negative. It is here so that the tests can show it.

@@ -41,7 +41,7 @@ def check_measure(measure: str | Measure) -> Measure:
 
 
 def seen_by(measure: Measure, grades: ArrayLike) -> Floats:
-    """Return the grades as a measure uses them: AP has only 0 and 1. Unjudged ones stay below 0."""
+    """Return the grades as a measure uses them: 0 and 1 for AP; unjudged ones stay below 0."""
     y = np.asarray(grades, np.float64)
     return np.where(y > 0, 1.0, y) if measure.name == "AP" else y
 
@@ -75,8 +75,8 @@ def weight_ratio(grades: ArrayLike, measure: str | Measure) -> float:
 def excesses(scores: ArrayLike, grades: ArrayLike) -> Floats:
     """Return, for each document, the highest score of a lower grade minus its own.
 
-    Minus infinity where no judged document has a lower grade, and for unjudged ones. At least 0: a
-    mistake, ties included. O(m log m).
+    It is minus infinity if no judged document has a lower grade, and for unjudged documents. A
+    value of at least 0 is a mistake, ties included. O(m log m).
     """
     s, y = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
     result = np.full(len(y), -np.inf)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 HAVE_BOUNDS = (Slam, MinimaxPerceptron, SolarI, SolarII)
 """The learners that a bound of the papers covers."""
 
-# of a comparison vector, in units of 1 / R_X; 0 says no more than that a mistake costs at most 1
+# of a comparison vector, in units of 1 / R_X; 0 only says that a mistake costs at most 1
 _LENGTHS = (0.0, *np.logspace(-4, 2, 13).tolist())
 
 
@@ -103,7 +103,7 @@ def track(
     """Run a copy of a learner over the queries in order, and compute its bound after each.
 
     SLAM: :func:`slam_any_rate_bound`, with the surrogate losses of its own mistakes; minimax:
-    Theorem 10, likewise; SOLAR-I and II: Theorems 2 and 4, repaired. Other learners have no bound.
+    Theorem 10, likewise; SOLAR-I and II: Theorems 2 and 4, corrected. Other learners have no bound.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _choose(
         return zero, True
     if best.separable and not isinstance(player, SolarII):
         return best.weights / best.margin, True
-    if best.separable:  # SOLAR-II's bound is about squares: losing no hinge is not best
+    if best.separable:  # SOLAR-II's bound is about squares: a vector without hinge loss is not best
         direction, lengths = best.weights, [length / best.margin for length in _LENGTHS]
     else:
         learnt = np.asarray(getattr(player, "last_weights_", zero), np.float64)

@@ -1,9 +1,9 @@
 """Bruch's results about XE_NDCG as values: Theorems 1 and 2, Propositions 1 and 2.
 
 Corrections. Theorem 2 prints exp(-2 n eps^2 / Lip^2), but its proof needs the centres of the cover
-to be right within eps/2, which gives exp(-n eps^2 / (2 Lip^2)): a quarter of the exponent. And
-replacing an example changes its grades too, so the loss has to have a range of at most Lip, which
-XE_NDCG has for lists of one length and scores in [0, 1]: it lies in [log m - 1, log m + 1].
+to be correct within eps/2, which gives exp(-n eps^2 / (2 Lip^2)): a quarter of the exponent. Also,
+replacing an example changes its grades, so the loss must have a range of at most Lip. XE_NDCG has
+this for lists of one length and scores in [0, 1]: it lies in [log m - 1, log m + 1].
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def lambdamart_lipschitz(m: int, sigma: float = 1.0) -> float:
 def generalisation_probability(
     n: int, epsilon: float, lipschitz: float, log_covering: float
 ) -> float:
-    """Return the least probability that no f of a class errs by more than epsilon: Theorem 2.
+    """Return a lower bound on the probability that no f errs by more than epsilon: Theorem 2.
 
     1 - 2 N exp(-n eps^2 / (2 Lip^2)), at least 0, with N the covering number of the class by balls
     of radius eps / (4 Lip), given by its logarithm. The module says what was corrected.
@@ -100,7 +100,7 @@ def generalisation_probability(
     Parameters
     ----------
     n : training queries, at least 1
-    epsilon : mean loss on new queries less that on the training ones, above 0
+    epsilon : the difference between the mean loss on new queries and on training queries, above 0
     lipschitz : :data:`XENDCG_LIPSCHITZ` or :func:`lambdamart_lipschitz`
     log_covering : log N, at least 0
 

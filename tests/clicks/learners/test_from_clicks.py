@@ -13,10 +13,10 @@ from rankloop.clicks.users import GradedUser, simulated_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
 from rankloop.feedback.lessons import inverse_propensities
+from rankloop.learners.model_files.saving import load, save
 from rankloop.learners.online.newton import NewtonXENDCG
 from rankloop.learners.online.solar_ii import SolarII
 from rankloop.learners.registry import make_learner
-from rankloop.learners.saving import load, save
 from rankloop.metrics.evaluation import evaluate
 
 

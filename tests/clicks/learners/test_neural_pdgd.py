@@ -12,7 +12,7 @@ from rankloop.clicks.users import simulated_user
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.feedback.ranking import best_first
-from rankloop.learners.saving import load, save
+from rankloop.learners.model_files.saving import load, save
 from rankloop.metrics.evaluation import evaluate
 
 

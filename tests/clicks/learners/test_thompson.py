@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 
 from rankloop import _core
+from rankloop.clicks.interleaving.base import seeded_by
 from rankloop.clicks.learners.base import click_grades
 from rankloop.clicks.learners.pdgd import PDGD
+from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.clicks.learners.thompson import POSTERIOR, Thompson
 from rankloop.clicks.users import simulated_user
 from rankloop.data.scaling import QueryMinMax
 from rankloop.data.simulate import mslr_like, separable
 from rankloop.exceptions import DataError
+from rankloop.feedback.ranking import PLACKETT_LUCE
+from rankloop.learners.model_files.saving import load, save
 from rankloop.learners.online.newton import NewtonXENDCG
 from rankloop.learners.online.solar_ii import SolarII
-from rankloop.learners.saving import load, save
 from rankloop.metrics.evaluation import evaluate
 
 
@@ -61,7 +64,7 @@ def test_the_ridge_grows_with_the_rankings(n):
 
 def test_it_explores_less_and_less():
     data = separable(60, np.random.default_rng(2), n_features=6, n_grades=3).data
-    learner, query = Thompson(), data.query(0)
+    learner, query = Thompson(temperature=0), data.query(0)
 
     def orders():
         return len({tuple(learner.show(query, id=str(i), k=5).order) for i in range(30)})
@@ -74,10 +77,24 @@ def test_it_explores_less_and_less():
     assert evaluate(mixed, learner.predict(mixed), "nDCG@10")["nDCG@10"] > 0.95
 
 
-def test_no_spread_shows_the_best_first(rng):
+def test_neither_spread_nor_temperature_shows_the_best_first(rng):
     X = rng.normal(size=(9, 3)).astype(np.float32)
-    learner = Thompson(spread=0).learn(X, rng.integers(0, 3, 9))
+    learner = Thompson(spread=0, temperature=0).learn(X, rng.integers(0, 3, 9))
     assert learner.show(X, id="r1").order.tolist() == learner.rank(X, id="r1").order.tolist()
+
+
+def test_rankings_are_drawn_from_the_scaled_scores_of_drawn_weights(rng):
+    X = rng.normal(size=(9, 3)).astype(np.float32)
+    learner = Thompson(temperature=0.5).learn(X, rng.integers(0, 3, 9))
+    shown, drawn = learner.show(X, id="r1"), seeded_by("r1")
+    weights = _core.draw_posterior(
+        learner.ranker_.last_weights_, learner.ranker_.root_, drawn.random(4), learner.spread
+    )
+    scores = X.astype(float) @ weights
+    scaled = (scores - scores.mean()) / scores.std() / 0.5
+    np.testing.assert_allclose(shown.scores, scaled, rtol=1e-4)
+    assert shown.order.tolist() == sample_ranking(shown.scores, drawn).tolist()
+    assert shown.policy == PLACKETT_LUCE
 
 
 def test_a_wrong_start_is_mended():
@@ -111,6 +128,7 @@ def test_bad_settings_are_refused(rng):
     grades = click_grades(shown, [True, False, False, False])
     for learner, words in (
         (Thompson(spread=-1), "spread must be a number from 0"),
+        (Thompson(temperature=-1), "temperature must be a number from 0"),
         (Thompson(ridge=-1), "ridge must be a number from 0"),
         (Thompson(NewtonXENDCG(covariance="diagonal")), "covariance='full'"),
     ):

@@ -394,7 +394,9 @@ def test_the_core_reads_from_any_source():
         return n
 
     options = {"n_features": 0, "base": -1, "null_value": 0.0, "max_index": 10, "max_bytes": 0}
-    reader = _core.LetorReader(trickle, **options, skip_bad=False, doc_ids=True, block_bytes=64)
+    reader = _core.LetorReader(
+        trickle, **options, skip_bad=False, doc_ids=True, sparse=False, block_bytes=64
+    )
     table = reader.read(None, 3)
     assert table["X"].tolist() == [[5.0]] * 100
     assert (reader.finished, reader.lines, reader.bytes_read) == (True, 100, len(content))

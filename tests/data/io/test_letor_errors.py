@@ -287,7 +287,7 @@ def test_a_bad_row_goes_before_a_source_that_fails_later():
         return n
 
     options = {"n_features": 0, "base": -1, "null_value": 0.0, "max_index": 10, "max_bytes": 0}
-    options |= {"skip_bad": False, "doc_ids": True, "block_bytes": 1 << 18}
+    options |= {"skip_bad": False, "doc_ids": True, "sparse": False, "block_bytes": 1 << 18}
     reader = _core.LetorReader(readinto, **options)
     assert reader.read(None, 4)["error"][0] == 350_000
 
@@ -344,8 +344,8 @@ def test_a_side_file_by_name_goes_first(plain, tmp_path):
         ("2\n2\n", "add up to 4 rows, but there are 3"),
         ("", "add up to 0 rows"),
         ("4\n-1\n", "must not be negative"),
-        ("2\nx\n", "expected one query size a line"),
-        ("1.5\n1.5\n", "expected one query size a line"),
+        ("2\nx\n", "expected one query size per line"),
+        ("1.5\n1.5\n", "expected one query size per line"),
         ("9" * 30, "size"),
     ],
 )
@@ -386,7 +386,8 @@ def test_bringing_queries_together_counts(path):
         ({"n_features": -3}, "n_features must be at least 1"),
         ({"max_index": 0}, "max_index must be at least 1"),
         ({"max_index": 10**8}, "max_index must be at most"),
-        ({"max_index": None}, "max_index must be a whole number; found None"),
+        ({"max_index": "9"}, "max_index must be a whole number; found '9'"),
+        ({"sparse": "yes"}, "sparse must be True, False or 'auto'; found 'yes'"),
         ({"n_features": 2.5}, "n_features must be a whole number; found 2.5"),
         ({"threads": 0}, "threads must be at least 1"),
         ({"threads": 10**6}, "threads must be at most 1,024; found 1,000,000"),

@@ -150,12 +150,12 @@ def test_partitions_in_folders(tmp_path):
 def test_parts_with_other_columns_are_refused(tmp_path):
     SHOP.to_parquet(tmp_path / "a.parquet")
     SHOP.drop(columns="price").to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(ParseError, match=r"b.parquet: it lacks 'price', other than .*a.parquet"):
+    with pytest.raises(ParseError, match=r"b.parquet: it lacks 'price', unlike .*a.parquet"):
         rl.read(tmp_path)
 
 
 def test_a_pattern_that_fits_nothing(tmp_path):
-    with pytest.raises(ParseError, match="no file fits this pattern"):
+    with pytest.raises(ParseError, match="no file matches this pattern"):
         data_files(tmp_path / "*.parquet")
 
 
@@ -256,7 +256,7 @@ def test_names_are_suggested():
         rl.from_table(SHOP, label="grad")
     with pytest.raises(DataError, match="there are no columns 'u', 'v'"):
         rl.from_table(SHOP, drop=["u", "v"])
-    with pytest.raises(DataError, match="there is no option 'lable' of tables"):
+    with pytest.raises(DataError, match="tables have no option 'lable'"):
         rl.from_table(SHOP, lable="grade")
 
 

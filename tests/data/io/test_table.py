@@ -257,7 +257,7 @@ def test_batches_are_whole_queries_in_order(tmp_path, monkeypatch, sizes, batch_
 def test_batches_refuse_a_query_that_starts_again(tmp_path):
     write_table(small(6, qid=[1, 2, 2, 1, 1, 3]), tmp_path / "a.parquet")
     for batch_rows in (1, 2, 6):
-        with pytest.raises(ParseError, match="starts again after other queries; sort the rows by"):
+        with pytest.raises(ParseError, match="starts again after other queries; bring"):
             list(iter_table(tmp_path / "a.parquet", batch_rows=batch_rows))
     with pytest.raises(DataError, match="batch_rows must be at least 1; found 0"):
         next(iter_table(tmp_path / "a.parquet", batch_rows=0))
@@ -440,7 +440,7 @@ def test_several_data_sets_make_one_file(tmp_path, kind):
     for other, told in [
         (
             small(4),
-            r"data set 1 has other columns than the first: label \(float64\), qid \(int64\), 2",
+            r"data set 1 has different columns from the first: label \(float64\), qid \(int64\), 2",
         ),
         (small(4, doc_ids=[*"abcd"], qid=[*"aabb"]), "not label .*doc_id"),
         (small(4, doc_ids=[*"abcd"], feature_names=["a", "b"]), "2 features named 'a', 'b'; not"),

@@ -73,7 +73,7 @@ def test_a_note_of_pandas_that_was_edited_is_refused(data, tmp_path):
     path = tmp_path / "a.parquet"
     rl.data.write_table(data, path)
     replace_metadata(path, pandas="{")
-    with pytest.raises(ParseError, match="the note 'pandas' in its metadata is not JSON"):
+    with pytest.raises(ParseError, match="the note 'pandas' in its metadata is not a JSON object"):
         rl.read_table(path)
     replace_metadata(path, pandas=json.dumps({"index_columns": {"kind": "range"}}))
     assert rl.read_table(path).n_features == 3

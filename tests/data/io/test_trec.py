@@ -235,7 +235,7 @@ def test_run_scores_refuses_documents_it_would_drop():
     ):
         run_scores(data, Run(["c"], ["x"], [1]))
     with pytest.raises(
-        DataError, match="document 'w' of query b is twice in the data set, in rows 0"
+        DataError, match="document 'w' of query b occurs twice in the data set, in rows 0"
     ):
         run_scores(dataset(doc_ids=[*"wxwz"]), Run(["a"], ["x"], [1]))
 
@@ -247,7 +247,7 @@ def test_values_are_checked():
         Qrels([1, 1], ["a"], [1, 2])
     with pytest.raises(DataError, match="scores has 3 values for 4 rows"):
         run_from_scores(dataset(), [1, 2, 3])
-    with pytest.raises(DataError, match="'a' of query 1 is twice in the run, in rows 0 and 2"):
+    with pytest.raises(DataError, match="'a' of query 1 occurs twice in the run, in rows 0 and 2"):
         join(Qrels([1], ["a"], [1]), Run([1, 1, 1], ["a", "b", "a"], [1, 2, 3]))
 
 

@@ -49,7 +49,7 @@ def test_names_and_files_that_cannot_be_read(reader, name, tmp_path):
 
 @each_reader
 def test_a_folder(reader, tmp_path):
-    with pytest.raises(ParseError, match=r"Is a directory|holds no data files"):
+    with pytest.raises(ParseError, match=r"Is a directory|contains no data files"):
         READERS[reader](tmp_path)
 
 

@@ -14,6 +14,7 @@ KINDS = [
     rl.XENDCGBoost(0.5, trees=12),
     rl.XENDCGBoost("tight", trees=12),
     rl.LambdaMART(trees=12),
+    rl.learners.YetiRank(trees=12, random_state=3),
     rl.learners.ListNetBoost(trees=12),
     rl.learners.LossBoost("logistic", trees=12),
     rl.learners.LossBoost("squared-hinge", trees=12),

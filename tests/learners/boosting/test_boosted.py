@@ -142,9 +142,9 @@ def test_refitting(ranker, train, noisy):
     """Splits stay, values move: none of the way with decay 1, to the new data's with 0."""
     model, new = fitted(ranker, train), noisy(80, seed=12)
     flipped = dataclasses.replace(new, y=3 - new.y)
-    same = copy.deepcopy(model).refit(flipped, decay=1.0)
+    same = copy.deepcopy(model).move_leaves(flipped, decay=1.0)
     assert np.allclose(same.predict(new), model.predict(new))
-    moved = copy.deepcopy(model).refit(flipped, decay=0.0)
+    moved = copy.deepcopy(model).move_leaves(flipped, decay=0.0)
     assert quality(moved, flipped) > quality(model, flipped) + 0.1
     leaves = [m.to_lightgbm().predict(new.X, pred_leaf=True) for m in (model, moved)]
     assert np.array_equal(*leaves)
@@ -153,7 +153,7 @@ def test_refitting(ranker, train, noisy):
 def test_refitting_on_the_same_data_changes_little(train):
     """With all of the way to go, the trees find the values that they have."""
     model = rl.XENDCGBoost(1.0, trees=10).fit(train)
-    again = copy.deepcopy(model).refit(train, decay=0.0)
+    again = copy.deepcopy(model).move_leaves(train, decay=0.0)
     assert np.allclose(again.predict(train), model.predict(train), atol=1e-5)
 
 

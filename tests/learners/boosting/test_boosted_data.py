@@ -13,7 +13,7 @@ import pytest
 import rankloop as rl
 from rankloop.exceptions import DataError, MissingExtraError, ModelError, NotFittedError
 from rankloop.learners.batch.base import teaching
-from rankloop.learners.saving import from_tree, to_tree
+from rankloop.learners.model_files.saving import from_tree, to_tree
 
 from .kinds import each, fitted, quality
 
@@ -29,6 +29,8 @@ def test_missing_values(ranker, train, valid):
     assert model.explain()[0]["feature"] == "3"
     scores = model.predict(X)
     assert np.quantile(scores[train.y >= 2], 0.05) > np.quantile(scores[train.y < 2], 0.95)
+    again = from_tree(to_tree(model))  # with thresholds that all known values are below
+    assert np.array_equal(again.predict(X), scores)
     with pytest.raises(DataError, match="finite"):
         model.predict(np.full((2, 5), np.inf))
 
@@ -68,6 +70,8 @@ def test_monotone_constraints(ranker, train):
 @each
 def test_query_weights_are_counts(ranker, noisy):
     """But for the documents that a leaf needs, and the bins: both made the same here."""
+    if isinstance(ranker, rl.learners.YetiRank):
+        pytest.skip("copies of a query draw noise of their own")
     data = noisy(20, seed=5, query_weight=True)
     data = dataclasses.replace(data, X=np.round(data.X * 2) / 2)
     queries = np.repeat(np.arange(20), data.query_weight.astype(int))
@@ -152,7 +156,7 @@ def test_nothing_to_learn(ranker, train):
     assert not model.predict(data).any()
     assert not model.contributions(data).any()
     assert model.booster_ == ""
-    assert model.refit(train).booster_ == ""
+    assert model.move_leaves(train).booster_ == ""
     assert all(part["splits"] == 0 for part in model.explain())
     again = from_tree(to_tree(model))
     assert not again.predict(data).any()

@@ -1,4 +1,4 @@
-"""Blends: members apart, scores together, weights no further from equal than data says."""
+"""Blends: members apart, scores together, all kinds alike."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError
+from rankloop.learners.batch.base import together
 from rankloop.learners.ensembles.mix import standardised
-from rankloop.learners.ensembles.weights import shrunk_weights
 
 SMALL = (rl.RankSVM(), rl.XENDCGBoost(trees=8))
 
 
 def test_scores_are_the_mean_of_the_members(train, valid):
-    blend = rl.Blend(SMALL, seeds=2).fit(train)
+    blend = rl.Blend(SMALL, seeds=2, refit=False).fit(train)
     scaler = rl.data.QueryMinMax()
     linear = rl.RankSVM().fit(scaler.transform(train)).predict(scaler.transform(valid))
     trees = [rl.XENDCGBoost(trees=8, random_state=s).fit(train).predict(valid) for s in (0, 1)]
@@ -28,12 +28,14 @@ def test_scores_are_the_mean_of_the_members(train, valid):
 
 
 def test_the_default_has_both_kinds(train):
-    blend = rl.Blend(seeds=2).fit(train.select(slice(0, 10)))
+    blend = rl.Blend(seeds=2).fit(train)
     kinds = [type(m).__name__ for m in blend.members_]
-    assert kinds == ["Scaled"] * 2 + [*["XENDCGBoost"] * 2, *["LambdaMART"] * 2]
-    assert blend.weights_.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
-    assert "XENDCG(C=0.03, power=0.5)" in blend.explain()[0]["member"]
-    trees = [m.predict(train).tobytes() for m in blend.members_[2:]]
+    assert kinds == ["Auto", *["Scaled"] * 2, *["LambdaMART"] * 2]
+    assert np.allclose(blend.weights_, [1 / 3, *[1 / 6] * 4])
+    parts = blend.explain()
+    assert parts[0]["member"] == "Auto()"
+    assert "rank of a" in {name for part in parts for name in part["features"]}
+    trees = [m.predict(train).tobytes() for m in blend.members_[1:]]
     assert len(set(trees)) == 4  # seeds draw other features
 
 
@@ -43,7 +45,9 @@ def test_members_that_refuse_the_data_are_left_out(train, valid):
     heavy = dataclasses.replace(train, sample_weight=weights)
     assert "LambdaMART" not in str(rl.Blend(seeds=1).fit(heavy).members_)
     large = dataclasses.replace(train, y=train.y * 120)
-    assert "Scaled" not in str(rl.Blend(seeds=1).fit(large).members_)
+    members = rl.Blend(seeds=1).fit(large).members_
+    assert [type(m).__name__ for m in members] == ["Scaled", "LambdaMART"]
+    assert members[1].start is None
     blend = rl.Blend([rl.LambdaMART(trees=3)], seeds=1).fit(train)
     before = blend.predict(valid)
     with pytest.raises(DataError, match="cannot use document weights"):
@@ -56,7 +60,7 @@ def test_errors_and_interrupts_lose_nothing(train, valid):
     before = blend.predict(valid)
     narrow = dataclasses.replace(valid, X=valid.X[:, :2], feature_names=None)
     no_use = dataclasses.replace(valid, y=np.zeros_like(valid.y))
-    for data, judge in ((train, narrow), (train, no_use), (with_nan(train), None)):
+    for data, judge in ((train, narrow), (train, no_use), (train, with_nan(valid))):
         with pytest.raises(DataError):
             blend.fit(data, valid=judge)
         assert np.array_equal(blend.predict(valid), before)
@@ -109,76 +113,10 @@ def test_members_stop_early(train, valid):
     rounds = []
     blend = rl.Blend([rl.XENDCGBoost(trees=60, rate=0.3, patience=3)], seeds=1)
     blend.fit(train, valid=valid, on_round=rounds.append)
-    assert blend.members_[0].rounds_ < 60
+    alone = rl.XENDCGBoost(trees=60, rate=0.3, patience=3).fit(train, valid=valid)
+    assert blend.members_[0].rounds_ == alone.rounds_ < 60
     assert len(rounds) == 1
     assert blend.weights_.tolist() == [1.0]
-
-
-class Told(rl.RankSVM):
-    """Ranks by one column, which tells the grade as well as it does."""
-
-    column = 0
-
-    def score_rows(self, X, offsets):
-        return X[:, self.column].astype(float)
-
-
-class Other(Told):
-    column = 1
-
-
-def told(n, noise, seed=0):
-    """The first column knows the grades, the second knows them with noise, or nothing."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 3, 10 * n).astype(float)
-    own = 0.5 * rng.normal(size=10 * n)
-    X = np.c_[y + own, noise * rng.normal(size=10 * n) + y]
-    return rl.QueryDataset.from_arrays(X, y, group=[10] * n)
-
-
-def test_weights_are_shrunk_towards_equal():
-    """Much validation data shows which is better; little does not; equals stay equal."""
-    blend = rl.Blend([Told(), Other()])
-    shares = {}
-    for n in (2, 30, 3000):
-        for noise in (0.5, 30.0):
-            found = copy.deepcopy(blend).fit(told(5, noise, 1), valid=told(n, noise, 2))
-            shares[n, noise] = found.weights_[0]
-            assert np.isclose(found.weights_.sum(), 1)
-    assert shares[3000, 30.0] > 0.9
-    assert 0.5 <= shares[2, 30.0] <= shares[3000, 30.0]
-    assert abs(shares[3000, 0.5] - 0.5) < 0.1
-
-
-def test_queries_count_by_their_weights():
-    """What is true of the first half only moves the weights where that half counts."""
-    kinds, values = np.array([0, 1]), np.r_[np.full(30, 0.2), np.full(30, -0.2)]
-    values += np.random.default_rng(0).normal(0, 0.05, 60)
-
-    def measured(weights):
-        return 0.5 + (weights[0] - 0.5) * values
-
-    halves = np.repeat([1.0, 0.0], 30), np.repeat([0.0, 1.0], 30)
-    found = [shrunk_weights(kinds, measured, half) for half in halves]
-    assert found[0][0] > 0.9
-    assert found[1][0] < 0.1
-    assert np.array_equal(
-        shrunk_weights(kinds, measured), shrunk_weights(kinds, measured, np.full(60, 3.0))
-    )
-
-
-def test_one_query_is_not_trusted():
-    """However much it weighs beside others."""
-    kinds, gains = np.array([0, 1]), np.random.default_rng(0).normal(0.05, 0.3, 1000)
-    gains[0] = 0.3
-
-    def measured(weights):
-        return 0.5 + (weights[0] - 0.5) * gains
-
-    for others in (0.0, 0.001):
-        weights = np.r_[1.0, np.full(999, others)]
-        assert shrunk_weights(kinds, measured, weights)[0] < 0.75
-    assert shrunk_weights(kinds, measured)[0] > 0.9
 
 
 def test_lifted_members_see_scaled_features(train, valid):
@@ -190,16 +128,8 @@ def test_lifted_members_see_scaled_features(train, valid):
     assert np.allclose(blend.predict(valid), expected)
 
 
-def test_seeds_of_one_member_weigh_the_same():
-    blend = rl.Blend([Told(), rl.XENDCGBoost(trees=2)], seeds=3)
-    blend.fit(told(20, 30.0, 1), valid=told(500, 30.0, 2))
-    first, *seeds = blend.weights_
-    assert len(set(seeds)) == 1
-    assert first != 0.5
-
-
 def test_saving_and_going_on(train, valid, tmp_path):
-    blend = rl.Blend(SMALL, seeds=2).fit(train, valid=valid)
+    blend = rl.Blend(SMALL, seeds=2, refit=False).fit(train, valid=valid)
     blend.save(tmp_path / "a")
     again = rl.load(tmp_path / "a")
     assert np.array_equal(again.predict(valid), blend.predict(valid))
@@ -228,3 +158,67 @@ def test_errors(train):
         rl.Blend(SMALL, seeds=0).fit(train)
     with pytest.raises(DataError, match="trees must be"):
         rl.Blend([rl.LambdaMART(trees=0)]).fit(train)
+
+
+def test_missing_values_reach_trees_as_they_are(train, valid, tmp_path):
+    """Members that need numbers get medians and marks; trees get NaN, and see it at once."""
+    X = train.X.copy()
+    X[train.y >= 2, 2] = np.nan
+    told = rl.QueryDataset.from_arrays(X, train.y, qid=train.qid, allow_nan=True)
+    blend = rl.Blend([rl.RankSVM(), rl.XENDCGBoost(trees=8)], seeds=1).fit(told)
+    linear, trees = blend.members_
+    assert trees.n_features_in_ == 5
+    assert linear.n_features_in_ == 6
+    assert linear.feature_names_in_[3] == "3 is missing"
+    alone = rl.XENDCGBoost(trees=8, refit=True).fit(told)
+    assert trees.booster_ == alone.booster_
+    blend.save(tmp_path / "a")
+    assert np.array_equal(rl.load(tmp_path / "a").predict(told), blend.predict(told))
+    default = rl.Blend(seeds=1).fit(told)
+    assert np.isfinite(default.predict(told)).all()
+    assert default.members_[1].n_features_in_ == default.members_[2].n_features_in_ == 5
+    assert default.members_[0].n_features_in_ == 6
+    assert all(member.takes_raw_features for member in default.members_)
+
+
+def test_categories_reach_trees_as_they_are(train):
+    rng = np.random.default_rng(0)
+    kinds = rng.permutation(20)[rng.integers(0, 20, train.n_documents)]
+    y = (kinds % 2).astype(float)
+    data = rl.QueryDataset.from_arrays(
+        np.c_[train.X[:, :2], kinds], y, qid=train.qid, feature_names=("a", "b", "kind")
+    )
+    members = [
+        rl.RankSVM(),
+        rl.XENDCGBoost(trees=3, leaves=2, rate=1.0),
+        rl.Scaled(rl.XENDCGBoost(trees=3, leaves=2, rate=1.0), "none", ["raw", "rank"]),
+    ]
+    blend = rl.Blend(members, seeds=1, categorical=["kind"], refit=False).fit(data)
+    for member in blend.members_[1:]:
+        scores = member.predict(data)
+        assert scores[y == 1].min() > scores[y == 0].max()
+    unseen = dataclasses.replace(data, X=np.where(np.arange(3) == 2, 70, data.X).astype("f4"))
+    assert np.isfinite(blend.predict(unseen)).all()
+    described = rl.learners.Described(rl.Blend(members, seeds=1)).fit(data)
+    assert np.isfinite(described.predict(data)).all()
+    with pytest.raises(DataError, match="categories must be whole numbers"):
+        rl.Blend(members, categorical=["a"]).fit(data)
+
+
+def test_refitting_uses_all_judgements(train, valid):
+    """Early stoppers keep their rounds; all others learn both parts at once."""
+    trees = rl.XENDCGBoost(trees=40, rate=0.3, patience=3)
+    members = [trees, rl.Scaled(rl.RankSVM()), rl.Auto()]
+    blend = rl.Blend(members, seeds=1).fit(train, valid=valid)
+    both = together(train, valid)
+    assert blend.n_queries_seen_ == len(both)
+    rounds = copy.deepcopy(trees).fit(train, valid=valid).rounds_
+    alone = [
+        copy.deepcopy(trees).set_params(trees=rounds).fit(both),
+        rl.Scaled(rl.RankSVM(refit=True)).fit(train, valid=valid),
+        rl.Auto().fit(both),
+    ]
+    for member, same in zip(blend.members_, alone, strict=True):
+        assert np.array_equal(member.predict(valid), same.predict(valid))
+    without = rl.Blend(members, seeds=1, refit=False).fit(train, valid=valid)
+    assert np.array_equal(without.members_[2].predict(valid), rl.Auto().fit(train).predict(valid))

@@ -136,8 +136,8 @@ def test_weights_reach_the_ranker():
 BAD = [
     ("nystrom(rbf(1))", "cannot read 'nystrom.rbf.1..' as features of a kernel"),
     ("cosine(rbf(1),3)", "as features of a kernel; write for example nystrom"),
-    ("fourier(linear,4)", "fourier features are for rbf kernels; found linear; take nystrom"),
-    ("fourier(rbf(1),5)", "come in pairs; found 5"),
+    ("fourier(linear,4)", "fourier features need an rbf kernel; found linear: use nystrom"),
+    ("fourier(rbf(1),5)", "must be even; found 5"),
     ("nystrom(rbf(1),0)", "must be a whole number of at least 1; found 0"),
 ]
 

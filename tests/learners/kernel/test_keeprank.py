@@ -157,7 +157,7 @@ BAD = [
     ({"passes": 0}, "passes must be a whole number of at least 1"),
     ({"tolerance": -1}, "tolerance must be a number from 0"),
     ({"memory_limit": "much"}, "cannot read 'much' as a size"),
-    ({"kernel": "chi2", "normalise": False}, "chi2 is for features from 0"),
+    ({"kernel": "chi2", "normalise": False}, "chi2 kernel needs features of at least 0"),
 ]
 
 

@@ -105,5 +105,5 @@ def test_bad_text(text, says):
 
 
 def test_chi2_refuses_features_below_0():
-    with pytest.raises(DataError, match="features from 0; found -1"):
+    with pytest.raises(DataError, match="features of at least 0; found -1"):
         ChiSquared()(np.array([[-1.0]], np.float32), np.zeros((1, 1), np.float32))

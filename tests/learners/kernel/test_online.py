@@ -95,11 +95,11 @@ BAD = [
     ("kernel-slam:budget=0", "budget must be a whole number of at least 1; found 0"),
     (f"kernel-slam:budget={2**63}", "budget must be a whole number below 2\\^63; found"),
     ("kernel-slam:removal=oldest", "removal must be one of forgetron, random, .*; found 'oldest'"),
-    ("kernel-slam:kernel=linear,removal=merging", "merging is for rbf kernels; found linear"),
+    ("kernel-slam:kernel=linear,removal=merging", "merging needs an rbf kernel; found linear"),
     ("kernel-slam:rate=0", "rate must be a number above 0"),
     ("kernel-minimax:decay=3", "decay must be a number from 0 to 1"),
     ("kernel-solar-i:C=0", "C must be a number above 0"),
-    ("kernel-slam:kernel=chi2", "chi2 is for features from 0"),
+    ("kernel-slam:kernel=chi2", "chi2 kernel needs features of at least 0"),
 ]
 
 

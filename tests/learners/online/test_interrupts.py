@@ -7,6 +7,11 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import pytest
+
+import rankloop as rl
+
 SCRIPT = """
 import numpy as np, rankloop as rl
 rng = np.random.default_rng(0)
@@ -30,3 +35,21 @@ def test_an_interrupt_ends_a_long_call():
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0] == "unchanged\n"
+
+
+@pytest.mark.parametrize("name", ["solar-ii", "mix"])
+def test_signals_are_seen_inside_one_long_list(name, rng):
+    """A signal that nobody looks for is handled once, after the call; its repeats are lost."""
+    X, y = rng.random((2000, 20), np.float32), rng.integers(0, 3, 2000)
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(None))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+        learner = rl.make_learner(name)
+        start = len(seen)
+        learner.learn(X, y)
+        found = len(seen) - start
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert found > 2

@@ -150,7 +150,7 @@ BAD = [
     (lambda: PredtronClassifier().fit(np.zeros((0, 2)), []), "minimum of 1 is required"),
     (lambda: PredtronClassifier(passes=0).fit([[1.0], [2]], [0, 1]), "passes must be"),
     (lambda: PredtronClassifier(rate=-1).fit([[1.0], [2]], [0, 1]), "rate must be"),
-    (lambda: PredtronClassifier(geometry="group").fit([[1.0], [2]], [0, 1]), "take geometry rnorm"),
+    (lambda: PredtronClassifier(geometry="group").fit([[1.0], [2]], [0, 1]), "use geometry rnorm"),
     (lambda: PredtronClassifier({1: 0}).fit([[1.0], [2]], [0, 1]), "a weight must be a number"),
     (lambda: PredtronMultilabel("f1").fit([[1.0]], [[1]]), "loss must be one of hamming, subset"),
     (lambda: PredtronMultilabel().fit([[1.0]], [1]), "matrix of 0 and 1"),
@@ -230,15 +230,15 @@ def test_the_budget_keeps_what_counts_most():
 
 def test_label_rankers_say_what_is_wrong():
     X, y = graded(20)
-    with pytest.raises(DataError, match="a matrix of grades from 0"):
+    with pytest.raises(DataError, match="a matrix of grades of at least 0"):
         PredtronLabelRanker().fit(X, y[:, 0])
-    with pytest.raises(DataError, match="a matrix of grades from 0"):
+    with pytest.raises(DataError, match="a matrix of grades of at least 0"):
         PredtronLabelRanker().fit(X, y - 1)
-    with pytest.raises(DataError, match="y has 5 labels, not 6 as before"):
+    with pytest.raises(DataError, match="y has 5 labels, but earlier data had 6"):
         PredtronLabelRanker().fit(X, y).partial_fit(X, y[:, :5])
     with pytest.raises(DataError, match="budget must be a whole number of at least 1"):
         PredtronLabelRanker(kernel="linear", budget=0).fit(X, y)
-    with pytest.raises(DataError, match="a budget is for weights with a kernel"):
+    with pytest.raises(DataError, match="a budget needs a kernel"):
         PredtronLabelRanker(budget=5).fit(X, y)
     with pytest.raises(DataError, match="unknown kernel 'rfb'"):
         PredtronLabelRanker(kernel="rfb(1)").fit(X, y)

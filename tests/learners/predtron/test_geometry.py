@@ -93,7 +93,7 @@ def test_bad_geometries():
     for r in (1, 2.5, "x"):
         with pytest.raises(DataError, match="r must be a number above 1 to 2"):
             RNorm(r)
-    with pytest.raises(DataError, match="take geometry rnorm"):
+    with pytest.raises(DataError, match="use geometry rnorm"):
         Group().check((1, 5))
-    with pytest.raises(DataError, match="take geometry euclidean"):
+    with pytest.raises(DataError, match="use geometry euclidean"):
         Schatten().check((5, 1))

@@ -172,7 +172,7 @@ def test_every_combination_works_or_says_why(name, rule, geometry):
     problem = PROBLEMS[name]
     rows = 1 if problem.shared else problem.dimension
     if rows == 1 and geometry in ("group", "schatten"):
-        with pytest.raises(DataError, match="which is the same"):
+        with pytest.raises(DataError, match="which is then the same"):
             played(problem, rule=rule, geometry=geometry)
         return
     learner, losses = played(problem, rule=rule, geometry=geometry)
@@ -221,7 +221,7 @@ def test_the_mean_of_the_weights():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: Predtron(Binary(), kernel=linear, geometry="rnorm"), "only the Euclidean"),
+        (lambda: Predtron(Binary(), kernel=linear, geometry="rnorm"), "needs the Euclidean"),
         (lambda: Predtron(Binary(), kernel=3), "kernel must be a function"),
         (lambda: Predtron(Binary(), rule="slow"), "rule must be one of predtron, loss-driven"),
         (lambda: Predtron(Binary(), geometry="l1"), "geometry must be one of"),
@@ -242,7 +242,7 @@ def test_what_makes_no_sense(call, says):
 def test_the_width_stays():
     learner = Predtron(Binary())
     learner.learn([1.0, 2], 1)
-    with pytest.raises(DataError, match="the input has 3 features, not 2 as before"):
+    with pytest.raises(DataError, match="the input has 3 features, but earlier ones had 2"):
         learner.learn([1.0, 2, 3], 1)
     assert learner.rounds == 1
 

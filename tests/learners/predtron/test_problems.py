@@ -260,7 +260,7 @@ def test_functions_of_ones_own():
         (lambda: Multiclass(3).check(3), "labels must be from 0 to 2; found 3"),
         (lambda: Multiclass(3).check(0.5), "labels must be from 0 to 2; found 0.5"),
         (lambda: Hamming(2).check([0, 2]), "2 values 0 or 1"),
-        (lambda: SubsetRanking().check([0, -1]), "numbers from 0; leave out"),
+        (lambda: SubsetRanking().check([0, -1]), "numbers of at least 0; leave out"),
         (lambda: MultilabelRanking(3).check([0, 1]), "3 grades; found 2"),
     ],
 )

@@ -95,8 +95,8 @@ def test_real_data(data_dir):
     [
         ("predtron:f=i", DataError, "f must be -i, -i"),
         ("predtron:f=3", DataError, "f must be text"),
-        ("predtron:geometry=group", DataError, "take geometry rnorm"),
-        ("predtron:geometry=schatten", DataError, "take geometry euclidean"),
+        ("predtron:geometry=group", DataError, "use geometry rnorm"),
+        ("predtron:geometry=schatten", DataError, "use geometry euclidean"),
         ("predtron:geometry=round", DataError, "geometry must be one of"),
         ("predtron:geometry=[]", DataError, "geometry must be one of"),
         ("predtron:rule=none", DataError, "rule must be one of"),

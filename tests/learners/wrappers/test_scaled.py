@@ -196,3 +196,20 @@ def test_linear_learners_explain_themselves(data):
     assert all(part["weight"] == model.weights_[int(part["feature"]) - 1] for part in parts)
     sizes = [abs(part["weight"]) for part in parts]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_missing_values_stay_missing_and_rank_lowest(data):
+    """For rankers that accept them; others are asked for numbers."""
+    X = data.X.copy()
+    X[::4, 2] = np.nan
+    told = rl.QueryDataset.from_arrays(X, data.y, qid=data.qid, allow_nan=True)
+    model = rl.Scaled(rl.XENDCGBoost(trees=5), "none", ["raw", "rank"]).fit(told)
+    seen = model._transform(told)
+    assert np.array_equal(seen.X[:, :5], told.X, equal_nan=True)
+    ranks = seen.X[:, 5:]
+    low = np.where(np.isnan(told.X), -1e30, told.X).astype(np.float32)
+    assert np.array_equal(ranks, map_rows(["rank"], low, told.offsets))
+    assert np.isfinite(model.predict(told)).all()
+    for ranker, maps in ((rl.RankSVM(), ["raw", "rank"]), (rl.XENDCGBoost(), ["minmax"])):
+        with pytest.raises(DataError, match="needs finite numbers"):
+            rl.Scaled(ranker, "none", maps).fit(told)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
-from rankloop.serving.entries import Closed
+from rankloop.serving.journal.entries import Closed
 from tests.serving.tools import click, ranked
 
 FEATURES = ["price", "match", "age"]

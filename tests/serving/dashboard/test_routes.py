@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rankloop.serving.dashboard.now import still_needed
-from rankloop.serving.entries import ExperimentStarted
 from rankloop.serving.experiments import Tally
+from rankloop.serving.journal.entries import ExperimentStarted
 from tests.serving.tools import Clock, running
 
 from .shop import FEATURES, live, look, start

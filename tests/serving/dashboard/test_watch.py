@@ -7,7 +7,13 @@ import pytest
 
 from rankloop.serving.dashboard import watch as watching
 from rankloop.serving.dashboard.watch import Watch
-from rankloop.serving.entries import Closed, ExperimentEnded, ExperimentStarted, Observed, Promoted
+from rankloop.serving.journal.entries import (
+    Closed,
+    ExperimentEnded,
+    ExperimentStarted,
+    Observed,
+    Promoted,
+)
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.service import Loop
 from tests.serving.tools import ranked, small

@@ -26,7 +26,7 @@ _STEPS, _MM_STEPS = 5, 20
 
 @dataclass(frozen=True, eq=False)
 class DualLearning:
-    """Two softmax cross entropies, each weighed by what the other has learnt.
+    """Two softmax cross entropies, each weighted by what the other has learnt.
 
     With f = w x the ranker and q the examination of positions, both normalised over the page, a
     click on document i at position k teaches
@@ -40,15 +40,15 @@ class DualLearning:
 
     Parameters
     ----------
-    X : features, one row a row of the log; missing values become their column's mean
-    ranks : how many positions are told apart, the last for all beyond; None: all
+    X : features, one row per row of the log; missing values become their column's mean
+    ranks : how many positions have their own value; later ones share the last. None: all
     iterations : rounds of both
     ridge : the penalty ridge / 2 |w|^2 on the ranker, at least 0
-    most : weights are cut there, at least 1: a single click deep on the page must not decide
+    most : the largest weight, at least 1, so that a single click far down the page does not decide
 
     Notes
     -----
-    Cost: about 5 steps with two passes over the features a round.
+    Cost: per round, about 5 steps with two passes over the features each.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class _Pages:
     def shares(
         self, weights: NDArray[np.float64], start: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Maximise the weighed log shares of clicked positions, each among its page's own."""
+        """Maximise the weighted log shares of clicked positions among those of their page."""
         taught = self.clicked * weights
         wins, clicks_a_page = add_up(self.place, taught, self._ranks), self.sum(taught)
         q = start

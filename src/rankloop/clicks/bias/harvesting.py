@@ -33,9 +33,9 @@ class _Cells:
 
 @dataclass(frozen=True, eq=False)
 class _Meetings:
-    """What documents seen at both of two positions show: weighed clicks and views of each.
+    """Weighted clicks and views at two positions, from documents that were seen at both.
 
-    Of meeting m, `first[m]` < `second[m]` are the two positions from 0.
+    `first[m]` < `second[m]` are the two positions of meeting m, counted from 0.
     """
 
     first: NDArray[np.int64]
@@ -46,19 +46,19 @@ class _Meetings:
 
 @dataclass(frozen=True)
 class AdjacentChain:
-    """Neighbouring positions compared by the documents seen at both, and multiplied along.
+    """Compare neighbouring positions by documents seen at both, and multiply the ratios.
 
     p_(k+1) / p_k is the ratio of the click rates of documents that were shown at k + 1 and at k.
-    Such documents come from rankers that ran side by side, or from a ranker that changed; it is
-    assumed that when a document stood where has nothing to do with how relevant it was then.
+    Such documents come from rankers that ran side by side, or from a ranker that changed. It is
+    assumed that a document's relevance did not change between its positions.
 
     Parameters
     ----------
-    ranks : how many positions are told apart, the last for all beyond; None: all
-    weights : how documents are weighed against each other. `equal` is the paper's: each one's
-        click rates count once, whether they are known from one view or a thousand. `views` weighs
-        by n n' / (n + n') with n and n' its views at the two positions (Mantel and Haenszel),
-        which is as free of bias and much less noisy where views differ
+    ranks : how many positions have their own value; later ones share the last. None: all
+    weights : how documents are weighted. `equal` is the paper's choice: the click rates of each
+        document count once, whether they come from one view or from a thousand. `views` gives a
+        document the weight n n' / (n + n'), where n and n' are its views at the two positions
+        (Mantel and Haenszel). It is also unbiased, and much less noisy if numbers of views differ
 
     Examples
     --------
@@ -96,21 +96,21 @@ class AdjacentChain:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """All pairs of positions compared at once, by maximum likelihood.
+    """Compare all pairs of positions at once, by maximum likelihood.
 
     Documents seen at both k and k' have the same mean relevance r_kk' at both, so that their
     click rates there are p_k r_kk' and p_k' r_kk'. Examination p and relevance r maximise the
-    likelihood of all weighed clicks and skips, by the alternating EM of the position-based model.
+    likelihood of all weighted clicks and skips, by the alternating EM of the position-based model.
 
     Parameters
     ----------
-    ranks : how many positions are told apart, the last for all beyond; None: all
+    ranks : how many positions have their own value; later ones share the last. None: all
     weights : as in :class:`AdjacentChain`
     iterations : steps of EM
 
     Notes
     -----
-    Cost: O(meetings of a document's positions), then O(ranks^2) a step.
+    Cost: O(pairs of positions of each document), then O(ranks^2) per step.
 
     Examples
     --------
@@ -129,15 +129,16 @@ class AllPairs:
     iterations: int = 1000
 
     def estimate(self, log: ClickLog) -> NDArray[np.float64]:
-        """Return examination by position; NaN where nothing links it to the first one."""
+        """Return examination by position; NaN if no documents link a position to the first one."""
         ranks = count_ranks(self.ranks, log)
         meetings = _meet(_cells(log, ranks), self.weights, only_neighbours=False)
         useful = (meetings.clicks > 0).any(axis=1)
         linked = _linked(meetings.first[useful], meetings.second[useful], ranks)
         if len(linked) < 2:
             raise DataError(
-                "no document was clicked at one position and also shown at another; position bias "
-                "cannot be told from relevance in this log"
+                "no document was clicked at one position and also shown at another, so "
+                "this log cannot separate position bias from relevance; use a log in "
+                "which documents change positions"
             )
         kept = useful & np.isin(meetings.first, linked)
         examination = _fit(meetings, kept, ranks, self.iterations)
@@ -224,7 +225,7 @@ def _fit(
         np.tile(np.array([1, 0], np.uint8), 2 * n),
     )
     relevance, examination = np.full(n, 0.5), np.full(ranks, 0.5)
-    tiny = 1e-9 * float(views.sum() / n)  # a prior for form's sake
+    tiny = 1e-9 * float(views.sum() / n)  # fit needs a prior; this one has no effect
     _core.fit_browsing_model(
         arrays, relevance, examination, ranks, False, (tiny, tiny), iterations, threads()
     )

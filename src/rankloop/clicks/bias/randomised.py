@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RandomTraffic:
-    """Pages in random order: the click rate of a position over that of the first.
+    """Pages in random order: the click rate of a position divided by that of the first.
 
-    Every document is as likely at one position as at another, so rates differ by examination
-    alone. The log must hold nothing but such pages: select them first.
+    Every document is equally likely at every position, so the rates differ only because of
+    examination. The log must contain only such pages: select them first.
 
     Parameters
     ----------
-    ranks : how many positions are told apart, the last for all beyond; None: all
+    ranks : how many positions have their own value; later ones share the last. None: all
 
     Examples
     --------
@@ -52,23 +52,24 @@ class RandomTraffic:
             rates = clicks / views
         if not rates[0] > 0:
             raise DataError(
-                "the first position has no click; examination is relative to it, so more pages "
-                "are needed"
+                "no document was clicked at the first position, but examination is "
+                "relative to that position; use a log with more pages"
             )
         return np.asarray(rates / rates[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Swaps:
-    """Pages on which the first document and another one changed places by the toss of a coin.
+    """Pages on which the first document and another one were swapped, or not, at random.
 
     In the experiment of position k, the documents of positions 1 and k are swapped on half of its
-    pages. Both then show the same documents, so examination is the clicks at k over those at 1.
+    pages. Both positions then show the same documents, so examination is the number of clicks at k
+    divided by that at 1.
 
     Parameters
     ----------
-    partners : (pages,) the position k that the page's experiment may swap with 1, whether it did
-        or not; 0 where the page belongs to no experiment
+    partners : (pages,) the position k that the page's experiment may swap with 1, whether it was
+        swapped or not; 0 if the page belongs to no experiment
 
     Examples
     --------
@@ -86,15 +87,18 @@ class Swaps:
     partners: NDArray[np.int64]
 
     def estimate(self, log: ClickLog) -> NDArray[np.float64]:
-        """Return examination by position, in O(rows); NaN where there was no experiment."""
+        """Return examination by position, in O(rows); NaN if there was no experiment."""
         partners = np.asarray(self.partners)
         if partners.shape != (len(log),) or partners.dtype.kind not in "iu" or (partners < 0).any():
             raise DataError(
-                f"partners must be {len(log):,} whole numbers, one a page, 0 for none; found "
-                f"{partners.dtype} of shape {partners.shape}"
+                f"partners must be {len(log):,} whole numbers of at least 0, one per "
+                f"page; found {partners.dtype} of shape {partners.shape}"
             )
         if not (partners > 1).any():
-            raise DataError("no page belongs to an experiment; partners are 0 or 1 everywhere")
+            raise DataError(
+                "no page belongs to an experiment: all partners are 0 or 1; give the "
+                "position that each page may swap with the first one"
+            )
         ranks = int(partners.max())
         of_row = np.repeat(partners, log.sizes)
         clicked = log.row_counts * log.clicks

@@ -22,7 +22,7 @@ BIAS_ESTIMATORS: Mapping[str, Callable[..., BiasEstimator]] = {
 
 
 def make_bias_estimator(name: str, ranks: int) -> BiasEstimator:
-    """Make an estimator that tells so many positions apart.
+    """Make an estimator by name; `ranks` is the number of positions with their own value.
 
     >>> make_bias_estimator("random", 5)
     RandomTraffic(ranks=5)

@@ -1,4 +1,4 @@
-"""Regression EM: the position-based model with relevance told by features."""
+"""Regression EM: the position-based model with relevance predicted from features."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RegressionEM:
-    """P(click at k) = p_k P(relevant | x): position bias where documents hardly ever repeat.
+    """P(click at k) = p_k P(relevant | x): position bias if documents are rarely shown again.
 
     The position-based model needs each query and document at several positions. Here relevance is
-    a regression on features, so that documents alike stand in for each other. Each step takes the
+    a regression on features, so that similar documents share information. Each step computes the
     expected examination and relevance of every skipped row, sets p_k to the mean expected
     examination, and fits the regression to the expected relevance.
 
-    Where we depart: the paper draws relevance by its probability before it fits; we fit to the
-    probability itself, which is the M-step. Its regression is boosted trees, ours by default
-    logistic: what a regression cannot say of relevance is taken for examination.
+    Where we depart: the paper draws relevance at random, with its probability, before it fits; we
+    fit to the probability itself, which is the M-step. The paper uses boosted trees as the
+    regression, and our default is logistic. If the regression cannot explain a part of relevance,
+    that part is attributed to examination.
 
     Parameters
     ----------
-    X : features, one row a row of the log; missing values become their column's mean
-    ranks : how many positions are told apart, the last for all beyond; None: all
+    X : features, one row per row of the log; missing values become their column's mean
+    ranks : how many positions have their own value; later ones share the last. None: all
     iterations : steps of EM, at least 1
     prior : the clicks and skips that each p_k starts with, above 0
     relevance : the regression, a value with `fit` and `predict`
 
     Notes
     -----
-    Cost: that of the regression, 5 steps with two passes over the features each, a step.
+    Cost: per step of EM, that of the regression: 5 steps with two passes over the features each.
 
     Examples
     --------

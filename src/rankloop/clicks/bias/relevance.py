@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Relevance(Protocol):
-    """A value that turns features into probabilities of relevance."""
+    """A regression that turns features into probabilities of relevance."""
 
     def fit(
         self, X: NDArray[np.float32], targets: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> Self:
-        """Return it moved towards targets from 0 to 1, rows counting by their weights."""
+        """Return a regression fitted to targets from 0 to 1, with a weight for each row."""
 
     def predict(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return a probability of relevance for each row."""
@@ -37,18 +37,18 @@ class Relevance(Protocol):
 class LogisticRelevance:
     """P(relevant) = 1 / (1 + exp(-w x - b)).
 
-    `fit` continues from the weights it has: a few steps of L-BFGS are enough where it is called
-    again and again with targets that change little.
+    `fit` continues from the current weights: a few steps of L-BFGS are enough if it is called
+    repeatedly with targets that change little.
 
     Parameters
     ----------
-    ridge : the penalty ridge / 2 |w|^2 beside the summed cross entropy, at least 0
-    steps : of L-BFGS a fit, at least 1
-    weights : w and, last, b; learnt by `fit`
+    ridge : the penalty ridge / 2 |w|^2, added to the summed cross entropy, at least 0
+    steps : steps of L-BFGS per fit, at least 1
+    weights : w, and b as the last one; learnt by `fit`
 
     Notes
     -----
-    Cost: two passes over the features a step.
+    Cost: two passes over the features per step.
     """
 
     ridge: float = 1.0
@@ -58,7 +58,7 @@ class LogisticRelevance:
     def fit(
         self, X: NDArray[np.float32], targets: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> Self:
-        """Return it moved towards the targets."""
+        """Return a regression fitted to the targets."""
         start = np.zeros(X.shape[1] + 1) if self.weights is None else self.weights
 
         def objective(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -91,7 +91,8 @@ def as_features(X: object, log: ClickLog) -> NDArray[np.float32]:
     if len(matrix) != len(log.documents):
         raise DataError(
             f"there are features for {len(matrix):,} rows, but the log has "
-            f"{len(log.documents):,}; give one row a shown document, in the log's order"
+            f"{len(log.documents):,}; give one row per shown document, in the order "
+            "of the log"
         )
     known = ~np.isnan(matrix)
     seen = np.maximum(known.sum(axis=0), 1)

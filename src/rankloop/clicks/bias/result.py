@@ -24,18 +24,18 @@ class BiasEstimator(Protocol):
     def estimate(self, log: ClickLog) -> NDArray[np.float64]:
         """Return examination relative to the first position, by position from 1.
 
-        A position that the log says nothing of is NaN.
+        If the log says nothing about a position, its value is NaN.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class PositionBias:
-    """How likely a position is looked at, relative to the first.
+    """How likely each position is examined, relative to the first.
 
     method : the name of the estimator
-    examination : by position from 1, where it is 1; NaN where the log says nothing
-    low, high : the ends of an interval around each; NaN without one
-    confidence : that the interval claims, 0 without one
+    examination : by position from 1, where it is 1; NaN if the log says nothing about a position
+    low, high : the ends of the interval of each position; NaN without intervals
+    confidence : the confidence level of the intervals; 0 without intervals
     notes : what a reader should know
 
     Examples
@@ -58,18 +58,21 @@ class PositionBias:
         return np.arange(1, len(self.examination) + 1)
 
     def at(self, positions: ArrayLike, floor: float = 0.0) -> NDArray[np.float64]:
-        """Return the examination of positions, not below `floor`, as propensities want it.
+        """Return the examination of positions, at least `floor`, for use as propensities.
 
         Raises
         ------
         DataError
-            where a position has no estimate.
+            if a position has no estimate.
         """
         places = np.minimum(np.asarray(positions), len(self.examination))
         found = np.maximum(self.examination[places - 1], floor)
         if np.isnan(found).any():
             where = int(places[np.isnan(found)][0])
-            raise DataError(f"position {where} has no estimate; estimate with fewer ranks")
+            raise DataError(
+                f"position {where} has no estimate; estimate position bias again with a "
+                "smaller number of ranks"
+            )
         return np.asarray(found)
 
     def to_dict(self) -> dict[str, object]:
@@ -104,9 +107,9 @@ def estimate_bias(
     Parameters
     ----------
     estimator : one of `rankloop.clicks.bias`
-    rng : where the resamples come from; None: no intervals
-    rounds : resamples, each an estimate of its own
-    confidence : of the intervals, between 0 and 1
+    rng : random generator of the resamples; None: no intervals
+    rounds : number of resamples; position bias is estimated again for each
+    confidence : confidence level of the intervals, between 0 and 1
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Balanced interleaving: two rankings merged so that each shows its top equally far."""
+"""Balanced interleaving: two rankings merged so that each shows as many of its top documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BalancedList(Interleaved):
     """A list made by :class:`Balanced`; ranks are those of its documents in each ranking."""
 
     documents: tuple[Hashable, ...]
-    ranks: NDArray[np.float64]  # (documents, 2), infinite where a ranking does not have it
+    ranks: NDArray[np.float64]  # (documents, 2), infinite if a ranking does not have it
 
     def preferences(self, clicks: ArrayLike) -> NDArray[np.float64]:
         """Return who has more of the clicked documents among its top."""
@@ -38,16 +38,16 @@ class BalancedList(Interleaved):
 
 @dataclass(frozen=True)
 class Balanced(Interleaver):
-    """Two rankings take turns; who starts is a coin, and who has shown less comes next.
+    """Two rankings take turns; a coin decides who starts, and the one that has shown less is next.
 
-    The top of the list always holds the top documents of both rankings, equally deep up to one.
-    A list is won by the ranking whose first d documents hold more of the clicked ones, with d the
-    depth at which the lowest click is found in one of them. For rankings that differ by a shift
-    it may prefer one even under random clicks; team draft does not.
+    The top of the list always contains the top documents of both rankings, to the same depth or one
+    apart. The winner is the ranking whose first d documents contain more of the clicked ones, where
+    d is the depth at which one of the rankings has the lowest click. If one ranking is the other
+    one shifted, it may be preferred even if clicks are random; team draft has no such bias.
 
     Notes
     -----
-    Cost: O(k) a list.
+    Cost: O(k) per list.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Balanced(Interleaver):
 
 
 def ranks_of(documents: Sequence[Hashable], rankings: Sequence[Ranking]) -> NDArray[np.float64]:
-    """Return the rank from 1 of each document in each ranking, infinite where it is not there."""
+    """Return the rank from 1 of each document in each ranking; infinite if it is not in it."""
     wanted = {document: row for row, document in enumerate(documents)}
     ranks = np.full((len(documents), len(rankings)), np.inf)
     for column, ranking in enumerate(rankings):

@@ -32,13 +32,13 @@ class Interleaved(ABC):
     def preferences(self, clicks: ArrayLike) -> NDArray[np.float64]:
         """Return how much clicks prefer ranker i to ranker j, in row i and column j.
 
-        It is above 0 where i wins, 0 without a click, and the negative of j's over i. The mean
-        over many lists has the sign of the difference between the rankers.
+        A value is above 0 if i wins, and 0 without a click; swapping i and j changes its sign. The
+        mean over many lists has the sign of the difference between the rankers.
         """
 
 
 class Interleaver(ABC):
-    """A way to interleave; a value without state, all randomness comes from the argument."""
+    """A way to interleave, without state: all randomness comes from the argument."""
 
     @abstractmethod
     def interleave(
@@ -48,18 +48,18 @@ class Interleaver(ABC):
 
         Parameters
         ----------
-        rankings : one a ranker, at least two; they need not hold the same documents
-        rng : where the draws come from; :func:`seeded_by` makes one from a ranking's id
+        rankings : one per ranker, at least two; they need not contain the same documents
+        rng : random generator; :func:`seeded_by` makes one from a ranking's id
         k : the length of the list
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Credited(Interleaved):
-    """A list whose clicked documents give each ranker a credit of their own.
+    """A list whose clicked documents each give every ranker some credit.
 
-    credit : (documents, rankers) what a click is worth to whom
-    by_sign : whether a list has one winner, or counts by how much it was won
+    credit : (documents, rankers) the credit that a ranker gets for a click
+    by_sign : whether only the winner of a list counts, and not by how much it won
     """
 
     documents: tuple[Hashable, ...]
@@ -78,7 +78,7 @@ class Credited(Interleaved):
 
 
 def as_clicked(clicks: ArrayLike, shown: Interleaved) -> NDArray[np.bool_]:
-    """Return clicks as booleans, one a shown document."""
+    """Return clicks as booleans, one per shown document."""
     clicked = np.asarray(clicks, bool)
     if clicked.shape != (len(shown.documents),):
         raise DataError(
@@ -91,7 +91,7 @@ def as_clicked(clicks: ArrayLike, shown: Interleaved) -> NDArray[np.bool_]:
 def check_rankings(
     rankings: Sequence[Ranking], rng: np.random.Generator, k: int, most: int | None = None
 ) -> None:
-    """Raise unless there are two rankings or more, or `most` at most, and a list to fill."""
+    """Raise unless there are two rankings or more, at most `most`, and the list has a length."""
     check_rng(rng)
     check_counts(k=k)
     if len(rankings) < 2 or (most is not None and len(rankings) > most):

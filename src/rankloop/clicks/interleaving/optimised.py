@@ -1,4 +1,4 @@
-"""Optimised interleaving: lists drawn so that nobody wins by chance, and differences show."""
+"""Optimised interleaving: draw lists so that random clicks favour nobody and differences show."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _UNBIASED = 1e-7
 class Optimised(Interleaver):
     """Candidate lists, drawn with probabilities that solve an optimisation problem.
 
-    Each position of a candidate holds the best document not yet shown of one of the rankers. A
-    click on a document gives a ranker the inverse of its rank there. The candidates'
-    probabilities are chosen so that, for every depth, clicks at random on the documents above it
-    give all rankers the same expected credit; where several choices do, the one is taken under
-    which credits vary least between lists. Where none does, which is usual with few candidates
-    and several rankers, the least biased one in squares is taken.
+    Each position of a candidate has one ranker's best document that is not in the list yet. A
+    click on a document gives a ranker the inverse of the document's rank in its ranking. The
+    probabilities of the candidates are chosen so that, for every depth, random clicks on the
+    documents above it give all rankers the same expected credit. If several choices do that, the
+    one whose credits vary least between lists is used. If none does, which is usual with few
+    candidates and several rankers, the one with the smallest sum of squared biases is used.
 
     Parameters
     ----------
-    lists : how many candidates are drawn; None: all there are, for two rankers. Multileaving was
-        published with 10
+    lists : how many candidates are drawn; None: all candidates, for two rankers. The paper on
+        multileaving uses 10
 
     Notes
     -----
-    Cost: a least-squares problem of `lists` unknowns a list, some 0.1 ms for 10; then a linear
-    program where it has a solution without bias.
+    Cost: per list, a least-squares problem with `lists` unknowns, about 0.1 ms for 10, and a linear
+    program if there is a solution without bias.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def all_lists(rankings: Sequence[Ranking], k: int) -> list[tuple[Hashable, ...]]
 def _fill(rankings: Sequence[Ranking], turns: list[int]) -> tuple[Hashable, ...]:
     shown: dict[Hashable, None] = {}
     for ranker in turns:
-        order = (rankings[ranker], *rankings)  # others, where it has nothing left
+        order = (rankings[ranker], *rankings)  # others, if it has nothing left
         shown[next(one for ranking in order for one in ranking if one not in shown)] = None
     return tuple(shown)
 
@@ -122,7 +122,7 @@ def probabilities(credit: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    credit : (lists, positions, rankers) what a click there is worth to whom
+    credit : (lists, positions, rankers) the credit that a ranker gets for a click there
     """
     upto = credit.cumsum(axis=1)
     unfair = (upto - upto.mean(axis=2, keepdims=True)).reshape(len(credit), -1).T

@@ -23,7 +23,7 @@ class PairwiseList(Interleaved):
     """A list made by :class:`PairwisePreference`.
 
     ranks : (documents, rankers) from 1
-    choices : among how many documents each position was drawn
+    choices : from how many documents each position was drawn
     """
 
     documents: tuple[Hashable, ...]
@@ -53,16 +53,16 @@ class PairwiseList(Interleaved):
 
 @dataclass(frozen=True)
 class PairwisePreference(Interleaver):
-    """Position i is drawn alike from all documents that some ranker has among its first i.
+    """Position i is drawn uniformly from all documents that some ranker has among its first i.
 
-    A clicked document is preferred to the unclicked ones above it and to the next one below. A
-    pair counts only where either could have come first, divided by the chance that both were left
-    for where they stand, and goes to the rankers that order it so. Random clicks then prefer
-    nobody, and a ranker that is better on every pair is found.
+    A clicked document is preferred to the unclicked ones above it and to the next one below it. A
+    pair counts only if either document could have come first. It is divided by the probability
+    that both were still available for their positions, and counts for the rankers that order it in
+    the same way. Random clicks then prefer nobody, and a ranker that is better on every pair wins.
 
     Notes
     -----
-    Cost: O(k rankers) a list, O(clicks k rankers) to read its clicks.
+    Cost: O(k rankers) per list, O(clicks k rankers) to read its clicks.
 
     Examples
     --------

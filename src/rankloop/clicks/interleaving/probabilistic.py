@@ -1,4 +1,4 @@
-"""Probabilistic interleaving: rankings softened, and credit by who may have picked."""
+"""Probabilistic interleaving: soft rankings, and credit by the probability of who picked."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ProbabilisticList(Interleaved):
-    """A list made by :class:`Probabilistic`; shares are the chances of who picked a document."""
+    """A list made by :class:`Probabilistic`; shares are the probabilities of who picked."""
 
     documents: tuple[Hashable, ...]
     shares: NDArray[np.float64]  # (documents, rankers), each row adds up to 1
 
     def preferences(self, clicks: ArrayLike) -> NDArray[np.float64]:
-        """Return the expected sign of the difference in clicks, over all who may have picked."""
+        """Return the expected sign of the difference in clicks, over all possible assignments."""
         picked = self.shares[as_clicked(clicks, self)]
         r = self.shares.shape[1]
         n = len(picked)
@@ -45,15 +45,15 @@ class ProbabilisticList(Interleaved):
 
 @dataclass(frozen=True)
 class Probabilistic(Interleaver):
-    """Each position is filled by a random ranker, which draws from its softened ranking.
+    """Each position is filled by a random ranker, which draws from its soft ranking.
 
     A ranker draws the document at its rank j with a probability proportional to 1 / j^tau among
-    those not yet shown, so that every list can be shown. Which ranker drew is then forgotten:
-    clicks are credited by the chance that each would have. With more than two rankers it is
-    probabilistic multileaving.
+    those not yet shown, so every list is possible. Which ranker drew a document is then ignored: a
+    click is credited to each ranker with the probability that it drew the document. With more than
+    two rankers this is probabilistic multileaving.
 
-    Where we depart: the expected winner over all assignments is computed exactly, in the order of
-    clicks^2, where the paper draws 10,000 assignments.
+    Where we depart: the expected winner over all assignments is computed exactly, in
+    O(clicks^2), whereas the paper draws 10,000 assignments.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Probabilistic(Interleaver):
 
     Notes
     -----
-    Cost: O(rankers n log n) a list of n documents, O(clicks^2 rankers^2) to read its clicks.
+    Cost: O(rankers n log n) per list of n documents, O(clicks^2 rankers^2) to read its clicks.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Probabilistic(Interleaver):
         pickers = rng.integers(len(rankings), size=length).tolist()
         shown: list[Hashable] = []
         for picker in pickers:
-            turns = (orders[picker], *orders)  # others, where it has nothing left
+            turns = (orders[picker], *orders)  # others, if it has nothing left
             shown.append(next(one for order in turns for one in order if one not in shown))
         return ProbabilisticList(tuple(shown), _shares(shown, rankings, self.tau))
 
@@ -98,8 +98,8 @@ class Probabilistic(Interleaver):
 def _drawn_order(ranking: Ranking, tau: float, rng: np.random.Generator) -> list[Hashable]:
     """Draw all documents of a ranking one after the other.
 
-    Exponential times, each faster by its document's weight, arrive in that order. Drawing among
-    what is left goes on along the same order, whatever others have taken from it.
+    Each document gets an exponential arrival time with its weight as the rate, and documents are
+    drawn in the order of arrival. If others take documents away, the order of the rest stays valid.
     """
     times = rng.standard_exponential(len(ranking)) * np.arange(1.0, len(ranking) + 1) ** tau
     return [ranking[place] for place in times.argsort().tolist()]

@@ -27,7 +27,7 @@ AB = "A/B"
 
 
 def rankings_of(data: QueryDataset, scores: Sequence[ArrayLike]) -> list[list[list[int]]]:
-    """Return, a query and a ranker, its documents from the top, by their rows of the query."""
+    """Return the ranking of each query by each ranker: rows of the query, from the top."""
     orders = [rank_order(data, np.asarray(one)) for one in scores]
     found = []
     for first, end in zip(data.offsets, data.offsets[1:], strict=False):
@@ -75,7 +75,7 @@ def binary_error(preferences: NDArray[np.float64], quality: ArrayLike) -> float:
 
 
 def discounted_clicks(clicks: NDArray[np.bool_]) -> float:
-    """Return what an A/B experiment measures here: clicks, each by 1 / log2(1 + its rank)."""
+    """Return what an A/B experiment measures here: clicks, discounted by 1 / log2(1 + rank)."""
     return float((clicks / np.log2(np.arange(2, len(clicks) + 2))).sum())
 
 
@@ -84,9 +84,9 @@ class Sensitivity:
     """How soon a difference between two rankers shows.
 
     difference : of the first ranker's quality less the second's, by true grades
-    impressions : after which it was looked
-    right : by method, the share of repeats whose mean outcome has the right sign
-    found : by method, the share in which a test of its level says so, and rightly
+    impressions : the numbers of impressions after which the experiments were evaluated
+    right : by method, the share of repeats whose mean outcome has the correct sign
+    found : by method, the share of repeats in which a test finds the difference, correctly
     """
 
     difference: float
@@ -95,7 +95,7 @@ class Sensitivity:
     found: Mapping[str, NDArray[np.float64]]
 
     def needed(self, method: str, share: float = 0.8) -> int | None:
-        """Return the impressions after which a difference is found so often; None: more."""
+        """Return the impressions after which a difference is found this often; None: not enough."""
         enough = np.flatnonzero(self.found[method] >= share)
         return int(self.impressions[enough[0]]) if len(enough) else None
 
@@ -116,7 +116,7 @@ def measure_sensitivity(
 ) -> Sensitivity:
     """Compare methods of interleaving with an A/B experiment, by the impressions that they need.
 
-    In the A/B experiment each impression shows one of the two rankings by a coin.
+    In the A/B experiment each impression shows one of the two rankings at random.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def measure_sensitivity(
 
     Notes
     -----
-    Cost: some 100 microseconds an impression and method.
+    Cost: about 100 microseconds per impression and method.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _ab_test(
 
 
 def _one_sample(outcomes: NDArray[np.float64], steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean over its standard error; 0 or infinite where nothing varies."""
+    """Return the mean divided by its standard error; 0 or infinite if nothing varies."""
     total, squares = np.cumsum(outcomes)[steps - 1], np.cumsum(outcomes**2)[steps - 1]
     spread = np.maximum(squares - total**2 / steps, 0)
     error = np.sqrt(spread / np.maximum(steps - 1, 1) * steps)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampleOnlyScored(Interleaver):
-    """A list by team draft, on which every ranker earns from every click.
+    """A list by team draft, in which every click gives credit to every ranker.
 
-    The shown documents are ranked anew by each ranker, and a clicked one gives it 1 / j^tau with
-    j its rank there. Documents that a ranker does not have come last. It needs few impressions,
-    whatever the number of rankers, but is not free of bias.
+    Each ranker ranks the shown documents again, and a clicked document gives it the credit
+    1 / j^tau, where j is the document's rank. Documents that a ranker does not have come last. This
+    needs few impressions for any number of rankers, but it is biased.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class SampleOnlyScored(Interleaver):
 
     Notes
     -----
-    Cost: O(k rankers + n) a list.
+    Cost: O(k rankers + n) per list.
 
     Examples
     --------

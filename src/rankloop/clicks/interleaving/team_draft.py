@@ -1,4 +1,4 @@
-"""Team draft: rankers take turns to pick, and a click counts for who picked."""
+"""Team draft: rankers take turns to pick, and a click counts for the one that picked."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SHARED = -1
 class TeamDraft(Interleaver):
     """In each round the rankers pick in random order, each its best document not yet shown.
 
-    A click counts for the team that picked the document; most clicks win the list. With more
-    than two rankers it is team draft multileaving.
+    A click counts for the ranker (the team) that picked the document; the team with the most clicks
+    wins the list. With more than two rankers this is team draft multileaving.
 
     Parameters
     ----------
-    credit_shared : whether the documents at the top on which all rankers agree belong to a team.
-        Their clicks say nothing of who is better; by default they are left out, which takes noise
-        away and no information
+    credit_shared : whether documents at the top on which all rankers agree belong to a team.
+        Their clicks do not show who is better, so by default they are left out, which removes
+        noise but no information
 
     Notes
     -----
-    Cost: O(k) a list. It may miss a difference between rankers that never shows in who picks
+    Cost: O(k) per list. It may miss a difference that does not change which ranker picks a document
     (Hofmann, Whiteson and de Rijke, 2013).
 
     Examples

@@ -12,8 +12,8 @@ from rankloop.clicks.learners.session import Session, play
 from rankloop.data.dataset import Query
 from rankloop.data.validation import as_matrix, check_counts, check_length
 from rankloop.exceptions import DataError
+from rankloop.feedback.grading import UNJUDGED
 from rankloop.feedback.ranking import Ranking
-from rankloop.feedback.rules import UNJUDGED
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -47,7 +47,7 @@ class ClickLearner(ABC):
         ranking : as :meth:`show` made it, with the features of its candidates
         grades : by candidate: above 0 where it was chosen, 0 where it was shown and passed over,
             -1 where it was not shown; :func:`click_grades` and
-            :func:`rankloop.feedback.rules.feedback_grades` make them
+            :func:`rankloop.feedback.grading.feedback_grades` make them
         """
 
     def show(self, query: Any, *, id: str, k: int = 10) -> Ranking:  # noqa: A002

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.clicks.learners.taught import TaughtByClicks
-from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE, best_first
-from rankloop.learners.ensembles.mix import standardised
-from rankloop.learners.parameters import check_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from rankloop.learners.base import Rows
     from rankloop.learners.online.base import OnlineRanker
 
 
@@ -25,17 +22,13 @@ class FromClicks(TaughtByClicks):
 
     Parameters
     ----------
-    ranker, seen, largest, passes, random_state : see :class:`TaughtByClicks`
-    temperature : 0 shows the best documents first; above 0, rankings are drawn from the
-        Plackett-Luce model of the scores, which are scaled to mean 0 and standard deviation
-        1 / temperature in each query
+    ranker, seen, temperature, largest, passes, random_state : see :class:`TaughtByClicks`
 
     Notes
     -----
     Cost: the ranker's. Without a temperature it explores nothing: a learner that has started in a
     wrong direction may then show only documents that teach it nothing. A temperature helps, but
-    stays the same however certain the learner is; :class:`Thompson` explores only while it is
-    uncertain.
+    the first clicks still decide too much; :class:`Thompson` also explores what is uncertain.
 
     Examples
     --------
@@ -66,20 +59,5 @@ class FromClicks(TaughtByClicks):
         self.passes = passes
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("temperature", self.temperature)
-
-    def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
-        now = self.fork()
-        version, scores = 0, np.zeros(len(X))
-        if now.is_fitted:
-            now._check_width(X)
-            version, scores = now.version_, now.score_rows(X, np.array([0, len(X)]))
-        scores = np.asarray(scores, np.float64)
-        if self.temperature > 0:
-            scores = standardised(scores, np.array([0, len(X)])) / self.temperature
-            order, policy = sample_ranking(scores, rng, k), PLACKETT_LUCE
-        else:
-            order, policy = best_first(scores, id="").order[:k], BEST_FIRST
-        return {"order": order, "scores": scores, "version": version, "policy": policy}
+    def _scores_to_show(self, X: Rows, rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: ARG002
+        return np.asarray(self.score_rows(X, np.array([0, len(X)])), np.float64)

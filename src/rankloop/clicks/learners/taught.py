@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from rankloop import _core
 from rankloop.clicks.learners.base import ClickLearner, features_of, seen_grades
+from rankloop.clicks.learners.plackett_luce import sample_ranking
 from rankloop.data.validation import check_length
 from rankloop.exceptions import DataError
 from rankloop.feedback.lessons import inverse_propensities
+from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE, best_first
+from rankloop.learners.ensembles.mix import standardised
 from rankloop.learners.forms import Array, Learner
 from rankloop.learners.online.base import OnlineRanker, Queries
 from rankloop.learners.parameters import check_number
@@ -34,7 +38,7 @@ _MODES = ("learnt", "last-click", "all")
 
 
 class TaughtByClicks(OnlineRanker, ClickLearner):
-    """An online ranker that learns from clicks as from grades; a subclass says what it shows.
+    """An online ranker that learns from clicks as from grades; a subclass says by which scores.
 
     A chosen document has its grade (1 for a click), and a document that was seen but not chosen has
     grade 0. Nobody knows which documents were seen, so `seen` says how to decide:
@@ -51,6 +55,9 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
     Parameters
     ----------
     ranker : any online ranker; None: second-order XE_NDCG with a prior of 100
+    temperature : 0 shows the best documents first; above 0, rankings are drawn from the
+        Plackett-Luce model of the scores, which are scaled to mean 0 and standard deviation
+        1 / temperature in each query
     seen : `learnt`, `last-click`, `all`, or a list of chances of examination by position
     largest : the largest inverse propensity
     passes, random_state : see :class:`OnlineRanker`; for judged queries, which the ranker learns
@@ -69,6 +76,7 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
     """
 
     ranker: OnlineRanker | None
+    temperature: float
     seen: str | Sequence[float]
     largest: float
 
@@ -100,7 +108,35 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
             raise DataError(
                 f"seen must be {', '.join(_MODES)} or chances of examination; found {self.seen!r}"
             )
+        check_number("temperature", self.temperature)
         check_number("largest", self.largest, 1)
+
+    def _started(self, X: Rows) -> Self:
+        """Return a copy that knows the features."""
+        now = self.fork()
+        if not now._is_checked:
+            now._check_parameters()
+        if not now.is_fitted:
+            now._reset(X.shape[1])
+        now._check_width(X)
+        return now
+
+    @abstractmethod
+    def _scores_to_show(self, X: Rows, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the scores by which a ranking is made, on a copy that knows the features."""
+
+    _policy: ClassVar[str] = BEST_FIRST
+    """What rankings without a temperature are made by."""
+
+    def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
+        now = self._started(X)
+        scores = now._scores_to_show(X, rng)
+        if self.temperature > 0:
+            scores = standardised(scores, np.array([0, len(X)])) / self.temperature
+            order, policy = sample_ranking(scores, rng, k), PLACKETT_LUCE
+        else:
+            order, policy = best_first(scores, id="").order[:k], self._policy
+        return {"order": order, "scores": scores, "version": now.version_, "policy": policy}
 
     def _check_queries(self, queries: Queries) -> None:
         (self.ranker_ if self.is_fitted else self._fresh()).check_queries(queries)
@@ -147,11 +183,7 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
         worth = np.asarray(grades, np.float64)
         check_length("grades", worth, len(X), "candidates")
         with self._writing:
-            new = self.fork()
-            new._check_parameters()
-            if not new.is_fitted:
-                new._reset(X.shape[1])
-            new._check_width(X)
+            new = self._started(X)
             judged, weights = new._lesson(ranking, worth)
             new.learn_queries(Queries(X, judged, np.array([0, len(X)]), weights))
             new._after_lesson()

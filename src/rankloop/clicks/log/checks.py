@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def whole_or_text(values: list[Any]) -> NDArray[Any]:
-    """Return numbers where all are whole numbers, else text."""
+    """Return numbers if all values are whole numbers, otherwise text."""
     whole = all(isinstance(value, int | np.integer) for value in values)
     return as_ids(np.array(values, np.int64 if whole else object), "ids")
 
@@ -32,7 +32,9 @@ def as_clicks(values: ArrayLike) -> NDArray[np.bool_]:
         )
     bad = np.flatnonzero(~(clicks >= 0))
     if len(bad):
-        raise DataError(f"a number of clicks is 0 or more; found {clicks[bad[0]]} in row {bad[0]}")
+        raise DataError(
+            f"a number of clicks must be at least 0; found {clicks[bad[0]]} in row {bad[0]}"
+        )
     return clicks > 0
 
 
@@ -48,8 +50,8 @@ def as_positions(values: ArrayLike) -> NDArray[np.int32]:
         bad = np.flatnonzero(~((places >= 1) & (places < 2**31) & (places == np.floor(places))))
     if len(bad):
         raise DataError(
-            f"positions are whole numbers from 1; found {places[bad[0]]} in row {bad[0]}: "
-            "add 1 where they count from 0"
+            f"positions must be whole numbers from 1; found {places[bad[0]]} in row "
+            f"{bad[0]}: add 1 if they count from 0"
         )
     return places.astype(np.int32)
 
@@ -63,7 +65,7 @@ def as_propensities(
     bad = np.flatnonzero((chances <= 0) | (chances > 1))
     if len(bad):
         raise DataError(
-            f"propensities are above 0 and at most 1; found {chances[bad[0]]} in row {bad[0]}"
+            f"propensities must be above 0 and at most 1; found {chances[bad[0]]} in row {bad[0]}"
         )
     return chances if order is None else chances[order]
 
@@ -73,7 +75,7 @@ def page_order(
     offsets: NDArray[np.int64],
     places: NDArray[np.int32] | None,
 ) -> NDArray[np.int64] | None:
-    """Return rows by page and, within it, by position; None where they are so already."""
+    """Return rows by page and, within it, by position; None if they are in that order already."""
     if places is None:
         return rows
     gathered = places if rows is None else places[rows]
@@ -90,25 +92,26 @@ def check_one_query(
     offsets: NDArray[np.int64],
     first: NDArray[np.int64],
 ) -> None:
-    """Raise where the rows of a page name different queries."""
+    """Raise if the rows of a page name different queries."""
     gathered = asked if order is None else asked[order]
     differs = np.flatnonzero(gathered != np.repeat(asked[first], np.diff(offsets)))
     if len(differs):
         row = differs[0] if order is None else order[differs[0]]
         raise DataError(
-            f"row {row} has query {gathered[differs[0]]!r}, but its page has another one; give "
-            "each page an id of its own"
+            f"row {row} has query {gathered[differs[0]]!r}, but other rows of its "
+            "page have a different query; give each page its own id"
         )
 
 
 def check_pages(log: ClickLog) -> None:
-    """Raise where two documents stand at the same position of a page."""
+    """Raise if two documents are at the same position of a page."""
     same = np.flatnonzero(np.diff(log.positions) == 0) + 1
     twice = np.setdiff1d(same, log.offsets)
     if len(twice):
         row = int(twice[0])
         where = log.rows[row] if log.rows is not None else row
         raise DataError(
-            f"row {where} is at position {log.positions[row]} of its page, where another document "
-            "is already; give each page an id of its own, and each document a position"
+            f"row {where} is at position {log.positions[row]} of its page, but "
+            "another document is already there; give each page its own id, and each "
+            "of its documents its own position"
         )

@@ -1,4 +1,4 @@
-"""Ids as small whole numbers, which arrays hold better than text."""
+"""Ids as small whole numbers, which need less memory in arrays than text."""
 
 from __future__ import annotations
 

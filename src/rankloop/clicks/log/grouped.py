@@ -1,4 +1,4 @@
-"""Pages gathered by query, alike ones counted once: what click models are fitted to."""
+"""Pages grouped by query, with equal pages counted together: click models are fitted to these."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class GroupedPages:
 
     @property
     def arrays(self) -> PageArrays:
-        """What the core takes."""
+        """The arrays that the compiled core takes."""
         return (
             self.query_pages,
             self.query_pairs,
@@ -86,7 +86,7 @@ class GroupedPages:
 
 
 def group(log: ClickLog) -> GroupedPages:
-    """Gather the pages of a log by query, in O(rows)."""
+    """Group the pages of a log by query, in O(rows)."""
     if len(log) == 0:
         raise DataError("the log has no pages; there is nothing to learn from")
     found = _core.group_click_log(

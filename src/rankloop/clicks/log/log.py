@@ -42,14 +42,14 @@ class ClickLog:
     offsets : (pages + 1,) where each page starts
     queries : (pages,) the query's code
     documents : (rows,) the document's code
-    positions : (rows,) where it was shown, from 1, rising within a page; gaps are allowed
+    positions : (rows,) where it was shown, from 1, increasing within a page; gaps are allowed
     clicks : (rows,) whether it was clicked, once or more
     query_ids, document_ids : numbers or text by code
     counts : (pages,) how often each page was seen, at least 0; None: once each
     propensities : (rows,) how likely the logging ranker was to show this document there, above 0
-        and at most 1; None where that is not known
+        and at most 1; None if that is not known
     page_ids : (pages,) ids of the pages, or None
-    rows : (rows,) the caller's row of each row here, or None where the order is the caller's
+    rows : (rows,) the caller's row of each row here, or None if the order is the caller's
     notes : what a reader left out, in words
 
     Examples
@@ -86,21 +86,21 @@ class ClickLog:
         propensity: ArrayLike | None = None,
         seen: ArrayLike | None = None,
     ) -> ClickLog:
-        """Gather rows, one a shown document, into pages.
+        """Group rows into pages; each row is one shown document.
 
         Parameters
         ----------
-        query, document : ids, one a row
+        query, document : ids, one per row
         clicked : whether it was clicked: booleans, or numbers of clicks
         position : where it was shown, from 1; None: in the order of the rows
-        page : an id a page; None: a query id names one page
+        page : the id of each row's page; None: all rows of a query are one page
         propensity : how likely this document was to be shown there
         seen : how often the page was seen, the same in all its rows
 
         Raises
         ------
         DataError
-            where a value cannot be right: it names the row and what to do.
+            if a value is not valid: it names the row and what to do.
         """
         asked = as_ids(query, "query")
         grouping = group_by_id(asked if page is None else as_ids(page, "page"))
@@ -199,7 +199,7 @@ class ClickLog:
 
     @cached_property
     def grouped(self) -> GroupedPages:
-        """The same pages gathered by query, alike ones counted once; made when first asked for."""
+        """The same pages grouped by query, with equal pages counted together; computed once."""
         return group(self)
 
     def with_clicks(self, clicks: ArrayLike) -> ClickLog:
@@ -209,7 +209,7 @@ class ClickLog:
         return replace(self, clicks=taken, notes=())
 
     def with_counts(self, counts: ArrayLike) -> ClickLog:
-        """Return the same pages, each seen so often; resampling needs no more than that."""
+        """Return the same pages with other counts; this is how pages are resampled."""
         taken = as_weights(counts, "counts")
         check_length("counts", taken, len(self))
         return replace(self, counts=taken)

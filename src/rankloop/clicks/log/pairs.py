@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class PairTable:
     """One number for each query and document that were seen together, `default` for all others.
 
-    Ids decide which pairs are the same, so a table made from one log serves another.
+    Pairs are compared by their ids, so a table made from one log can be used for another.
 
     Parameters
     ----------
     query_ids, document_ids : ids by code
-    keys : (n,) query code x documents + document code, rising
+    keys : (n,) query code x documents + document code, in increasing order
     values : (n,) numbers
     default : the number of a pair that was never seen
     """

@@ -1,4 +1,4 @@
-"""Click logs by the look of their files."""
+"""Read click logs in any format, which is detected."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def read_clicks(
     format: str | None = None,  # noqa: A002 - what it is
     columns: Mapping[str, str] | None = None,
 ) -> ClickLog:
-    """Read a click log: a table with one row a shown document, UBI, or Yandex's text.
+    """Read a click log: a table with one row per shown document, UBI, or Yandex's text.
 
     Parameters
     ----------
     paths : one file, or several of UBI
-    format : `table`, `ubi` or `yandex`; None: by the suffix of the first file
-    columns : of a table, `{"query": "srch_id"}` names the column of a role
+    format : `table`, `ubi` or `yandex`; None: as the suffix of the first file says
+    columns : the columns of a table by role, for example `{"query": "srch_id"}`
     """
     if not paths:
         raise DataError("name at least one file of clicks")
@@ -44,11 +44,13 @@ def read_clicks(
     if kind not in FORMATS:
         raise DataError(f"unknown format {kind!r} of clicks; known: {', '.join(FORMATS)}")
     if columns and kind != "table":
-        raise DataError(f"columns have names in a table; {kind} has none")
+        raise DataError(
+            f"only tables have named columns, but the format is {kind}; leave the columns out"
+        )
     if kind == "ubi":
         return read_ubi(*paths)
     if len(paths) > 1:
-        raise DataError(f"found {len(paths)} files of {kind}; expected one")
+        raise DataError(f"found {len(paths)} files in the format {kind}; expected one")
     if kind == "table":
         return read_click_table(paths[0], **dict(columns or {}))
     return read_yandex_clicks(paths[0])
@@ -60,5 +62,5 @@ def _kind(path: str | os.PathLike[str]) -> str:
         if suffix in suffixes:
             return kind
     raise DataError(
-        f"cannot tell the format of {Path(path).name}; say --format table, ubi or yandex"
+        f"cannot tell the format of {Path(path).name}; give --format table, ubi or yandex"
     )

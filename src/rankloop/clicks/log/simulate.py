@@ -33,7 +33,7 @@ def simulate_log(
     k: int = 10,
     noise: float = 0.0,
 ) -> ClickLog:
-    """Show each query some times, ranked by scores, and draw clicks by its true grades.
+    """Show each query several times, ranked by scores, and draw clicks by its true grades.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def simulate_log(
     user : who clicks
     impressions : of each query
     k : how many documents a page shows
-    noise : standard deviation of what is added to the scores anew for each page, in deviations of
-        all scores: the more, the more often documents change places
+    noise : standard deviation of the noise that is added to the scores of each page, as a multiple
+        of the standard deviation of all scores: with more noise, documents change places more often
 
     Examples
     --------
@@ -80,9 +80,9 @@ def simulate_log(
 
 
 def write_click_table(log: ClickLog, path: str | os.PathLike[str]) -> None:
-    """Write one row a shown document: page, query, document, position, clicked.
+    """Write one row per shown document: page, query, document, position, clicked.
 
-    As CSV or Parquet, by the suffix; whole or not at all.
+    The suffix decides between CSV and Parquet. The file is written completely or not at all.
     """
     pa = arrow()
     pages = np.arange(len(log)) if log.page_ids is None else log.page_ids
@@ -96,7 +96,9 @@ def write_click_table(log: ClickLog, path: str | os.PathLike[str]) -> None:
     table = pa.table({name: values.tolist() for name, values in columns.items()})
     suffix = bare_suffix(path)
     if suffix not in (".csv", ".parquet"):
-        raise DataError(f"click logs are written as .csv or .parquet; found {suffix or 'none'!r}")
+        raise DataError(
+            f"click logs can be written as .csv or .parquet; found {suffix or 'no suffix'!r}"
+        )
     with replaced_when_done(path) as partial:
         if suffix == ".csv":
             from pyarrow import csv

@@ -20,11 +20,11 @@ _FEW_MOVED = 0.05
 class LogSummary:
     """Numbers of a click log.
 
-    pages, queries, documents, shown, clicks : how many, pages by how often they were seen
-    clicked_pages : the part of pages with a click
-    positions, click_rates : the part of what was shown at each position that was clicked
-    moved : the part of (query, document) pairs that were shown at two positions or more, from
-        which position bias can be told
+    pages, queries, documents, shown, clicks : their numbers; a page counts as often as it was seen
+    clicked_pages : the share of pages with a click
+    positions, click_rates : the share of documents shown at each position that were clicked
+    moved : the share of (query, document) pairs that were shown at two positions or more, from
+        which position bias can be estimated
     notes : warnings, and what a reader left out
     """
 
@@ -65,8 +65,9 @@ def summarise_log(log: ClickLog) -> LogSummary:
     notes = list(log.notes)
     if moved < _FEW_MOVED:
         notes.append(
-            f"{moved:.1%} of (query, document) pairs were shown at two positions or more: position "
-            "bias cannot be told from relevance; randomise a little, or log from several rankers"
+            f"{moved:.1%} of (query, document) pairs were shown at two positions or more, "
+            "so position bias cannot be separated from relevance; randomise a little, or log from "
+            "several rankers"
         )
     if not log.clicks.any():
         notes.append("nothing was clicked: there is nothing to learn from")

@@ -1,4 +1,4 @@
-"""Tables with one row a shown document: CSV, Parquet and Arrow files, and frames in memory."""
+"""Tables with one row per shown document: CSV, Parquet and Arrow files, and frames in memory."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _NEEDED = ("query", "document", "clicked")
 
 
 def read_click_table(path: str | os.PathLike[str], **columns: str) -> ClickLog:
-    """Read a CSV, Parquet or Arrow file with one row a shown document.
+    """Read a CSV, Parquet or Arrow file with one row per shown document.
 
     Parameters
     ----------
-    path : a file; `.csv` and `.tsv`, plain or compressed, else by its first bytes
+    path : `.csv` or `.tsv`, plain or compressed; other files are detected by their first bytes
     columns : `query="srch_id"` names the column of a role. Roles that are not named are found by
         their usual names, see `ROLES`; `query`, `document` and `clicked` are needed, `position`,
         `page`, `propensity` and `seen` are not. Other columns are not read.
@@ -46,7 +46,7 @@ def read_click_table(path: str | os.PathLike[str], **columns: str) -> ClickLog:
     Raises
     ------
     ParseError
-        naming the file and the column or row that cannot be used.
+        which names the file and the column or row that cannot be used.
 
     Notes
     -----
@@ -88,7 +88,7 @@ def read_click_values(
     Raises
     ------
     ParseError
-        naming the column that is not there, or holds something else.
+        which names the column that is missing or does not contain numbers.
     """
     if bare_suffix(path) in (".csv", ".tsv"):
         return _numbers(in_memory(_read_csv(path)), column, log, os.fspath(path))
@@ -129,7 +129,7 @@ def _build(source: Source, columns: dict[str, str]) -> ClickLog:
     batches = list(source.batches(list(dict.fromkeys(roles.values())), 1 << 20))
     table = pa.Table.from_batches(batches, batches[0].schema) if batches else None
     if table is None or table.num_rows == 0:
-        raise DataError("it has no rows; expected one row a shown document")
+        raise DataError("it has no rows; expected one row per shown document")
     values = {role: _values(table, name) for role, name in roles.items()}
     try:
         return ClickLog.from_rows(**values)

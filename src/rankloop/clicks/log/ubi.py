@@ -38,22 +38,23 @@ def read_ubi(
 ) -> ClickLog:
     """Read UBI 1.3 queries and events, in any order and any number of files.
 
-    A page is a `query_id`. What it shows are the objects of its impression events, at the rank of
-    `query_response_hit_ids` where the query has them, else at the event's ordinal; without
-    impressions, all hits. Its query is `user_query`. Ordinals count from 0 in applications where
-    one is 0, else from 1. An object that is seen or clicked twice counts once. What cannot be
-    joined is left out, and counted in the log's notes.
+    Each `query_id` is a page, and its query is `user_query`. A page shows the objects of its
+    impression events, or all hits if it has no such events. Their positions are the ranks in
+    `query_response_hit_ids` if the query has them, otherwise the ordinals of the events. Ordinals
+    count from 0 in applications where one of them is 0, otherwise from 1. An object that is seen or
+    clicked twice counts once. Events that cannot be joined are left out, and counted in the notes
+    of the log.
 
     Parameters
     ----------
-    paths : JSON arrays, one JSON object a line, or OpenSearch's bulk format; plain or compressed
+    paths : JSON arrays, one JSON object per line, or OpenSearch's bulk format; may be compressed
     clicks : the values of `action_name` that are clicks
-    impressions : those that say that an object was seen
+    impressions : the values of `action_name` that mean that an object was seen
 
     Raises
     ------
     ParseError
-        naming the line that is not a JSON object.
+        which names the line that is not a JSON object.
 
     References
     ----------
@@ -117,8 +118,9 @@ class _Pages:
     def log(self) -> ClickLog:
         if not self.pages:
             raise DataError(
-                "no query could be joined with what it shows; expected queries with "
-                "query_response_hit_ids, or impression events that name a query_id"
+                "no query could be joined with the documents that it showed; expected "
+                "queries with query_response_hit_ids, or impression events that name a "
+                "query_id"
             )
         return ClickLog.from_rows(
             np.array(self.queries, object),
@@ -183,7 +185,7 @@ def _take_event(
 
 
 def _mapping(value: Any) -> dict[str, Any]:
-    """Return a JSON object, or an empty one in the place of anything else."""
+    """Return a JSON object, or an empty one if the value is something else."""
     return value if isinstance(value, dict) else {}
 
 

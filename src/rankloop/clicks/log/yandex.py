@@ -17,8 +17,8 @@ def read_yandex_clicks(path: str | os.PathLike[str]) -> ClickLog:
     """Read pages written as `query TAB document,document,... : clicked , clicked;`.
 
     Pages are separated by semicolons, on one line or on several. A document that is clicked
-    several times counts once; clicks on what the page does not show are left out, and counted in
-    the log's notes.
+    several times counts once; clicks on documents that the page does not show are left out, and
+    counted in the notes of the log.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def read_yandex_clicks(path: str | os.PathLike[str]) -> ClickLog:
     Raises
     ------
     ParseError
-        naming the line where a page is not of this form.
+        which names the line where a page does not have this form.
     """
     name = os.fspath(path)
     with open_input(path) as file:

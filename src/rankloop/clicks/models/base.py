@@ -23,8 +23,8 @@ class ClickModel(ABC):
     """A click model is a value: `fit` returns a fitted one and leaves the old one as it was.
 
     Every parameter is a probability with a Beta prior: `prior` is the number of clicks and of
-    skips that it starts with, and what a query and document never seen together have is the
-    prior's mean.
+    skips that it starts with. A query and a document that were never seen together have the mean
+    of the prior.
     """
 
     @abstractmethod
@@ -33,10 +33,10 @@ class ClickModel(ABC):
 
     @abstractmethod
     def behaviour(self, log: ClickLog) -> Behaviour:
-        """Return what users do with the pages of a log; its clicks play no part."""
+        """Return what users do with the pages of a log; the clicks of the log have no effect."""
 
     def probabilities(self, log: ClickLog) -> NDArray[np.float64]:
-        """Return the probability of a click on each shown document, one a row of the log."""
+        """Return the probability of a click on each shown document, one per row of the log."""
         return self.behaviour(log).probabilities()
 
     def conditional(self, log: ClickLog) -> NDArray[np.float64]:
@@ -44,12 +44,12 @@ class ClickModel(ABC):
         return self.behaviour(log).conditional(log.clicks)
 
     def sample(self, rng: np.random.Generator, log: ClickLog) -> ClickLog:
-        """Return the pages of a log with clicks drawn anew, those of one user a page."""
+        """Return the pages of a log with newly drawn clicks, of one user per page."""
         return log.with_clicks(self.behaviour(log).sample(rng))
 
 
 def fitted(value: T | None, model: ClickModel) -> T:
-    """Return a learnt parameter, or say that the model has learnt nothing."""
+    """Return a learnt parameter, or raise if the model has learnt nothing."""
     if value is None:
         name = type(model).__name__
         raise NotFittedError(f"this {name} has no parameters yet; use {name}(...).fit(log)")
@@ -68,11 +68,13 @@ def check_prior(prior: tuple[float, float]) -> None:
 def check_iterations(iterations: int, least: int = 0) -> None:
     """Raise unless this is a whole number of at least `least`."""
     if not isinstance(iterations, int | np.integer) or iterations < least:
-        raise DataError(f"iterations must be a whole number from {least}; found {iterations!r}")
+        raise DataError(
+            f"iterations must be a whole number of at least {least}; found {iterations!r}"
+        )
 
 
 def count_ranks(ranks: int | None, log: ClickLog) -> int:
-    """Return how many positions have parameters of their own."""
+    """Return how many positions have their own parameters."""
     if ranks is None:
         return int(log.positions.max(initial=1))
     check_counts(ranks=ranks)
@@ -85,7 +87,7 @@ def by_position(values: NDArray[np.float64], log: ClickLog) -> NDArray[np.float6
 
 
 def as_chances(values: ArrayLike, name: str, ndim: int = 1) -> NDArray[np.float64]:
-    """Return probabilities as an array, or say which one is none."""
+    """Return probabilities as an array; raise if a value is not a probability."""
     chances = np.asarray(values, np.float64)
     if chances.ndim != ndim or chances.size == 0 or not ((chances >= 0) & (chances <= 1)).all():
         raise DataError(f"{name} must be numbers from 0 to 1; found {values!r}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Behaviour(Protocol):
-    """How users read and click the pages it was made for; all arrays have one value a row."""
+    """How users read and click the pages it was made for; all arrays have one value per row."""
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the probability of a click on each document."""
@@ -34,7 +34,7 @@ class Behaviour(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Independent:
-    """Each document is clicked with a probability of its own, whatever else is clicked."""
+    """Each document is clicked with its own probability, independently of other clicks."""
 
     chances: NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Independent:
         return self.chances
 
     def conditional(self, clicks: NDArray[np.bool_]) -> NDArray[np.float64]:  # noqa: ARG002
-        """Return the same: clicks above say nothing."""
+        """Return the same, because clicks above have no effect."""
         return self.chances
 
     def sample(self, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -82,13 +82,18 @@ class Chain:
             threads(),
         )
 
+    def page(self, rows: NDArray[np.int64]) -> Chain:
+        """Return what users do with these documents on one page."""
+        taken = (self.attraction[rows], self.after_skip[rows], self.after_click[rows])
+        return Chain(np.array([0, len(rows)]), *taken)
+
     @property
     def is_certain(self) -> bool:
-        """Whether nothing is left to chance but the clicks."""
+        """Whether only the clicks are random, and not whether users read on."""
         return all(((a == 0) | (a == 1)).all() for a in (self.after_skip, self.after_click))
 
     def sample(self, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Draw clicks: a draw a document for the click and, unless certain, one for going on."""
+        """Draw clicks: per document one draw for the click and, unless certain, one to read on."""
         check_rng(rng)
         n = len(self.attraction)
         clicks = rng.random(n)
@@ -102,8 +107,8 @@ class Chain:
 class Browsing:
     """Users look at a document by its position and where they clicked last.
 
-    `examination[k - 1, j]` is the chance that position k is examined after a click at j, 0 for
-    none; positions beyond the last one share its row. O(rows x length of a page) for
+    `examination[k - 1, j]` is the probability that position k is examined if the last click was at
+    j, where j = 0 means no click; later positions share the last row. O(rows x page length) for
     `probabilities`, O(rows) for the others.
     """
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.clicks.models.base import ClickModel, check_prior, fitted
 from rankloop.clicks.models.behaviour import Chain
-from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, ratio
+from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, prior_mean, ratio
 
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Cascade(ClickModel):
     """Each document is examined until one is clicked: P(click | examined) = alpha_uq.
 
-    Fitted by counting: attraction is clicks over views at or above the first click. A second
-    click on a page is impossible under this model.
+    It is fitted by counting: attraction is the number of clicks divided by the number of views at
+    or above the first click. Under this model a page cannot have a second click.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Cascade(ClickModel):
         first, _ = first_and_last_clicks(pages)
         seen = pages.row_counts * (np.arange(len(pages.pairs)) <= first)
         found = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
-        return replace(self, attraction=pages.table(found, self.prior[0] / sum(self.prior)))
+        return replace(self, attraction=pages.table(found, prior_mean(self.prior)))
 
     def behaviour(self, log: ClickLog) -> Chain:
         """Return what users do with the pages of a log."""

@@ -10,6 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
 from rankloop.clicks.models.behaviour import Chain
+from rankloop.clicks.models.counts import prior_mean
 from rankloop.clicks.models.dbn import count_up_to_last_click
 from rankloop.processors import threads
 
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CCM(ClickModel):
-    """Users go on with tau_1 after a skip, with tau_2 or tau_3 after a click.
+    """Users read on with probability tau_1 after a skip, and tau_2 or tau_3 after a click.
 
-    P(click | examined) = alpha_uq. A clicked document turns out relevant with the same alpha_uq:
-    users go on with tau_3 then, with tau_2 otherwise. `fit` takes steps of exact EM, where the
-    paper integrates over a posterior for each alpha.
+    P(click | examined) = alpha_uq. A clicked document turns out to be relevant with the same
+    probability alpha_uq: users then read on with probability tau_3, otherwise with tau_2. `fit`
+    takes steps of exact EM, whereas the paper integrates over a posterior for each alpha.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class CCM(ClickModel):
 
     Notes
     -----
-    Cost: O(different rows) a step. The same bits for any number of threads.
+    Cost: O(different rows) per step. Results are the same, bit for bit, for any number of threads.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class CCM(ClickModel):
         check_iterations(self.iterations, least=1)
         pages = log.grouped
         attraction, _ = count_up_to_last_click(pages, self.prior)
-        start = self.prior[0] / sum(self.prior)
+        start = prior_mean(self.prior)
         skip, useless, relevant = _core.fit_click_chain_model(
             pages.arrays, attraction, (start,) * 3, self.prior, self.iterations, threads()
         )

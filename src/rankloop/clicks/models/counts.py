@@ -20,6 +20,11 @@ def ratio(clicked: Counts, seen: Counts, prior: tuple[float, float]) -> Counts:
     return (prior[0] + clicked) / (prior[0] + prior[1] + seen)
 
 
+def prior_mean(prior: tuple[float, float]) -> float:
+    """Return the probability that a parameter has without data."""
+    return prior[0] / sum(prior)
+
+
 def add_up(
     places: NDArray[np.int64] | NDArray[np.int32], weights: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
@@ -40,7 +45,7 @@ def by_rank(pages: GroupedPages, weights: NDArray[np.float64], ranks: int) -> ND
 def first_and_last_clicks(
     pages: GroupedPages,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, a row, the first and the last clicked row of its page; its end without a click."""
+    """Return for each row the first and last clicked row of its page; the end if none has one."""
     sizes = np.diff(pages.offsets)
     starts, ends = pages.offsets[:-1], pages.offsets[1:]
     clicked = np.flatnonzero(pages.clicks)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.clicks.models.base import ClickModel, by_position, check_prior, count_ranks, fitted
 from rankloop.clicks.models.behaviour import Independent
-from rankloop.clicks.models.counts import by_pair, by_rank, ratio
+from rankloop.clicks.models.counts import by_pair, by_rank, prior_mean, ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GlobalCTR(ClickModel):
-    """Every document is clicked alike: P(click) = rho.
+    """Every document has the same click probability: P(click) = rho.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class RankCTR(ClickModel):
     Parameters
     ----------
     prior : clicks and skips to start with, above 0
-    ranks : how many positions have a rate of their own, the last for all beyond; None: all
+    ranks : how many positions have their own rate; later ones share the last. None: all
     rates : rho by position, learnt by `fit`
 
     Examples
@@ -112,7 +112,7 @@ class DocumentCTR(ClickModel):
         pages = log.grouped
         seen = pages.row_counts
         found = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
-        return replace(self, rates=pages.table(found, self.prior[0] / sum(self.prior)))
+        return replace(self, rates=pages.table(found, prior_mean(self.prior)))
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""

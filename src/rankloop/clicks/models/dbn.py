@@ -10,7 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
 from rankloop.clicks.models.behaviour import Chain
-from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, ratio
+from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, prior_mean, ratio
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DBN(ClickModel):
-    """Attraction decides the click, satisfaction the end; others go on with gamma.
+    """Attraction decides about clicks; satisfied users stop, others go on with gamma.
 
-    P(click | examined) = alpha_uq. A click satisfies with sigma_uq, and a satisfied user stops;
-    any other user goes on with probability gamma. `fit` starts from the counts of
-    :class:`SDBN` and takes steps of exact EM.
+    P(click | examined) = alpha_uq. A click satisfies the user with probability sigma_uq, and a
+    satisfied user stops; any other user reads on with probability gamma. `fit` starts from the
+    counts of :class:`SDBN` and takes steps of exact EM.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class DBN(ClickModel):
 
     Notes
     -----
-    Cost: O(different rows) a step. The same bits for any number of threads.
+    Cost: O(different rows) per step. Results are the same, bit for bit, for any number of threads.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class DBN(ClickModel):
     def fit(self, log: ClickLog) -> Self:
         """Return the model with its parameters learnt from a log."""
         check_iterations(self.iterations, least=1)
-        start = self.prior[0] / sum(self.prior)
+        start = prior_mean(self.prior)
         return self._fit(log, start, learns_going_on=True)
 
     def _fit(self, log: ClickLog, go_on: float, *, learns_going_on: bool) -> Self:
@@ -80,7 +80,7 @@ class DBN(ClickModel):
             self.iterations,
             threads(),
         )
-        default = self.prior[0] / sum(self.prior)
+        default = prior_mean(self.prior)
         return replace(
             self,
             go_on=go_on,
@@ -101,9 +101,9 @@ class DBN(ClickModel):
 class SDBN(DBN):
     """The simplified DBN: gamma is 1, so that only satisfaction ends a page.
 
-    The paper's estimator counts: attraction is clicks over views at or above the last click,
-    satisfaction last clicks over clicks. Each of the `iterations` is a step of EM on the
-    likelihood of the model itself, where a user may also have read on without another click.
+    The paper's estimator counts: attraction is clicks divided by views at or above the last click,
+    and satisfaction is last clicks divided by clicks. Each of the `iterations` is a step of EM on
+    the likelihood of the model, in which a user may also have read on without another click.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class SDBN(DBN):
 def count_up_to_last_click(
     pages: GroupedPages, prior: tuple[float, float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return attraction and satisfaction by pair, all above the last click taken for examined."""
+    """Return attraction and satisfaction by pair; all above the last click count as examined."""
     row, (_, last) = np.arange(len(pages.pairs)), first_and_last_clicks(pages)
     seen = pages.row_counts * (row <= last)
     clicked = seen * pages.clicks

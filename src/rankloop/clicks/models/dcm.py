@@ -1,4 +1,4 @@
-"""The dependent click model: after a click, users go on by its position."""
+"""The dependent click model: whether users read on after a click depends on its position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankloop.clicks.models.base import (
     fitted,
 )
 from rankloop.clicks.models.behaviour import Chain
-from rankloop.clicks.models.counts import by_pair, by_rank, first_and_last_clicks, ratio
+from rankloop.clicks.models.counts import by_pair, by_rank, first_and_last_clicks, prior_mean, ratio
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DCM(ClickModel):
-    """Users read from the top, and after a click at position k go on with lambda_k.
+    """Users read from the top, and after a click at position k read on with probability lambda_k.
 
-    The paper's estimator counts: it takes all that is below the last click for not examined.
-    That is where `fit` starts; each of its `iterations` is then a step of EM on the likelihood of
-    the model itself, where a user may also have read on without another click.
+    The paper's estimator counts, as if nothing below the last click was examined. `fit` starts
+    from these counts; each of its `iterations` is then a step of EM on the likelihood of the
+    model, in which a user may also have read on without another click.
 
     Parameters
     ----------
     iterations : steps of EM after counting; 0: the paper's estimator
     prior : clicks and skips that each parameter starts with, above 0
-    ranks : how many positions have a parameter of their own, the last for all beyond; None: all
+    ranks : how many positions have their own parameter; later ones share the last. None: all
     go_on : lambda by position, learnt by `fit`
     attraction : alpha by query and document, learnt by `fit`
 
     Notes
     -----
-    Cost: O(different rows) a step. The same bits for any number of threads.
+    Cost: O(different rows) per step. Results are the same, bit for bit, for any number of threads.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class DCM(ClickModel):
         _core.fit_dependent_model(
             pages.arrays, attraction, go_on, self.prior, self.iterations, threads()
         )
-        default = self.prior[0] / sum(self.prior)
+        default = prior_mean(self.prior)
         return replace(self, go_on=go_on, attraction=pages.table(attraction, default))
 
     def behaviour(self, log: ClickLog) -> Chain:

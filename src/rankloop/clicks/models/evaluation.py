@@ -27,7 +27,7 @@ class ClickScores:
         perfect
     ranks : the positions that the log has
     perplexity_at : by position, 2 to the power of minus the mean log2 P(click or skip); 1 is
-        perfect, 2 a coin
+        perfect, 2 is as good as a coin
     conditional_perplexity_at : the same, each given the clicks above it
     perplexity, conditional_perplexity : their means over positions
     """

@@ -1,4 +1,4 @@
-"""The position-based model: examined by position, clicked if attractive."""
+"""The position-based model: a click needs an examined position and an attractive document."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rankloop.clicks.models.base import (
     fitted,
 )
 from rankloop.clicks.models.behaviour import Independent
+from rankloop.clicks.models.counts import prior_mean
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
@@ -30,23 +31,23 @@ if TYPE_CHECKING:
 class PBM(ClickModel):
     """P(click on u at k for q) = gamma_k alpha_uq: position-based model.
 
-    Fitted by alternating EM: attraction becomes clicks over expected examinations, then
-    examination clicks over expected attractions. The textbook's EM takes both for latent at once;
-    it ends at the same place, but needs about three times the steps. Clicks show the product
-    alone: a log whose documents never change their positions cannot tell attraction from
-    examination.
+    It is fitted by alternating EM: attraction becomes clicks divided by expected examinations, then
+    examination becomes clicks divided by expected attractions. The usual EM treats both as latent
+    at the same time; it has the same result, but needs about three times as many steps. Clicks show
+    only the product: if documents never change their positions, a log cannot separate attraction
+    from examination.
 
     Parameters
     ----------
     iterations : steps of EM, at least 1
     prior : clicks and skips that each parameter starts with, above 0
-    ranks : how many positions have a parameter of their own, the last for all beyond; None: all
+    ranks : how many positions have their own parameter; later ones share the last. None: all
     examination : gamma by position, learnt by `fit`
     attraction : alpha by query and document, learnt by `fit`
 
     Notes
     -----
-    Cost: O(different rows) a step. The same bits for any number of threads.
+    Cost: O(different rows) per step. Results are the same, bit for bit, for any number of threads.
 
     Examples
     --------
@@ -71,24 +72,37 @@ class PBM(ClickModel):
 
     def fit(self, log: ClickLog) -> Self:
         """Return the model with its parameters learnt from a log."""
-        check_prior(self.prior)
-        check_iterations(self.iterations, least=1)
-        pages, ranks = log.grouped, count_ranks(self.ranks, log)
-        start = self.prior[0] / sum(self.prior)
-        attraction, examination = np.full(pages.n_pairs, start), np.full(ranks, start)
-        _core.fit_browsing_model(
-            pages.arrays,
-            attraction,
-            examination,
-            ranks,
-            False,
-            self.prior,
-            self.iterations,
-            threads(),
-        )
-        return replace(self, examination=examination, attraction=pages.table(attraction, start))
+        ranks = count_ranks(self.ranks, log)
+        found, attraction = fit_browsing(log, ranks, self.prior, self.iterations)
+        return replace(self, examination=found, attraction=attraction)
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""
         attraction = fitted(self.attraction, self).of(log)
         return Independent(attraction * by_position(fitted(self.examination, self), log))
+
+
+def fit_browsing(
+    log: ClickLog,
+    ranks: int,
+    prior: tuple[float, float],
+    iterations: int,
+    by_last_click: bool = False,
+) -> tuple[NDArray[np.float64], PairTable]:
+    """Return examination, by position or also by the last click above, and attraction."""
+    check_prior(prior)
+    check_iterations(iterations, least=1)
+    pages, start = log.grouped, prior_mean(prior)
+    attraction = np.full(pages.n_pairs, start)
+    examination = np.full((ranks, ranks) if by_last_click else ranks, start)
+    _core.fit_browsing_model(
+        pages.arrays,
+        attraction,
+        examination.reshape(-1),
+        ranks,
+        by_last_click,
+        prior,
+        iterations,
+        threads(),
+    )
+    return examination, pages.table(attraction, start)

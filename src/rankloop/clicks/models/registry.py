@@ -36,7 +36,7 @@ CLICK_MODELS: Mapping[str, type[ClickModel]] = {
 
 
 def make_click_model(name: str) -> ClickModel:
-    """Make a click model that is to be fitted.
+    """Make a click model by name; it is not fitted yet.
 
     >>> type(make_click_model("pbm")).__name__
     'PBM'

@@ -1,4 +1,4 @@
-"""Trust bias: users click what stands high even where it is not relevant."""
+"""Trust bias: users click documents at the top even if they are not relevant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankloop.clicks.models.base import (
     fitted,
 )
 from rankloop.clicks.models.behaviour import Independent
-from rankloop.clicks.models.counts import by_rank, ratio
+from rankloop.clicks.models.counts import by_rank, prior_mean, ratio
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
 class TrustBias(ClickModel):
     """P(click on u at k for q) = a_k r_uq + b_k (1 - r_uq).
 
-    With theta_k the chance that position k is examined and epsilon+_k, epsilon-_k those that an
-    examined document seems relevant if it is and if it is not, a_k = theta_k epsilon+_k and
-    b_k = theta_k epsilon-_k: clicks show only these products. A click is an affine function of
-    relevance, (a_k - b_k) r + b_k, which is what affine corrections take back.
+    Position k is examined with probability theta_k. An examined document seems relevant with
+    probability epsilon+_k if it is relevant, and epsilon-_k if it is not. Clicks show only the
+    products a_k = theta_k epsilon+_k and b_k = theta_k epsilon-_k. The probability of a click is
+    an affine function of relevance, (a_k - b_k) r + b_k, which affine corrections invert.
 
-    Fitted by EM with relevance latent. Relevance is seen only up to a scale and an offset: where
-    no document is surely relevant or surely irrelevant, a, b and r are one choice of several that
-    explain the same clicks. EM starts with a_k = .9 and b_k = .3 of the click-through rate's
-    shape, so that relevant means clicked more.
+    It is fitted by EM with latent relevance. Relevance is known only up to a scale and an offset:
+    if no document is surely relevant or surely irrelevant, several choices of a, b and r explain
+    the same clicks, and the result is one of them. EM starts with a_k and b_k at .9 and .3 times
+    the shape of the click-through rate, so that relevant documents are those with more clicks.
 
     Parameters
     ----------
     iterations : steps of EM, at least 1
     prior : clicks and skips that each parameter starts with, above 0
-    ranks : how many positions have parameters of their own, the last for all beyond; None: all
+    ranks : how many positions have their own parameters; later ones share the last. None: all
     relevant, irrelevant : a and b by position, learnt by `fit`
     relevance : r by query and document, learnt by `fit`
 
     Notes
     -----
-    Cost: O(different rows) a step. The same bits for any number of threads.
+    Cost: O(different rows) per step. Results are the same, bit for bit, for any number of threads.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class TrustBias(ClickModel):
         check_prior(self.prior)
         check_iterations(self.iterations, least=1)
         pages, ranks = log.grouped, count_ranks(self.ranks, log)
-        start = self.prior[0] / sum(self.prior)
+        start = prior_mean(self.prior)
         seen = pages.row_counts
         rates = ratio(
             by_rank(pages, seen * pages.clicks, ranks), by_rank(pages, seen, ranks), self.prior

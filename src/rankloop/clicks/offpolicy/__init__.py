@@ -1,1 +1,1 @@
-"""Off-policy evaluation: how well a ranker would do, told from the logs of another one."""
+"""Off-policy evaluation: how well a ranker would do, estimated from the logs of another one."""

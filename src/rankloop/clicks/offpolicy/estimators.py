@@ -1,7 +1,7 @@
-"""Estimators of what a ranker is worth: inverse propensities, plain, normalised, doubly robust.
+"""Estimators of a ranker's value: inverse propensities, plain, normalised and doubly robust.
 
-Each gives, a page, a numerator and a denominator; the value is the ratio of their sums. That is
-all that is needed for intervals and for the difference between two rankers.
+Each returns a numerator and a denominator per page; the value is the ratio of their sums. Nothing
+else is needed for intervals and for the difference between two rankers.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class IPS:
     """Inverse propensities: a click counts 1 / P(examined).
 
     The value of a page is the sum over its documents of weight(new position) x (click - offset_k)
-    / exposure, with k the logged position, whose expectation is that of weight x relevance. Free
-    of bias where examination is right and every document could be examined; small exposures make
-    it vary widely.
+    / exposure, where k is the logged position. Its expectation is that of weight x relevance. It is
+    unbiased if examination is correct and every document could be examined; small exposures give it
+    a large variance.
 
     Parameters
     ----------
     examination : how clicks depend on relevance by position
-    clip : exposures below it are taken for it, from 0 to 1: less variance, some bias
+    clip : smaller exposures are replaced by this number, from 0 to 1: less variance, some bias
     exposure : (rows,) how likely the logging ranker let the document be examined; None: the slope
-        of the position where it stood. `pooled_exposure` estimates it where documents were shown
-        at several positions, which varies less
+        of its position. `pooled_exposure` estimates it if documents were shown at several
+        positions, which has less variance
 
     References
     ----------
@@ -60,12 +60,12 @@ class IPS:
 
 @dataclass(frozen=True, eq=False)
 class SelfNormalised:
-    """Inverse propensities over their own sum: the mean weight of a relevant document.
+    """Inverse propensities divided by their sum: the mean weight of a relevant document.
 
-    The sum of weight x click / exposure over pages, divided by the sum of click / exposure. It
-    lies within the weights' range, and an examination that is wrong by a factor does no harm;
-    what it estimates is the value of a page in units of its relevance, so compare it with its
-    like. There is no such form with an offset.
+    This is the sum of weight x click / exposure over pages, divided by the sum of click / exposure.
+    It lies within the range of the weights, and does not change if examination is wrong by a
+    constant factor. It estimates the value of a page in units of its relevance, so compare it only
+    with other values of this estimator. It cannot be used with an offset (trust bias).
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class SelfNormalised:
         """Return numerators and denominators by page."""
         if self.examination.offsets.any():
             raise DataError(
-                "self-normalisation needs clicks without an offset; use IPS or DoublyRobust with "
-                "trust bias"
+                "self-normalisation does not work with trust bias, which adds an offset "
+                "to the probability of a click; use IPS or DoublyRobust"
             )
         rows = _Rows(log, target, measure, self.examination, self.clip, self.exposure)
         relevance = log.clicks / rows.propensity
@@ -98,19 +98,19 @@ class DoublyRobust:
     """Estimated relevance, corrected by inverse propensities where clicks disagree with it.
 
     The value of a page is the sum of weight x (r + (click - slope_k r - offset_k) / exposure)
-    with r the estimate. Examination must be right; then it is free of bias where either the
-    exposure or the estimate is. So exposures may be clipped at little cost, and documents that
-    were hardly ever examined fall back on the estimate.
+    where r is the estimate. Examination must be correct; then it is unbiased if either the exposure
+    or the estimate is unbiased. So exposures may be clipped at little cost, and for documents that
+    were hardly ever examined the estimate is used.
 
-    Where exposures are pooled from the log itself and nothing is clipped, the estimate cancels
-    out and the value is that of :class:`IPS` with the same exposures.
+    If exposures are pooled from the log itself and nothing is clipped, the estimate cancels
+    out, and the value is that of :class:`IPS` with the same exposures.
 
     Parameters
     ----------
     examination : as in :class:`IPS`
-    relevance : (rows,) estimated, from a click model's attraction or a regression, best fitted on
-        other pages
-    clip : exposures below it are taken for it
+    relevance : (rows,) estimated relevance, such as the attraction of a click model or the result
+        of a regression, preferably fitted on other pages
+    clip : smaller exposures are replaced by this number
     exposure : as in :class:`IPS`; None: pooled over the log
 
     References
@@ -138,12 +138,12 @@ class DoublyRobust:
 
 @dataclass(frozen=True, eq=False)
 class Direct:
-    """Estimated relevance taken at its word; as good or bad as the estimate.
+    """Use estimated relevance without correction; the result is only as good as the estimate.
 
     Parameters
     ----------
     examination : as in :class:`IPS`, for clicks
-    relevance : (rows,) estimated
+    relevance : (rows,) estimated relevance
     """
 
     examination: Examination
@@ -202,5 +202,8 @@ def _as_rows(values: ArrayLike, log: ClickLog, name: str) -> NDArray[np.float64]
     found = np.asarray(values, np.float64)
     check_length(name, found, len(log.documents))
     if not np.isfinite(found).all():
-        raise DataError(f"the {name} of row {int((~np.isfinite(found)).argmax())} is not finite")
+        raise DataError(
+            f"the {name} of row {int((~np.isfinite(found)).argmax())} is not finite; "
+            "give finite numbers"
+        )
     return found

@@ -1,4 +1,4 @@
-"""The value of a ranker by a log, with an interval, or a refusal."""
+"""Estimate the value of a ranker from a log, with an interval, or refuse if the log is too poor."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PolicyValue:
-    """What a ranker is worth, as far as a log can tell.
+    """The value of a ranker, estimated from a log.
 
-    method, measure : how it was estimated, and what
+    method, measure : the estimator, and what it estimated
     value, low, high, confidence : the estimate and its interval
-    effective_size : how many equally weighed observations the estimate rests on
-    supported : the part of the ranker's weight that the log can speak of
-    cut : the part of rows whose propensity was clipped
-    influence : by query, how much it moves the estimate; for differences
+    effective_size : the number of equally weighted observations with the same variance
+    supported : the share of the ranker's weight that the log covers
+    cut : the share of rows whose propensity was clipped
+    influence : how much each query changes the estimate; used for differences
     """
 
     method: str
@@ -44,16 +44,17 @@ class PolicyValue:
     influence: NDArray[np.float64]
 
     def minus(self, other: PolicyValue) -> PolicyValue:
-        """Return the difference to another ranker by the same log, both on the same queries.
+        """Return the difference to another ranker, estimated from the same log.
 
-        The interval is narrower than theirs where the same clicks speak for both.
+        Its interval is narrower than theirs if the same clicks count for both.
         """
         if (self.method, self.measure) != (other.method, other.measure) or (
             len(self.influence) != len(other.influence)
         ):
             raise DataError(
-                "values can be compared where method, measure and log are the same; found "
-                f"{self.method}, {self.measure} and {other.method}, {other.measure}"
+                "two values can be compared only if method, measure and log are the "
+                f"same; found {self.method}, {self.measure} and {other.method}, "
+                f"{other.measure}"
             )
         influence = self.influence - other.influence
         value, half = self.value - other.value, _half_width(influence, self.confidence)
@@ -89,22 +90,22 @@ def evaluate_policy(
     least_size: float = 30.0,
     least_supported: float = 0.9,
 ) -> PolicyValue:
-    """Estimate what a page is worth on which the target ranker decides.
+    """Estimate the mean value of a page that the target ranker orders.
 
     Parameters
     ----------
     log : pages of another ranker, or of several
-    target : what the ranker to be valued would show on them
-    estimator : of `rankloop.clicks.offpolicy`
-    measure : `clicks`, `DCG`, `DCG@k` or `P@k`, relevance being from 0 to 1
-    confidence : of the interval, by the normal distribution over queries
-    least_size : refuse an estimate that rests on fewer equally weighed observations
-    least_supported : refuse a target of which the log can speak for less than this part
+    target : what the ranker that is evaluated would show on them
+    estimator : one of `rankloop.clicks.offpolicy`
+    measure : `clicks`, `DCG`, `DCG@k` or `P@k`, with relevance from 0 to 1
+    confidence : confidence level of the interval, by the normal distribution over queries
+    least_size : refuse an estimate whose effective size is smaller
+    least_supported : refuse a target if the log covers less than this share of its weight
 
     Raises
     ------
     DataError
-        where the log cannot answer, and what would help.
+        if the log cannot answer; it says what would help.
 
     Examples
     --------
@@ -125,21 +126,22 @@ def evaluate_policy(
     found = estimator.shares(log, target, wanted)
     if found.supported < least_supported:
         raise DataError(
-            f"the log cannot answer: it speaks for {found.supported:.0%} of what the ranker would "
-            f"show, and {least_supported:.0%} are asked for; log with more randomness, value a "
-            "ranker nearer to the logged one, or lower least_supported"
+            f"the log cannot answer this: it covers only {found.supported:.0%} of "
+            f"what the ranker would show, but at least {least_supported:.0%} is "
+            "required; use a log with more randomness, evaluate a ranker that is "
+            "closer to the logged one, or lower least_supported"
         )
     size = effective_size(found.weights)
     if size < least_size:
         raise DataError(
-            f"the log cannot answer: the estimate would rest on {size:.1f} effective "
-            f"observations, and {least_size:g} are asked for; use more pages, clip propensities, "
-            "or lower least_size"
+            f"the log cannot answer this: the estimate would be based on {size:.1f} "
+            f"effective observations, but at least {least_size:g} are required; use "
+            "more pages, clip propensities, or lower least_size"
         )
     counts = np.ones(len(log)) if log.counts is None else log.counts
     above, below = (counts * found.numerators).sum(), (counts * found.denominators).sum()
     if not below > 0:
-        raise DataError("the log cannot answer: no click can be weighed")
+        raise DataError("the log cannot answer this: no click has a weight above 0")
     value = float(above / below)
     moved = counts * (found.numerators - value * found.denominators) / below
     influence = add_up(log.queries, moved, len(log.query_ids))[np.unique(log.queries)]
@@ -159,7 +161,7 @@ def evaluate_policy(
 
 
 def effective_size(weights: NDArray[np.float64]) -> float:
-    """Return the number of equal weights that would vary as much: (sum w)^2 / sum w^2.
+    """Return the number of equal weights with the same variance: (sum w)^2 / sum w^2.
 
     >>> effective_size(np.array([1.0, 1.0, 2.0]))
     2.6666666666666665

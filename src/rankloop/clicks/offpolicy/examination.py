@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class Examination:
     """P(click at k | relevance r) = slope_k r + offset_k.
 
-    Without trust bias the offset is 0 and the slope is how likely the position is examined.
+    Without trust bias, the offset is 0 and the slope is the probability of examination.
 
     Parameters
     ----------
-    slopes : by position from 1, the last for all beyond, from 0 to 1
-    offsets : likewise
+    slopes : by position from 1, each from 0 to 1; later positions share the last one
+    offsets : by position, in the same way
 
     Examples
     --------
@@ -41,26 +41,33 @@ class Examination:
 
     @classmethod
     def of(cls, bias: PositionBias | ArrayLike) -> Self:
-        """Take position bias, as estimated or as numbers."""
+        """Make it from position bias, as estimated or as numbers."""
         values = np.asarray(getattr(bias, "examination", bias), np.float64)
         if np.isnan(values).any():
             where = int(np.isnan(values).argmax()) + 1
-            raise DataError(f"position {where} has no estimate; estimate with fewer ranks")
+            raise DataError(
+                f"position {where} has no estimate; estimate position bias again with a "
+                "smaller number of ranks"
+            )
         slopes = np.maximum(values, 0)
         if slopes.ndim != 1 or len(slopes) == 0 or not slopes.any():
-            raise DataError(f"examination must be numbers above 0 by position; found {values}")
+            raise DataError(
+                "examination must be a list of numbers, one per position, at least one "
+                f"of them above 0; found {values}"
+            )
         return cls(slopes, np.zeros(len(slopes)))
 
     @classmethod
     def of_trust(cls, model: TrustBias) -> Self:
-        """Take a fitted model of trust bias."""
+        """Make it from a fitted model of trust bias."""
         relevant = as_chances(fitted(model.relevant, model), "relevant")
         irrelevant = as_chances(fitted(model.irrelevant, model), "irrelevant")
         if not (relevant > irrelevant).all():
             where = int((relevant <= irrelevant).argmax()) + 1
             raise DataError(
-                f"at position {where} the irrelevant are clicked as often as the relevant; "
-                "estimate with fewer ranks"
+                f"at position {where} irrelevant documents are clicked as often as "
+                "relevant ones, so clicks there show nothing; fit the model again with a "
+                "smaller number of ranks"
             )
         return cls(relevant - irrelevant, irrelevant)
 
@@ -74,9 +81,9 @@ class Examination:
 
 
 def pooled_exposure(log: ClickLog, examination: Examination) -> NDArray[np.float64]:
-    """Return, a row, the mean slope over all logged views of its query and document.
+    """Return for each row the mean slope over all logged views of its query and document.
 
-    It estimates how likely the logging ranker lets a document be examined, wherever it puts it.
+    It estimates how likely the logging ranker lets a document be examined, at any position.
 
     >>> from rankloop.clicks.log.log import ClickLog
     >>> log = ClickLog.from_pages([("q", ["a", "b"], []), ("q", ["b", "a"], [])])

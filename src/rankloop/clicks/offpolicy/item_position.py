@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ItemPosition:
-    """No model of users: only documents that were logged where the target puts them count.
+    """No model of users: a document counts only if it was logged where the target puts it.
 
     The value of a page is the sum of weight(k) x click / propensity over documents shown at the
-    position k where the target shows them too. It needs the propensity of each document at its
-    position from a logging ranker that draws at random, and says little of targets far from it.
-    What is measured are clicks as they are: `clicks`, or clicks discounted by position.
+    position k where the target shows them too. It needs a logging ranker that draws at random, and
+    the propensity of each document at its position. For targets that are very different from the
+    logging ranker it says little. It measures clicks as they are, or discounted by position.
 
     Parameters
     ----------
-    clip : propensities below it are taken for it
+    clip : smaller propensities are replaced by this number
     self_normalised : divide by the sum of 1 / propensity over those documents, which is expected
         to be their number
 

@@ -28,7 +28,7 @@ ESTIMATORS = ("ips", "snips", "dr", "direct")
 
 
 def examination_of(text: str, log: ClickLog, ranks: int) -> Examination:
-    """Read examination by position: numbers as `1,0.6,0.4`, or how to estimate it from the log.
+    """Read examination by position: numbers such as `1,0.6,0.4`, or the name of an estimator.
 
     >>> from rankloop.clicks.log.log import ClickLog
     >>> log = ClickLog.from_pages([("q", ["a", "b"], ["b"])])
@@ -50,14 +50,14 @@ def compare_policies(
     clip: float = 0.0,
     **options: Any,
 ) -> list[dict[str, object]]:
-    """Value a ranker, the logged order, and their difference, by each estimator.
+    """Evaluate a ranker, the logged order, and their difference, with each estimator.
 
     Parameters
     ----------
-    scores : of the log's rows, by the ranker to be valued
-    estimators : of `ESTIMATORS`
+    scores : scores of the log's rows by the ranker that is evaluated
+    estimators : names in `ESTIMATORS`
     measure, options : as in :func:`rankloop.clicks.offpolicy.evaluate.evaluate_policy`
-    clip : exposures below it are taken for it
+    clip : smaller exposures are replaced by this number
     """
     new = Target.by_scores(log, scores)
     old = Target.by_scores(log, -log.positions.astype(np.float64))

@@ -1,4 +1,4 @@
-"""What an estimator makes of a log: a ratio of sums over pages."""
+"""What an estimator computes from a log: a ratio of sums over pages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What an estimator makes of a log.
+    """What an estimator computes from a log.
 
     numerators, denominators : by page
-    weights : of the rows that carry the estimate, for its effective size
-    supported : the part of the target's weight that the log can speak of, from 0 to 1
-    cut : the part of those rows whose weight was cut
+    weights : weights of the rows that the estimate uses, for its effective size
+    supported : the share of the target's weight that the log covers, from 0 to 1
+    cut : the share of those rows whose weight was clipped
     """
 
     numerators: NDArray[np.float64]
@@ -35,7 +35,7 @@ class Shares:
 
 
 class PolicyEstimator(Protocol):
-    """Something that values a target by a log."""
+    """An estimator of the value of a target, from a log."""
 
     def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
         """Return numerators and denominators by page."""
@@ -54,7 +54,7 @@ def by_page(log: ClickLog, values: NDArray[np.float64]) -> NDArray[np.float64]:
 def missing_weight(
     log: ClickLog, target: Target, measure: PageMeasure, examination: Examination | None
 ) -> float:
-    """Return the weight at positions that no logged document fills, taken for the first ones."""
+    """Return the weight of positions that no logged document fills, as if they were the first."""
     most = int(target.missing.max(initial=0))
     upto = np.r_[0.0, np.cumsum(measure.weights(np.arange(1, most + 1), examination))]
     counts = np.ones(len(log)) if log.counts is None else log.counts

@@ -1,4 +1,4 @@
-"""What a ranker would show, and what each position of it counts."""
+"""What a ranker would show, and how much each position counts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Target:
         values = np.asarray(scores, np.float64)
         check_length("scores", values, len(log.documents))
         if np.isnan(values).any():
-            raise DataError(f"the score of row {int(np.isnan(values).argmax())} is NaN")
+            raise DataError(
+                f"the score of row {int(np.isnan(values).argmax())} is NaN; scores must be numbers"
+            )
         page = np.repeat(np.arange(len(log)), log.sizes)
         order = np.lexsort((np.arange(len(values)), -values, page))
         positions = np.empty(len(values), np.int64)
@@ -59,7 +61,7 @@ class Target:
     def by_positions(
         cls, log: ClickLog, positions: ArrayLike, missing: ArrayLike | None = None
     ) -> Target:
-        """Return what a ranker shows by where it puts each logged document, 0 for nowhere."""
+        """Make it from the position at which a ranker shows each logged document; 0: not shown."""
         places = np.asarray(positions)
         check_length("positions", places, len(log.documents))
         if places.dtype.kind not in "iu" or (places < 0).any():
@@ -70,7 +72,7 @@ class Target:
 
 
 class PageMeasure(ABC):
-    """What a page is worth: the sum over its documents of weight(position) x relevance."""
+    """The value of a page: the sum over its documents of weight(position) x relevance."""
 
     @abstractmethod
     def weights(
@@ -83,7 +85,7 @@ class PageMeasure(ABC):
         positions: NDArray[np.int64],
         examination: Examination,  # noqa: ARG002
     ) -> NDArray[np.float64]:
-        """Return what each position is worth whatever stands there."""
+        """Return the value of each position that does not depend on its document."""
         return np.zeros(len(positions))
 
 
@@ -102,7 +104,7 @@ class Clicks(PageMeasure):
     def unearned(
         self, positions: NDArray[np.int64], examination: Examination
     ) -> NDArray[np.float64]:
-        """Return the clicks that trust alone brings."""
+        """Return the clicks that come from trust alone."""
         return np.where(positions > 0, examination.offset_at(np.maximum(positions, 1)), 0.0)
 
     def __str__(self) -> str:
@@ -141,7 +143,7 @@ class Precision(PageMeasure):
         positions: NDArray[np.int64],
         examination: Examination | None,  # noqa: ARG002
     ) -> NDArray[np.float64]:
-        """Return 1 / cutoff above it."""
+        """Return 1 / cutoff for positions up to the cutoff, and 0 for others."""
         return ((positions > 0) & (positions <= self.cutoff)) / self.cutoff
 
     def __str__(self) -> str:
@@ -161,7 +163,7 @@ def parse_measure(text: str | PageMeasure) -> PageMeasure:
     found = re.fullmatch(r"(DCG|P)(?:@([1-9][0-9]*))?", text)
     if found is None or (found[1] == "P" and found[2] is None):
         raise MeasureError(
-            f"logs are measured by 'clicks', 'DCG', 'DCG@k' or 'P@k'; found {text!r}"
+            f"the measure of a log must be 'clicks', 'DCG', 'DCG@k' or 'P@k'; found {text!r}"
         )
     cutoff = None if found[2] is None else int(found[2])
     return Discounted(cutoff) if found[1] == "DCG" or cutoff is None else Precision(cutoff)

@@ -119,7 +119,7 @@ def _zstd_pieces(raw: IO[bytes], limit: int) -> Iterator[bytes]:
 def _zstd_blocks(raw: IO[bytes], magic: bytes) -> Iterator[bytes]:
     """Yield the header of a frame, its blocks and its checksum, as defined in RFC 8878."""
     if magic != _ZSTD_MAGIC:
-        raise EOFError("something else follows what is compressed")
+        raise EOFError("other data follows the compressed data")
     (descriptor,) = _exactly(raw, 1)
     single_segment = descriptor >> 5 & 1
     size_bytes = (single_segment, 2, 4, 8)[descriptor >> 6]

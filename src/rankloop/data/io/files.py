@@ -104,7 +104,7 @@ def damaged(name: str, error: Exception) -> ParseError:
         name,
         None,
         f"the compressed file is truncated or damaged ({error}); nothing was read from it: "
-        "get a whole copy",
+        "get a complete copy",
     )
 
 

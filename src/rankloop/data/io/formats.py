@@ -19,8 +19,11 @@ from rankloop.data.io.locations import (
     format_for,
     local_copies,
 )
+from rankloop.data.io.mapped import read_mapped
+from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat, join_within
 from rankloop.data.memory import memory_limit_or_default
+from rankloop.data.parts import in_parts, is_mapped, lent
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -72,7 +75,8 @@ def read(
             together = tables if one in TABLES else [file]
             given = {**_for_model(like, width), **for_text, **for_tables}
             parts.append(_read_some(together, one, format, max(left, 1), given))
-            left -= parts[-1].nbytes
+            in_place = len(files) == 1 and is_mapped(parts[-1])
+            left -= 0 if in_place else parts[-1].nbytes
     found = join_within(parts, left)
     if not found.n_documents:
         raise ParseError(os.fspath(places[0]), None, "it has no rows; there is nothing to learn")
@@ -99,6 +103,8 @@ def _read_some(
         from rankloop.data.io.trec_join import dataset_from_qrels
 
         return dataset_from_qrels(read_qrels(files[0]))
+    if known == "rlds":
+        return read_mapped(files[0])
     from rankloop.data.io.table import read_table
 
     return read_table(
@@ -155,6 +161,10 @@ def read_batches(
             yield from iter_letor(file, progress=progress, **for_text)
         elif known == "qrels":
             yield _read_some([file], known, format, None, {})
+        elif known == "rlds":
+            for part in in_parts(read_mapped(file)):
+                with lent(part):
+                    yield part
         else:
             from rankloop.data.io.table import iter_table
 
@@ -194,14 +204,18 @@ def write_batches(
 
         write_qrels(qrels_from_dataset(concat(list(batches))), path)
     else:
+        stored = os.fspath(path) == "-" or Path(path).suffix in COMPRESSED_SUFFIXES
+        if stored and known in ("parquet", "arrow", "rlds"):
+            raise DataError(
+                f"cannot write a table to {os.fspath(path)!r}: {known} needs a file, and "
+                + ("is never compressed" if known == "rlds" else "compresses its content itself")
+                + f"; name it for example 'data.{known}'"
+            )
+        if known == "rlds":
+            write_mapped(batches, path)
+            return
         from rankloop.data.io.table import write_table
 
-        stored = os.fspath(path) == "-" or Path(path).suffix in COMPRESSED_SUFFIXES
-        if stored and known in ("parquet", "arrow"):
-            raise DataError(
-                f"cannot write a table to {os.fspath(path)!r}: it needs a file, and is compressed "
-                f"inside; name it for example 'data.{known}'"
-            )
         write_table(batches, path, format=known, **options)
 
 

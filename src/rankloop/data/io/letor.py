@@ -30,6 +30,7 @@ from rankloop.data.io.letor_rows import (
 )
 from rankloop.data.joining import join_within
 from rankloop.data.memory import memory_limit_or_default, parse_size, show_size
+from rankloop.data.sparse_rows import core_rows
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def write_letor(
     ----------
     data : a data set, or several to write one after the other
     path : file, compressed if it ends in .gz, .xz or .zst; `-` is standard output
-    sparse : whether to leave out features that are 0
+    sparse : whether to leave out features that are 0; sparse rows are always written so
     """
     with open_output(path) as out:
         for part in [data] if isinstance(data, QueryDataset) else data:
@@ -198,18 +199,24 @@ def letor_lines(
     ids = [str(i) for i in dataset.query_ids]
     bad = next((i for i in ids if not i or any(c.isspace() or c == "#" for c in i)), None)
     if bad is not None:
-        raise DataError(f"the query id {bad!r} cannot stand in LETOR text: it has a blank or a #")
+        raise DataError(
+            f"the query id {bad!r} cannot be written as LETOR text, because it is "
+            "empty or has a blank or a #; rename it"
+        )
     if dataset.doc_ids is not None:
         split = next((i for i in dataset.doc_ids if any(c.isspace() for c in i)), None)
         if split is not None:
-            raise DataError(f"the document id {split!r} cannot stand in LETOR text: it has a blank")
+            raise DataError(
+                f"the document id {split!r} cannot be written as LETOR text, because it "
+                "has a blank; rename it"
+            )
     query_of_row = dataset.in_row_order(np.repeat(np.arange(len(dataset)), dataset.sizes))
     place = dataset.in_row_order(np.arange(dataset.n_documents))
     for first in range(0, dataset.n_documents, step):
         rows = place[first : first + step]
         doc_ids = None if dataset.doc_ids is None else dataset.doc_ids[rows].tolist()
         yield _core.format_letor(
-            dataset.X[rows],
+            core_rows(dataset.X[rows]),
             dataset.y[rows],
             [ids[q] for q in query_of_row[first : first + step]],
             doc_ids,

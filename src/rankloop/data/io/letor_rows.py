@@ -18,6 +18,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT, Grouping, group_by_size, group_runs
 from rankloop.data.io.files import open_input
 from rankloop.data.memory import show_size
+from rankloop.data.sparse_rows import SparseRows, as_dense_type
 from rankloop.data.words import count
 from rankloop.exceptions import BadRowsWarning, MemoryLimitError, ParseError
 
@@ -31,13 +32,17 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 
+_MUCH_LARGER = 8  # a dense matrix than the nonzeros, from which on they stay sparse
 _TEXTS_AT_ONCE = 4096  # ids that are Python objects at the same time
 
 
 class LetorRows(TypedDict):
-    """Rows as the compiled reader returns them; texts are UTF-8 bytes with the end of each text."""
+    """Rows as the compiled reader returns them; texts are UTF-8 bytes with the end of each text.
 
-    X: NDArray[np.float32]
+    Sparse rows are the end of each row, columns, values, and the number of features.
+    """
+
+    X: NDArray[np.float32] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], int]
     y: NDArray[np.float64]
     run_ids: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]] | None
     run_starts: NDArray[np.int64]
@@ -85,7 +90,8 @@ class Rows:
     def _check_sorting(self, name: str) -> None:
         """Raise if grouping rows that are not next to each other would exceed the limit."""
         a_row = 48 if self.doc_ids is None else 72  # a sort's keys and order, grades and ids again
-        if self.cost + a_row * len(self.y) + self.doc_bytes > self.limit:
+        again = self.X.nbytes if isinstance(self.X, SparseRows) else 0
+        if self.cost + a_row * len(self.y) + self.doc_bytes + again > self.limit:
             raise MemoryLimitError(
                 f"{name}: bringing the rows of each query together takes more than the limit of "
                 f"{show_size(self.limit)}; sort the file by query, or raise memory_limit"
@@ -111,10 +117,11 @@ def make_reader(
         n_features=options.n_features or 0,
         base=-1 if options.zero_based is None else int(not options.zero_based),
         null_value=options.null,
-        max_index=options.max_index,
+        max_index=options.largest_index,
         max_bytes=limit,
         skip_bad=options.skip_bad_rows,
         doc_ids=options.doc_ids,
+        sparse=bool(options.sparse),
         block_bytes=block,
     )
 
@@ -164,7 +171,7 @@ def take_rows(
         )
     run_ids, docs = table["run_ids"], table["doc_ids"]
     return Rows(
-        table["X"],
+        _features(table["X"], options, limit - held),
         table["y"],
         _texts(*run_ids) if isinstance(run_ids, tuple) else run_ids,
         table["run_starts"],
@@ -174,6 +181,22 @@ def take_rows(
         table["cost"],
         limit - held,
     )
+
+
+def _features(
+    X: NDArray[np.float32] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], int],
+    options: LetorOptions,
+    limit: int,
+) -> NDArray[np.float32]:
+    """Return the rows that were read: a matrix, or sparse rows if they are to be sparse."""
+    if isinstance(X, np.ndarray):
+        return X
+    ends, columns, values, width = X
+    rows = SparseRows(values, columns, np.concatenate(([0], ends)), width)
+    dense = 4 * rows.size
+    if options.sparse == "auto" and dense < _MUCH_LARGER * rows.nbytes and 2 * dense <= limit:
+        return rows.toarray(limit)
+    return as_dense_type(rows)
 
 
 def _texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> Ids:
@@ -196,7 +219,7 @@ def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Group
             "no row has a query id (qid:...), and there is no side file with query sizes; "
             f"looked for {beside[0]} and {beside[1]}",
         )
-    longest = 1 << 20 | 24 * n_rows  # the numbers of so many queries, not what a bomb holds
+    longest = 1 << 20 | 24 * n_rows  # room for one number per row, but not for a decompression bomb
     with open_input(found) as stream:
         text = stream.read(longest + 1)
     try:
@@ -210,5 +233,5 @@ def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Group
         if isinstance(error, ParseError):
             raise
         raise ParseError(
-            os.fspath(found), None, f"expected one query size a line: {error}"
+            os.fspath(found), None, f"expected one query size per line: {error}"
         ) from None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 
-FORMATS = ("letor", "parquet", "arrow", "csv", "tsv", "jsonl", "qrels")
+FORMATS = ("letor", "parquet", "arrow", "csv", "tsv", "jsonl", "qrels", "rlds")
 TABLES = ("parquet", "arrow", "csv", "tsv", "jsonl", "sql")
 BY_SUFFIX = {
     ".parquet": "parquet",
@@ -31,6 +31,7 @@ BY_SUFFIX = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".qrels": "qrels",
+    ".rlds": "rlds",
 }
 TEXT_SUFFIXES = (
     ".txt",
@@ -78,6 +79,8 @@ def detect(path: PathLike) -> str:
         return "parquet"
     if head.startswith(b"ARROW1"):
         return "arrow"
+    if head.startswith(b"RLDATA") or bare_suffix(name) == ".rlds":
+        return "rlds"
     if BY_SUFFIX.get(bare_suffix(name)) in ("csv", "tsv", "jsonl"):
         return BY_SUFFIX[bare_suffix(name)]
     lines = (line.split() for line in head.splitlines())
@@ -106,8 +109,8 @@ def format_for(path: PathLike) -> str:
         return "letor"
     known = ", ".join(("letor text (.txt)", *(f"{f} (.{f})" for f in FORMATS[1:])))
     raise DataError(
-        f"cannot tell from the suffix {suffix!r} of {os.fspath(path)!r} what to write; known: "
-        f"{known}; or say it with format="
+        f"cannot tell from the suffix {suffix!r} of {os.fspath(path)!r} which "
+        f"format to write; known: {known}; or choose one with format="
     )
 
 
@@ -144,7 +147,9 @@ def data_files(place: PathLike) -> list[str]:
     if parts or known:
         return [str(file) for file in parts or known]
     raise ParseError(
-        name, None, "the folder holds no data files; expected Fold1, S1.txt, part-0.parquet or such"
+        name,
+        None,
+        ("the folder contains no data files; expected for example Fold1, S1.txt or part-0.parquet"),
     )
 
 
@@ -152,7 +157,7 @@ def _fitting(pattern: str) -> list[str]:
     found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - pathlib has no such pattern
     files = [name for place in found for name in data_files(place)]
     if not files:
-        raise ParseError(pattern, None, "no file fits this pattern")
+        raise ParseError(pattern, None, "no file matches this pattern")
     return files
 
 

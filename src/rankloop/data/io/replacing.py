@@ -150,7 +150,7 @@ class _Hidden:
         for entry in os.scandir(self._target.parent):
             if not (entry.name.startswith(self._prefix) and entry.name.endswith(".partial")):
                 continue
-            with contextlib.suppress(OSError):  # of the living, or gone, or not ours
+            with contextlib.suppress(OSError):  # its writer is alive, or it is gone or not ours
                 descriptor = os.open(entry.path, os.O_RDWR | os.O_NOFOLLOW)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -28,7 +28,9 @@ def read_scores(path: str | os.PathLike[str], n: int | None = None) -> NDArray[n
         lines = []
     if n is not None and len(lines) != n:
         raise ParseError(
-            name, None, f"it has {len(lines):,} scores, but the data has {n:,} rows; one per row"
+            name,
+            None,
+            (f"it has {len(lines):,} scores, but the data has {n:,} rows; give one score per row"),
         )
     scores = np.empty(len(lines))
     for i, line in enumerate(lines):

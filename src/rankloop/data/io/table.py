@@ -78,7 +78,7 @@ def table_options(options: Mapping[str, Any]) -> TableOptions:
     known = [field.name for field in fields(TableOptions)]
     for name in options:
         if name not in known:
-            raise DataError(f"there is no option {name!r} of tables; there are {', '.join(known)}")
+            raise DataError(f"tables have no option {name!r}; they have: {', '.join(known)}")
     return TableOptions(**options)
 
 
@@ -126,7 +126,7 @@ def iter_table(
     batch_rows : rows per batch, at least one query
     progress : called before each batch with the share of rows read, including this batch
     memory_limit : the memory for a batch, including its conversion
-    others : as in :func:`read_table`
+    the others : as in :func:`read_table`
     """
     if batch_rows < 1:
         raise DataError(f"batch_rows must be at least 1; found {batch_rows}")
@@ -158,8 +158,9 @@ def _parts(
         if part.rows is not None or again:
             which = f"query {min(again)!r}" if again else "a query"
             raise DataError(
-                f"{which} in rows {first} to {end - 1} starts again after other queries; sort "
-                "the rows by query, or use read_table"
+                f"{which} in rows {first} to {end - 1} starts again after other queries; "
+                "bring the rows of each query together first (rankloop convert --gather, or "
+                "rankloop.read_table, which reads all at once)"
             )
         seen.update(ids)
         yield part, end / max(source.n_rows, 1)
@@ -221,8 +222,9 @@ def write_table(
         for i, part in enumerate(itertools.chain([first], parts)):
             if not table_schema(part, layout).equals(schema, check_metadata=True):
                 raise DataError(
-                    f"data set {i} has other columns than the first: {how_they_differ(part, first)}"
-                    "; write them to files of their own, or join them with concat"
+                    f"data set {i} has different columns from the first: "
+                    f"{how_they_differ(part, first)}; write them to separate files, or join "
+                    "them with concat"
                 )
             for batch in record_batches(part, schema):
                 writer.write_batch(batch)

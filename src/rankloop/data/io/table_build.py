@@ -85,16 +85,18 @@ def _refuse_ids(columns: Columns, n: int) -> None:
     if many:
         shown = ", ".join(f"{name!r} ({count:,} different)" for name, count in many.items())
         raise DataError(
-            f"text that is nearly always different is no category, in {n:,} rows: {shown}; leave "
-            "it out with drop=, or say with doc_id= or query= what it is"
+            f"these columns have different text in nearly all of {n:,} rows, so they "
+            f"are ids and not categories: {shown}; leave them out with drop=, or say "
+            "with doc_id= or query= what they are"
         )
 
 
 def _check_rows(found: int, expected: int, whole: bool = True) -> None:
     if found > expected or (whole and found < expected):
         raise DataError(
-            f"a column has {'more than ' if not whole else ''}{found:,} values, but the table says "
-            f"that it has {expected:,} rows; the file is damaged: get a whole copy"
+            f"a column has {'more than ' if not whole else ''}{found:,} values, but "
+            f"the table says that it has {expected:,} rows; the file is damaged: get "
+            "a complete copy"
         )
 
 
@@ -108,8 +110,9 @@ def _one_a_query(
     if len(differs):
         q = np.searchsorted(grouping.offsets, differs[0], side="right") - 1
         raise DataError(
-            f"query {grouping.ids[q]} has two weights, {each[q]} and {weights[differs[0]]}, in "
-            f"column {roles['query_weight']!r}; give all its rows the same"
+            f"query {grouping.ids[q]} has two weights, {each[q]} and "
+            f"{weights[differs[0]]}, in column {roles['query_weight']!r}; give all "
+            "its rows the same weight"
         )
     return each
 

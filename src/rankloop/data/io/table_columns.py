@@ -295,8 +295,8 @@ def _our_note(schema: Any) -> dict[str, Any]:
         listed = isinstance(value, list) and all(isinstance(name, str) for name in value)
         if value is not None and not listed:
             raise DataError(
-                f"the note 'rankloop' in its metadata has {key!r} that are not names; the file is "
-                "damaged, or was edited: write it anew"
+                f"the note 'rankloop' in its metadata has {key!r} that are not names; the "
+                "file is damaged, or was edited: write it again"
             )
     return note
 
@@ -308,8 +308,8 @@ def _json_note(schema: Any, key: bytes) -> dict[str, Any]:
         note = None
     if not isinstance(note, dict):
         raise DataError(
-            f"the note {key.decode()!r} in its metadata is not JSON as it should be; the file is "
-            "damaged, or was edited: write it anew"
+            f"the note {key.decode()!r} in its metadata is not a JSON object; the "
+            "file is damaged, or was edited: write it again"
         )
     return note
 

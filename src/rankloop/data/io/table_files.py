@@ -64,14 +64,14 @@ def _chained(names: list[str], sources: list[Source]) -> Source:
             raise ParseError(
                 name,
                 None,
-                f"it {told}, other than {names[0]}; the files of a table have the same "
-                "columns: read other files by themselves",
+                f"it {told}, unlike {names[0]}; the files of one table must have the same "
+                "columns: read this file separately",
             )
     try:
         schemas = [source.schema.remove_metadata() for source in sources]
         schema = pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowTypeError as error:
-        raise DataError(f"a column has another type from file to file: {error}") from None
+        raise DataError(f"a column has different types in different files: {error}") from None
 
     def batches(columns: Sequence[str], rows: int) -> Iterator[Any]:
         wanted = pa.schema([schema.field(name) for name in columns])

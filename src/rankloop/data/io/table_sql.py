@@ -20,8 +20,8 @@ def run_query(place: str) -> Any:
     found = _QUERY.search(place)
     if found is None:
         raise DataError(
-            f"{place!r} names a database but no query; write it behind a question mark, as in "
-            "'duckdb:shop.db?select * from judged'"
+            f"{place!r} names a database but no query; write the query after a "
+            "question mark, as in 'duckdb:shop.db?select * from judged'"
         )
     database, query = place[: found.start()], place[found.end() :].strip()
     return (

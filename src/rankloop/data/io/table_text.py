@@ -122,7 +122,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _narrow(schema: Any, options: TableOptions) -> dict[str, Any]:
+def _narrow(schema: Any, options: TableOptions) -> dict[str, object]:
     """Return the types for reading columns: float32 for those that look like features."""
     pa = arrow()
     usual = {name for names in ROLES.values() for name in names}

@@ -14,6 +14,7 @@ from rankloop.data.io.files import open_output
 from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.io.table_columns import ROLES, is_list, numbered, show_names
 from rankloop.data.io.table_source import arrow
+from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def record_batches(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
     step = max(1, min(2**20, _SLICE_BYTES // (4 * d + 64)))
     for first in range(0, n, step):
         rows = place[first : first + step]
-        X = dataset.X[rows]
+        X = as_matrix(dataset.X[rows], allow_nan=True)
         arrays = []
         for _, values, by_query in _role_columns(dataset):
             part = values[query_of[rows] if by_query else rows]

@@ -18,6 +18,7 @@ import numpy as np
 from rankloop.data.grouping import TEXT, as_ids, ids_from_text
 from rankloop.data.io.files import open_input, open_output
 from rankloop.data.validation import as_text, check_length
+from rankloop.data.words import count
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ def _read(
                 raise ParseError(
                     name,
                     first + int(wrong[0]),
-                    f"{counts[wrong[0]]} fields; expected {len(fields)}, separated by blanks: "
-                    f"{' '.join(fields)}; correct or remove the line",
+                    f"found {count(counts[wrong[0]], 'field', 'fields')}; expected {len(fields)}, "
+                    f"separated by blanks: {' '.join(fields)}; correct or remove the line",
                 )
             lines = first + np.flatnonzero(counts)  # blank lines left out
             if not len(lines):
@@ -153,7 +154,9 @@ def _read(
                 (query, doc, _numbers(columns[value_at], fields[value_at], name, lines), lines)
             )
     if not parts:
-        raise ParseError(name, None, f"no lines; expected lines of: {' '.join(fields)}")
+        raise ParseError(
+            name, None, f"the file has no lines; expected lines of: {' '.join(fields)}"
+        )
     query, doc, values, lines = (np.concatenate(column) for column in zip(*parts, strict=True))
     query_ids, doc_ids = ids_from_text([*queries])[query], np.array([*docs], TEXT)[doc]
     again = first_repeat(query * len(docs) + doc)

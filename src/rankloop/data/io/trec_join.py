@@ -179,8 +179,8 @@ def _keys(left: Qrels, run: Run, what: str) -> tuple[NDArray[np.int64], NDArray[
         if again is not None:
             query_id, doc_id = rows.query_ids[again[1]], str(rows.doc_ids[again[1]])
             raise DataError(
-                f"document {doc_id!r} of query {query_id} is twice in the {name}, in rows "
-                f"{again[0]} and {again[1]}; keep one of the two"
+                f"document {doc_id!r} of query {query_id} occurs twice in the {name}, in "
+                f"rows {again[0]} and {again[1]}; keep one of the two"
             )
     return query, key
 

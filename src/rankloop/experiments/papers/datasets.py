@@ -1,4 +1,4 @@
-"""Data sets by name: the real ones where they are at hand, simulated ones where that may be."""
+"""Data sets by name: real ones if they are available, or simulated ones if that is allowed."""
 
 from __future__ import annotations
 

@@ -174,8 +174,8 @@ class Found:
 class Setting:
     """How to run: quickly for a look (and the tests), or as published.
 
-    most_trials : at most so many permutations, draws or splits where more are declared; the page
-        says so
+    most_trials : the largest number of permutations, draws or splits; if more are declared, the
+        page says that fewer were run
     """
 
     quick: bool = False
@@ -216,7 +216,7 @@ class Part:
 class Experiment:
     """A table or figure of a paper.
 
-    reason : why our numbers are far from it where they are, as far as was found
+    reason : why our numbers are far from the published ones, if they are and the reason is known
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""KeepRank: a kernel perceptron for ranking, beside FRank, RankSVM and RankBoost."""
+"""KeepRank, a kernel perceptron for ranking, compared with FRank, RankSVM and RankBoost."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ GRADED = {"KeepRank, graded": "keeprank:targets=graded"}
 def _figures(
     source: Source, setting: Setting, *, learners: Mapping[str, str], chosen_by: str
 ) -> Found:
-    """Run over folds; the notes say how KeepRank does beside our own rankers."""
+    """Run over folds; the notes compare KeepRank with our own rankers."""
     measures = [f"{measure}@{k}" for measure in ("P", "nDCG") for k in _TOP]
     rules = dict.fromkeys(learners, "letor3")
     found = by_folds(learners, measures, rules, chosen_by=chosen_by)(source, setting)

@@ -1,4 +1,4 @@
-"""Differentiable unbiased online learning to rank: PDGD beside dueling bandits."""
+"""Differentiable unbiased online learning to rank: PDGD compared with dueling bandits."""
 
 from __future__ import annotations
 

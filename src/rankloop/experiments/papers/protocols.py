@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rankloop.metrics.conventions import Convention
 
 POINTS = 200
-"""A curve is drawn through at most so many points."""
+"""The largest number of points of a curve."""
 
 
 def online(
@@ -45,9 +45,9 @@ def online(
 
     Parameters
     ----------
-    learners : one or several texts a name, of which the best by the first measure counts
-    queries : at most so many
-    shuffle : whether documents are shuffled; without it, the notes say what their order knows
+    learners : for each name one or several texts, of which the best by the first measure counts
+    queries : the largest number of queries
+    shuffle : whether documents are shuffled; otherwise the notes say what their order reveals
     prepare : applied to the data first
     make : makes the data, where the paper simulates it
     """
@@ -86,7 +86,7 @@ def online(
 
 
 def _choices(learners: Mapping[str, Sequence[str]], best: Mapping[str, str]) -> Iterator[str]:
-    """Name what was chosen where there was a choice, and warn where a grid may end too early."""
+    """Name what was chosen if there was a choice, and warn if a grid may be too small."""
     for name, texts in learners.items():
         if len(texts) > 1:
             at_edge = best[name] in (texts[0], texts[-1])
@@ -169,7 +169,7 @@ def by_folds(
 def _by_cutoff(
     rows: Mapping[tuple[str, str], Standing], learners: Mapping[str, str]
 ) -> dict[str, list[Curve]]:
-    """Draw measures with several cutoffs, a panel a measure, a line a learner."""
+    """Draw measures with several cutoffs: one panel per measure, one line per learner."""
     panels: dict[str, list[Curve]] = {}
     families: dict[str, list[str]] = {}
     for measure in dict.fromkeys(measure for _, measure in rows):

@@ -34,7 +34,7 @@ _OTHER = {
 
 @dataclass(frozen=True)
 class Judged:
-    """One number beside the published one."""
+    """One number, compared with the published one."""
 
     part: str
     name: str
@@ -48,7 +48,7 @@ class Judged:
     data: str
     why: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         difference = None
         if self.ours is not None and self.published is not None:
@@ -75,7 +75,7 @@ class Outcome:
         """Why numbers are far; empty where none is."""
         return self.experiment.reason if self.count()[Verdict.FAR] else ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
             "id": self.experiment.id,

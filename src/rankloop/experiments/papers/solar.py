@@ -242,7 +242,7 @@ FIGURE_2 = Experiment(
 
 
 def _scalability(source: Source, setting: Setting) -> Found:
-    """Time to have learnt from the first n queries: online goes on, RankSVM starts again."""
+    """Measure the time to learn from the first n queries: online continues, RankSVM restarts."""
     data = source.data
     at = np.unique(np.linspace(len(data) / 8, len(data), setting.pick(8, 3)).astype(int))
     seconds: dict[str, list[float]] = {"SOLAR-I": [], "SOLAR-II": [], "RankSVM": []}

@@ -39,7 +39,7 @@ _LOOSE = "the best of the looser, ahead of all held on to, {}"
 def _reached(
     pairs: list[tuple[QueryDataset, QueryDataset]], text: str
 ) -> tuple[Measured, dict[float, Measured]]:
-    """Return the online nDCG@10 on the second collection: anew, and by how much is held on to."""
+    """Return the online nDCG@10 on the second collection: started anew, and by share kept."""
     anew: list[float] = []
     kept: dict[float, list[float]] = {keep: [] for keep in KEEPS}
     for old, new in pairs:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from rankloop.data.joining import concat
 from rankloop.exceptions import DataError
 from rankloop.learners.base import Ranker
 from rankloop.learners.forms import Whole
@@ -22,9 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.estimator import Estimator
     from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.metrics.measures import Measure
+
+
+_HELD_OUT = 5
 
 
 class BatchRanker(Ranker):
@@ -38,6 +44,9 @@ class BatchRanker(Ranker):
         `standard`
     patience : with a validation set, stop after this number of rounds without an improvement, and
         keep the best round; None never stops early
+    refit : whether to use all judgements in the end: the validation set gives the number of rounds,
+        and then the ranker is trained again with this number on training and validation data
+        together. Without a validation set, every fifth query of the training data takes its place.
     warm_start : whether `fit` continues from the current model instead of starting again
 
     Weights are counts: a document with weight 2 has the same effect as two copies of it in its
@@ -53,6 +62,7 @@ class BatchRanker(Ranker):
     valid_measure: str | Measure
     convention: str = "standard"
     patience: int | None
+    refit: bool = False
     warm_start: bool
     rounds_: int
 
@@ -86,6 +96,11 @@ class BatchRanker(Ranker):
         for name, value in mark.items():
             setattr(self, name, value)
 
+    @property
+    def _starts_ready(self) -> bool:
+        """Whether it ranks before the first round, so that no round at all may be the best."""
+        return False
+
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
         self.n_queries_seen_ = self.rounds_ = 0
@@ -103,16 +118,64 @@ class BatchRanker(Ranker):
         valid: QueryDataset | None,
         on_round: Callable[[Round], None] | None,
     ) -> Iterator[None]:
-        """Run the rounds; pause after each one."""
-        measure = self._check_stopping(valid)
+        """Run the rounds; if asked to, run as many again on training and validation data."""
+        if not self.refit:
+            yield from self._fit_once(data, valid, on_round)
+            return
+        if valid is None and self.patience is not None:
+            data, valid = held_out(data)
+        if valid is None or self.patience is None:  # there is no number of rounds to find
+            whole = data if valid is None else together(data, valid)
+            yield from self._fit_once(whole, None, on_round)
+            return
+        before = self._mark()
+        yield from self._fit_once(data, valid, on_round)
+        rounds = self.rounds_ - before["rounds_"]
+        self._go_back(before)
+        self._run_again(data, valid, rounds)
+        yield  # only now: an interrupt keeps the rounds that were found
+
+    def _run_again(self, data: QueryDataset, valid: QueryDataset, rounds: int) -> None:
+        """Run this number of rounds on training and validation data together."""
+        for _ in self._fit_once(together(data, valid), None, None, rounds):
+            pass
+
+    def _fit_once(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+        at_most: int | None = None,
+    ) -> Iterator[None]:
+        self._check_stopping(valid)
         self.n_queries_seen_ = data.n_queries
+        rounds = iter(()) if at_most == 0 else self._rounds(self._taught(data))
+        yield from self._run(rounds, valid, on_round, at_most)
+
+    def _run(
+        self,
+        rounds: Iterator[float],
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+        at_most: int | None = None,
+    ) -> Iterator[None]:
+        """Run rounds that improve the model, no more than `at_most`; pause after each one.
+
+        With a validation set, stop early and keep the best round.
+        """
+        measure = self._check_stopping(valid)
+        best, kept = -np.inf, self._mark()
         if valid is not None:
             valid = valid.shuffled(np.random.default_rng(0))  # ties must not depend on row order
             score = self._scorer(valid.X, valid.offsets)
-        best, kept = -np.inf, self._mark()
-        for objective in self._rounds(self._taught(data)):
+            if self._starts_ready:
+                best = float(evaluate(valid, score(), measure, self.convention)[str(measure)])
+        last = None if at_most is None else self.rounds_ + at_most
+        for objective in rounds:
             self.rounds_ += 1
             yield
+            if self.rounds_ == last:
+                break
             reached = None
             if valid is not None:
                 reached = float(evaluate(valid, score(), measure, self.convention)[str(measure)])
@@ -153,6 +216,59 @@ class BatchRanker(Ranker):
 
     def _is_exhausted(self, best_round: int) -> bool:
         return self.patience is not None and self.rounds_ - best_round >= self.patience
+
+
+def held_out(data: QueryDataset) -> tuple[QueryDataset, QueryDataset | None]:
+    """Return queries to train on, and every fifth query; with fewer than five, all and None.
+
+    >>> from rankloop.data.dataset import QueryDataset
+    >>> data = QueryDataset.from_arrays(np.eye(12), np.ones(12), qid=np.arange(12))
+    >>> [len(part) for part in held_out(data)]
+    [10, 2]
+    """
+    held = np.arange(len(data)) % _HELD_OUT == _HELD_OUT - 1
+    if not held.any():
+        return data, None
+    return data.select(np.flatnonzero(~held)), data.select(np.flatnonzero(held))
+
+
+def together(data: QueryDataset, valid: QueryDataset) -> QueryDataset:
+    """Return training and validation data as one data set; equal query ids stay two queries.
+
+    >>> from rankloop.data.dataset import QueryDataset
+    >>> data = QueryDataset.from_arrays(np.eye(4), [0, 1, 1, 0], group=[2, 2])
+    >>> together(data, data)
+    QueryDataset(4 queries, 8 documents, 4 features, grades 0 to 1)
+    """
+    n = len(data)
+    numbers = np.arange(n), np.arange(n, n + len(valid))
+    parts = zip((data, valid), numbers, strict=True)
+    return concat([replace(part, query_ids=ids) for part, ids in parts])
+
+
+def refit_parameters(ranker: Estimator) -> dict[str, bool]:
+    """Return the values of the parameter `refit`, also of rankers inside a wrapper.
+
+    A ranker for which one is true has learnt its validation data: they cannot measure it.
+    """
+    params = ranker.get_params()
+    return {name: bool(v) for name, v in params.items() if name.rpartition("__")[2] == "refit"}
+
+
+def fit_again(
+    ranker: Ranker, data: QueryDataset, valid: QueryDataset | None, go_on: bool = False
+) -> None:
+    """Fit a ranker to training and validation data; one that stops early finds its rounds first.
+
+    For rankers that consist of others: the ranker is a copy, whose `refit` is set, also that of a
+    ranker inside a wrapper.
+    """
+    names = refit_parameters(ranker)
+    ranker.set_params(**dict.fromkeys(names, True))
+    if valid is not None and not names:
+        data, valid = together(data, valid), None
+    for _ in ranker.fit_rounds(data, valid, None, go_on):
+        pass
 
 
 def teaching(data: QueryDataset) -> QueryDataset:

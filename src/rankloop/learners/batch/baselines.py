@@ -9,7 +9,7 @@ import numpy as np
 from rankloop.exceptions import ModelError
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
 from rankloop.learners.batch.measured import Objective
-from rankloop.learners.batch.ties import first_largest
+from rankloop.learners.batch.near_equal import first_largest
 from rankloop.learners.forms import Array
 from rankloop.learners.search import Choice
 

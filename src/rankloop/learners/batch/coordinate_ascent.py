@@ -8,8 +8,8 @@ import numpy as np
 
 from rankloop.exceptions import ModelError
 from rankloop.learners.batch.base import BatchRanker, refuse_document_weights
-from rankloop.learners.batch.measured import Objective, explain_weights, linear_scores
-from rankloop.learners.batch.ties import NOISE, first_largest
+from rankloop.learners.batch.measured import Objective, linear_scores, nonzero_parts
+from rankloop.learners.batch.near_equal import NOISE, first_largest
 from rankloop.learners.forms import Array
 from rankloop.learners.parameters import check_number, check_whole
 from rankloop.learners.search import Choice
@@ -55,7 +55,7 @@ class CoordinateAscent(BatchRanker):
     steps : number of points per line search, in one direction
     tolerance : smallest rise of the measure per round, at least 0
     random_state : random seed of the starts and of the orders, at least 0
-    valid_measure, patience, warm_start : see :class:`BatchRanker`
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`
 
     Attributes
     ----------
@@ -101,6 +101,7 @@ class CoordinateAscent(BatchRanker):
         valid_measure: str | Measure = "nDCG@10",
         patience: int | None = 5,
         warm_start: bool = False,
+        refit: bool = False,
     ) -> None:
         self.measure = measure
         self.rounds = rounds
@@ -111,6 +112,7 @@ class CoordinateAscent(BatchRanker):
         self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
+        self.refit = refit
 
     @property
     def weights_(self) -> Floats:
@@ -120,7 +122,7 @@ class CoordinateAscent(BatchRanker):
 
     def explain(self) -> Parts:
         """Return features with their weights, largest first."""
-        return explain_weights(self, self.weights_)
+        return nonzero_parts(self, self.weights_)
 
     def _check(self, data: QueryDataset) -> None:
         check_whole("rounds", self.rounds)

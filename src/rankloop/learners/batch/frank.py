@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
+from rankloop.learners.batch.near_equal import best_first, first_largest
 from rankloop.learners.batch.stumps import StumpRanker
-from rankloop.learners.batch.ties import best_first, first_largest
 from rankloop.learners.parameters import check_whole
 from rankloop.learners.search import Choice
 from rankloop.processors import threads
@@ -48,7 +48,7 @@ class FRank(StumpRanker):
     candidates : number of weak rankers whose loss is computed in each round; None means all, as in
         the paper
     rounds, thresholds : see :class:`StumpRanker`
-    valid_measure, patience, warm_start : see :class:`BatchRanker`
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`
 
     Notes
     -----
@@ -80,6 +80,7 @@ class FRank(StumpRanker):
         valid_measure: str | Measure = "nDCG@10",
         patience: int | None = 100,
         warm_start: bool = False,
+        refit: bool = False,
     ) -> None:
         self.rounds = rounds
         self.thresholds = thresholds
@@ -87,6 +88,7 @@ class FRank(StumpRanker):
         self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
+        self.refit = refit
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)

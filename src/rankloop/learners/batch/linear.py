@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.learners.batch.base import BatchRanker
+from rankloop.data.parts import in_parts
+from rankloop.data.sparse_rows import core_rows
+from rankloop.learners.batch.base import BatchRanker, teaching, teaching_rows
+from rankloop.learners.batch.loss_sum import LentLoss, PartLoss
 from rankloop.learners.batch.solver import Ridge, minimise
 from rankloop.learners.explaining import weight_parts
 from rankloop.learners.forms import Array
@@ -17,14 +20,17 @@ from rankloop.learners.parameters import check_number
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Self
 
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.batch.loss_sum import LossSum
     from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.rounds import Round
     from rankloop.losses.base import Loss
     from rankloop.metrics.measures import Measure
 
@@ -51,10 +57,12 @@ class ConvexRanker(BatchRanker):
     valid_measure: str | Measure = "nDCG@10"
     patience: int | None = None
     warm_start: bool = False
+    refit: bool = False
     weights_: NDArray[np.float64] = field(init=False)
 
     _learns: ClassVar[tuple[str, ...]] = ("weights_",)
     follows_path: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -71,16 +79,61 @@ class ConvexRanker(BatchRanker):
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {**super()._forms(n_features), "weights_": Array((n_features,))}
 
+    def _taught(self, data: QueryDataset) -> QueryDataset:
+        return data  # `part_loss` leaves out rows of each part
+
+    def _weighted(self, data: QueryDataset) -> QueryDataset:
+        """Return the data with the weights that queries have in the loss; override it to set them.
+
+        They may depend on their own query only, because a part has only some of the queries.
+        """
+        return data
+
+    def part_loss(self, data: QueryDataset) -> PartLoss:
+        """Return the loss of some of the queries; the objective is the sum over all parts."""
+        return PartLoss(self._weighted(teaching(data)), self._loss())
+
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        if not data.n_documents:
-            return
-        for point in minimise(Ridge(data, self._loss(), self.C), self.weights_, self.tolerance):
+        parts = list(in_parts(data))
+        if len(parts) > 1:
+            return self._solve(LentLoss(parts, self.part_loss))
+        return self._solve(self.part_loss(data)) if teaching_rows(data).any() else iter(())
+
+    def _solve(self, total: LossSum) -> Iterator[float]:
+        """Improve the weights; yield the objective after each round."""
+        for point in minimise(Ridge(total, self.C), self.weights_, self.tolerance):
             self.weights_ = point.w
             yield point.objective
 
+    def fit_sum(
+        self,
+        total: LossSum,
+        like: QueryDataset,
+        *,
+        n_queries: int,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Fit to a loss that is summed elsewhere, from parts that :meth:`part_loss` was made for.
+
+        Parameters
+        ----------
+        total : the sum over the parts
+        like : any data set with the same features
+        n_queries : the number of queries in all parts
+        valid, on_round : as in `fit`
+        """
+
+        def rounds(new: Self) -> Iterator[None]:
+            new._begin(like, valid, self.warm_start)
+            new.n_queries_seen_ = n_queries
+            yield from new._run(new._solve(total), valid, on_round)
+
+        return self._replaced_by(rounds, on_round, None)
+
     def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
-        return _core.row_products(X, self.weights_, threads())
+        return _core.row_products(core_rows(X), self.weights_, threads())
 
     def explain(self) -> Parts:
         """Return the weight of each feature, the largest absolute value first."""

@@ -30,8 +30,8 @@ class ListNet(ConvexRanker):
     ----------
     C : weight of the queries relative to the penalty, above 0
     tolerance : stop when a round is expected to lower the objective by less than this fraction
-    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
-        optimum
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`; without patience it
+        runs to the optimum
 
     Attributes
     ----------

@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.linear import ConvexRanker
 from rankloop.learners.search import Range
-from rankloop.losses.by_query import LossByQuery
 from rankloop.losses.registry import smooth_loss
 from rankloop.losses.whole import has_compiled_version
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.batch.loss_sum import LossSum
     from rankloop.learners.search import Search
     from rankloop.losses.base import Floats, Loss
 
@@ -40,8 +38,8 @@ class LossLinear(ConvexRanker):
     C : weight of the loss relative to the penalty, above 0; losses over pairs need small values
     tolerance : stop when a round is expected to lower the objective (with your own loss: lowers it)
         by less than this fraction
-    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
-        optimum
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`; without patience it
+        runs to the optimum
 
     Attributes
     ----------
@@ -77,16 +75,14 @@ class LossLinear(ConvexRanker):
     def _loss(self) -> Loss:
         return smooth_loss(self.loss)
 
-    def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        if not data.n_documents or has_compiled_version(self._loss()):
-            yield from super()._rounds(data)
+    def _solve(self, total: LossSum) -> Iterator[float]:
+        if has_compiled_version(self._loss()):
+            yield from super()._solve(total)
             return
-        loss, X = LossByQuery(self._loss(), data), data.X
 
         def objective(w: Floats) -> tuple[float, Floats]:
-            value, slope = loss.at(_core.row_products(X, w, threads()))
-            gradient = w + self.C * _core.column_products(X, slope, threads())
-            return float(w @ w / 2 + self.C * value), gradient
+            value, slope = total.at(w)
+            return float(w @ w / 2 + self.C * value), w + self.C * slope
 
         for w, value in descend(objective, self.weights_, self.tolerance):
             self.weights_ = w

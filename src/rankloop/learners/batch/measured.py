@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.learners.explaining import weight_parts
 from rankloop.metrics.conventions import CONVENTIONS
 from rankloop.metrics.evaluation import evaluate
 from rankloop.metrics.measures import Measure, parse
@@ -39,9 +40,7 @@ class Objective:
 
     def __init__(self, measure: str | Measure, data: QueryDataset) -> None:
         self.measure = parse(measure)
-        named = self.measure.name in ("RR", "ERR", "RBP", "Success")
-        shared = not named and (self.measure.name != "AP" or self.measure.cutoff is None)
-        self.convention = _AVERAGED if shared else CONVENTIONS["standard"]
+        self.convention = _AVERAGED if self.measure.averages_ties else CONVENTIONS["standard"]
         self.data = data.shuffled(np.random.default_rng(0))
         defined = ~np.isnan(self.values(np.zeros(data.n_documents)))
         if not defined.all():
@@ -89,11 +88,6 @@ def linear_scores(X: Rows, weights: Floats) -> Floats:
     return scores
 
 
-def explain_weights(ranker: BatchRanker, weights: Floats) -> Parts:
+def nonzero_parts(ranker: BatchRanker, weights: Floats) -> Parts:
     """Return the features with nonzero weights, largest first."""
-    order = np.argsort(-np.abs(weights), kind="stable")
-    return [
-        {"feature": ranker.feature_name(int(feature)), "weight": float(weights[feature])}
-        for feature in order
-        if weights[feature] != 0
-    ]
+    return [part for part in weight_parts(ranker, weights) if part["weight"] != 0]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
+from rankloop.data.sparse_rows import core_rows
+from rankloop.learners.sparse import query_blocks
 from rankloop.processors import threads
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ _WIDEST = 500  # with more features, a full matrix costs more than it saves
 class Diagonal:
     """The diagonal of the matrix of :class:`Dense`."""
 
-    def __init__(self, data: QueryDataset, h: Floats, C: float) -> None:
-        self._m = 1 + C * _core.column_spreads(data.X, data.offsets, h, threads())
+    def __init__(self, spread: Floats, C: float) -> None:
+        self._m = 1 + C * spread
 
     def times(self, v: Floats) -> Floats:
         """Return M v."""
@@ -36,21 +38,23 @@ class Diagonal:
 
 
 class Dense:
-    """M = I + C sum over queries of X'(diag(h) - h h' / sum h) X, for a Hessian with diagonal h.
+    """M = I + C S, with S = sum over queries of X'(diag(h) - h h' / sum h) X.
+
+    h is the diagonal of the Hessian of the loss in the scores.
 
     It is approximately the Hessian of a softmax. For pairs, it is the Hessian that would result if
     the partners of every document were drawn in proportion to h.
 
     Notes
     -----
-    Cost: O(n d^2 + d^3) to build; O(d^2) time per use, and O(d^2) memory. It does not use BLAS,
-    because BLAS threads cost more than they save on such small matrices, and change the bits of the
-    result.
+    Cost: O(d^3) to build, after O(n d^2) for S; O(d^2) time per use, and O(d^2) memory. It does not
+    use BLAS, because BLAS threads cost more than they save on such small matrices, and change the
+    bits of the result.
     """
 
-    def __init__(self, data: QueryDataset, h: Floats, C: float) -> None:
-        d = data.n_features
-        matrix = np.eye(d) + C * _core.query_scatter(data.X, data.offsets, h, threads())
+    def __init__(self, spread: Floats, C: float) -> None:
+        d = len(spread)
+        matrix = np.eye(d) + C * spread
         self._unit = 1 / np.sqrt(np.diag(matrix))
         self._m = matrix * self._unit * self._unit[:, None]  # its diagonal is 1
         self._factor = _core.cholesky(self._m + 1e-10 * np.eye(d))
@@ -64,6 +68,23 @@ class Dense:
         return np.asarray(self._unit * _core.cholesky_solve(self._factor, self._unit * v))
 
 
-def preconditioner(data: QueryDataset, h: Floats, C: float) -> Dense | Diagonal:
-    """Make a preconditioner for a Hessian with diagonal h; many features get a diagonal one."""
-    return (Dense if data.n_features <= _WIDEST else Diagonal)(data, h, C)
+def preconditioner(spread: Floats, C: float) -> Dense | Diagonal:
+    """Make a preconditioner from S (see :class:`Dense`), or from its diagonal."""
+    return (Dense if spread.ndim == 2 else Diagonal)(spread, C)
+
+
+def spread_of(data: QueryDataset, h: Floats) -> Floats:
+    """Return S (see :class:`Dense`) for the queries of a data set; of many features, its diagonal.
+
+    The spread of several data sets is the sum of theirs.
+    """
+    if data.n_features > _WIDEST:
+        return _core.column_spreads(core_rows(data.X), data.offsets, h, threads())
+    if not data.is_sparse:
+        return _core.query_scatter(data.X, data.offsets, h, threads())
+    total = np.zeros((data.n_features, data.n_features))
+    for first, end in query_blocks(data.offsets, data.n_features):  # made dense one by one
+        part = data.select(slice(first, end)).to_dense()
+        own = h[data.offsets[first] : data.offsets[end]]
+        total += _core.query_scatter(part.X, part.offsets, own, threads())
+    return total

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
+from rankloop.learners.batch.near_equal import first_largest
 from rankloop.learners.batch.stumps import StumpRanker
-from rankloop.learners.batch.ties import first_largest
 from rankloop.learners.search import Choice
 from rankloop.processors import threads
 
@@ -44,7 +44,7 @@ class RankBoost(StumpRanker):
     Parameters
     ----------
     rounds, thresholds : see :class:`StumpRanker`
-    valid_measure, patience, warm_start : see :class:`BatchRanker`
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`
 
     Notes
     -----
@@ -75,12 +75,14 @@ class RankBoost(StumpRanker):
         valid_measure: str | Measure = "nDCG@10",
         patience: int | None = 100,
         warm_start: bool = False,
+        refit: bool = False,
     ) -> None:
         self.rounds = rounds
         self.thresholds = thresholds
         self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
+        self.refit = refit
 
     def _potentials(self, pairs: BinnedPairs, scores: Floats) -> tuple[float, Floats]:
         above, below = np.empty_like(scores), np.empty_like(scores)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.learners.batch.base import teaching
 from rankloop.learners.batch.lbfgs import descend
 from rankloop.learners.batch.linear import ConvexRanker
 from rankloop.learners.batch.network import Network, explain_units, hidden_units
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.batch.loss_sum import LossSum
     from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
     from rankloop.learners.search import Search
@@ -52,8 +54,8 @@ class RankNet(ConvexRanker):
     tolerance : stop when a round is expected to lower the objective (with hidden units: lowers it)
         by less than this fraction
     random_state : random seed of the start, with hidden units
-    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
-        optimum
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`; without patience it
+        runs to the optimum
 
     Attributes
     ----------
@@ -105,6 +107,9 @@ class RankNet(ConvexRanker):
                 f"{self.hidden}; set warm_start to False to start again"
             )
 
+    def _is_sparse_taken(self) -> bool:
+        return self.hidden == 0
+
     def _loss(self) -> Loss:
         return PairwiseLogistic()
 
@@ -127,8 +132,11 @@ class RankNet(ConvexRanker):
         }
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        if not self.hidden or not data.n_documents:
+        if not self.hidden:
             yield from super()._rounds(data)
+            return
+        data = teaching(data)
+        if not data.n_documents:
             return
         network = Network(data, self._loss(), self.C, self.hidden)
         start = Network.packed(self.weights_, self.hidden_bias_, self.hidden_weights_)
@@ -136,6 +144,14 @@ class RankNet(ConvexRanker):
         for _, (packed, value) in zip(range(self.rounds), steps, strict=False):
             self.weights_, self.hidden_bias_, self.hidden_weights_ = network.unpacked(packed)
             yield value
+
+    def _solve(self, total: LossSum) -> Iterator[float]:
+        if self.hidden:
+            raise DataError(
+                "a RankNet with hidden units learns from one data set in memory; use hidden=0 for "
+                "data in parts, or fewer rows"
+            )
+        return super()._solve(total)
 
     def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""

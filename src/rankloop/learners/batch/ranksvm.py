@@ -33,8 +33,8 @@ class RankSVM(ConvexRanker):
     C : weight of the pairs relative to the penalty, above 0; use small values, as there are many
         pairs
     tolerance : stop when a round is expected to lower the objective by less than this fraction
-    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
-        optimum
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`; without patience it
+        runs to the optimum
 
     Attributes
     ----------

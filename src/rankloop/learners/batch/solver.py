@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop import _core
 from rankloop.learners.batch.preconditioner import preconditioner
-from rankloop.losses.whole import WholeLoss
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.batch.loss_sum import LossSum
     from rankloop.learners.batch.preconditioner import Dense, Diagonal
-    from rankloop.losses.base import Floats, Loss
+    from rankloop.losses.base import Floats
 
 _MOST_ROUNDS, _MOST_PRODUCTS = 1000, 1000
 _FLAT = 0.1  # stop when a product lowers the model by this fraction of the mean decrease
@@ -35,30 +32,28 @@ class Point:
 
 
 class Ridge:
-    """f(w) = |w|^2 / 2 + C sum of the loss over queries, with scores X w.
+    """f(w) = |w|^2 / 2 + C sum of the loss over queries, with scores X w."""
 
-    Features are read as float32 and summed in float64, in an order that does not depend on the
-    number of threads.
-    """
-
-    def __init__(self, data: QueryDataset, loss: Loss, C: float) -> None:
-        self._data, self._C = data, C
-        self._whole = WholeLoss(loss, data)
+    def __init__(self, total: LossSum, C: float) -> None:
+        self._total, self._C = total, C
 
     def at(self, w: Floats) -> Point:
-        """Move to w; later calls of `product` use the Hessian at w."""
-        value, slope = self._whole.at(_core.row_products(self._data.X, w, threads()))
-        gradient = w + self._C * _core.column_products(self._data.X, slope, threads())
-        return Point(w, float(w @ w / 2 + self._C * value), gradient)
+        """Move to w; later calls of `product` and `preconditioner` use the Hessian at w."""
+        self._w = w
+        value, slope = self._total.at(w)
+        return Point(w, float(w @ w / 2 + self._C * value), w + self._C * slope)
+
+    def return_to(self, point: Point) -> None:
+        """Move to a point that is known."""
+        self._w = point.w
 
     def product(self, v: Floats) -> Floats:
         """Return the Hessian times v."""
-        bent = self._whole.curvature(_core.row_products(self._data.X, v, threads()))
-        return v + self._C * _core.column_products(self._data.X, bent, threads())
+        return v + self._C * self._total.product(self._w, v)
 
     def preconditioner(self) -> Dense | Diagonal:
         """Return an approximation of the Hessian."""
-        return preconditioner(self._data, self._whole.diagonal(), self._C)
+        return preconditioner(self._total.spread(self._w), self._C)
 
 
 def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]:
@@ -96,7 +91,7 @@ def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]
             here = there
             yield here
         else:
-            problem.at(here.w)  # return to the previous point
+            problem.return_to(here)
         if foretold <= max(tolerance * abs(here.objective), noise):
             return
 

@@ -14,7 +14,7 @@ from rankloop.learners.search import Range
 from rankloop.losses.xendcg import XENDCGLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.search import Search
@@ -41,8 +41,8 @@ class XENDCG(ConvexRanker):
     gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
     power : how the weight of a query grows with its gains; 0 gives all queries the same weight
     tolerance : stop when a round is expected to lower the objective by less than this fraction
-    valid_measure, patience, warm_start : see :class:`BatchRanker`; without patience it runs to the
-        optimum
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`; without patience it
+        runs to the optimum
 
     Attributes
     ----------
@@ -86,16 +86,16 @@ class XENDCG(ConvexRanker):
                 f"otherwise weights become too large; found {self.power:g} x {data.y.max():g}"
             )
 
-    def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        if self.power and data.n_documents:
-            gains = np.exp2(data.y) - 1
-            if data.sample_weight is not None:
-                gains = gains * data.sample_weight
-            weights = np.add.reduceat(gains, data.offsets[:-1]) ** self.power
-            if data.query_weight is not None:
-                weights *= data.query_weight
-            data = replace(data, query_weight=weights)
-        return super()._rounds(data)
+    def _weighted(self, data: QueryDataset) -> QueryDataset:
+        if not self.power or not data.n_documents:
+            return data
+        gains = np.exp2(data.y) - 1
+        if data.sample_weight is not None:
+            gains = gains * data.sample_weight
+        weights = np.add.reduceat(gains, data.offsets[:-1]) ** self.power
+        if data.query_weight is not None:
+            weights *= data.query_weight
+        return replace(data, query_weight=weights)
 
     def _loss(self) -> Loss:
         return XENDCGLoss(self.gamma)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.base import teaching_rows
+from rankloop.learners.base import Ranker
+from rankloop.learners.batch.base import fit_again, teaching_rows
 from rankloop.learners.boosting import bridge
-from rankloop.learners.boosting.leaves import refit_leaves
+from rankloop.learners.boosting.leaves import moved_leaves
 from rankloop.learners.boosting.model import ROWS_A_THREAD, TreeModel
-from rankloop.learners.parameters import check_number, check_whole
+from rankloop.learners.forms import Learner, Nothing
+from rankloop.learners.parameters import check_learners, check_number, check_whole
 from rankloop.learners.search import Choice, Range
 from rankloop.processors import threads
 
@@ -21,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
-    import lightgbm
-
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.boosting.objectives import Objective
+    from rankloop.learners.forms import Form
+    from rankloop.learners.rounds import Round
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
 
@@ -49,15 +52,21 @@ class BoostedRanker(TreeModel):
     params : any other parameter of LightGBM, as a dictionary
     convention : the convention of `valid_measure`
     random_state : random seed
+    start : a ranker that is trained first; the trees then add to its scores. With a validation set,
+        also no tree at all may be best. None: the trees start from 0
 
     NaN is a missing value. The same random seed gives the same trees with any number of threads.
 
     Attributes
     ----------
     booster_ : the model as LightGBM writes it; '' if there was nothing to learn
+    start_ : the fitted ranker to whose scores the trees add, or None
     """
 
-    takes_raw_features: ClassVar[bool] = True
+    _learns: ClassVar[tuple[str, ...]] = ("booster_", "start_")
+
+    allow_native = True
+    """Whether LightGBM may compute gradients itself; machines must agree (`distributed`)."""
 
     trees: int = 300
     rate: float = 0.05
@@ -73,7 +82,9 @@ class BoostedRanker(TreeModel):
     convention: str = "standard"
     patience: int | None = 50
     warm_start: bool = False
+    refit: bool = False
     random_state: int = 0
+    start: Ranker | None = None
 
     search_space: ClassVar[Mapping[str, Search]] = {
         "leaves": Choice((7, 15, 31, 63)),
@@ -90,7 +101,32 @@ class BoostedRanker(TreeModel):
         """Return the objective for new values of leaves, with gradients from our compiled core."""
         return self._objective(data)
 
+    @property
+    def takes_raw_features(self) -> bool:  # type: ignore[override]
+        """Whether what it starts from works well on features of any scale; trees do."""
+        return self._both("takes_raw_features")
+
+    @property
+    def takes_nan(self) -> bool:  # type: ignore[override]
+        """Whether what it starts from accepts missing values; trees do."""
+        return self._both("takes_nan")
+
+    @property
+    def scores_rows_alone(self) -> bool:  # type: ignore[override]
+        """Whether what it starts from does not look at whole queries; trees do not."""
+        return self._both("scores_rows_alone")
+
+    def _both(self, what: str) -> bool:
+        return self.start is None or bool(getattr(self.start, what, False))
+
+    @property
+    def _starts_ready(self) -> bool:
+        return self.start_ is not None
+
     def _check(self, data: QueryDataset) -> None:
+        if self.start is not None:
+            check_learners("start", [self.start], Ranker)
+            self.start.check_data(data)
         check_whole("trees", self.trees)
         check_number("rate", self.rate, 0, 1, above=True)
         check_whole("leaves", 2 if self.leaves is None else self.leaves, 2)
@@ -109,15 +145,27 @@ class BoostedRanker(TreeModel):
             getattr(self, parameter), data.feature_names, data.n_features, parameter
         )
 
+    def sizes_for(self, n: int) -> dict[str, int]:
+        """Return `leaves` and `min_data_in_leaf` for n documents to learn from."""
+        return {
+            "leaves": self.leaves or int(np.clip(n**0.5 / 6, 7, 255)),
+            "min_data_in_leaf": self.min_data_in_leaf or int(np.clip(n / 40, 1, 50)),
+        }
+
+    def is_native(self, data: QueryDataset) -> bool:
+        """Whether LightGBM computes the gradients for such data itself."""
+        return self._objective(data).native is not None
+
     def _settings(self, data: QueryDataset, n: int) -> dict[str, Any]:
         """Return all of LightGBM's parameters, for n documents to learn from."""
+        sizes = self.sizes_for(n)
         monotone = np.zeros(data.n_features, np.int64)
         monotone[self._columns("increasing", data)] = 1
         monotone[self._columns("decreasing", data)] = -1
         return {
             "learning_rate": self.rate,
-            "num_leaves": self.leaves or int(np.clip(n**0.5 / 6, 7, 255)),
-            "min_data_in_leaf": self.min_data_in_leaf or int(np.clip(n / 40, 1, 50)),
+            "num_leaves": sizes["leaves"],
+            "min_data_in_leaf": sizes["min_data_in_leaf"],
             "feature_fraction": self.feature_fraction,
             "lambda_l2": self.lambda_l2,
             "seed": self.random_state,
@@ -130,6 +178,31 @@ class BoostedRanker(TreeModel):
             **({"monotone_constraints": monotone.tolist()} if monotone.any() else {}),
             **(self.params or {}),
         }
+
+    def _fit_once(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+        at_most: int | None = None,
+    ) -> Iterator[None]:
+        if self.start is not None and self.start_ is None:
+            self.start_ = copy.deepcopy(self.start).fit(data, valid=valid)
+        yield from super()._fit_once(data, valid, on_round, at_most)
+
+    def _run_again(self, data: QueryDataset, valid: QueryDataset, rounds: int) -> None:
+        if self.start is not None and not self.rounds_:  # no tree was grown on its scores
+            self.start_ = copy.deepcopy(self.start)
+            fit_again(self.start_, data, valid)
+        super()._run_again(data, valid, rounds)
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self.start_ = None
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        start = Nothing() if self.start is None else Learner(Ranker, n_features)
+        return {**super()._forms(n_features), "start_": start}
 
     def _taught(self, data: QueryDataset) -> QueryDataset:
         return data  # `_rounds` leaves out rows without copying the others
@@ -149,6 +222,7 @@ class BoostedRanker(TreeModel):
             weight=np.repeat(weights, lessons.sizes) if native and weights is not None else None,
             feature_name=bridge.names_for(data.feature_names),
             categorical_feature=self._columns("categorical", data) or "auto",
+            init_score=None if self.start_ is None else self._untouched(data)[rows],
             free_raw_data=True,
         )
         del data  # LightGBM has its own copy now
@@ -165,9 +239,7 @@ class BoostedRanker(TreeModel):
 
         settings["objective"] = objective.native or grown_on
         try:
-            booster: lightgbm.Booster = lgb.train(
-                settings, train, 1, init_model=self._booster, keep_training_booster=True
-            )
+            booster = bridge.first_tree(settings, train, self._booster)
         except lgb.basic.LightGBMError as error:
             if "num_features" not in str(error):
                 raise
@@ -188,6 +260,10 @@ class BoostedRanker(TreeModel):
         if self._grown is not None:
             self.booster_ = bridge.text_of(self._grown, self.rounds_)
 
+    def _untouched(self, data: QueryDataset) -> Scores:
+        """Return the scores that new trees add to."""
+        return np.asarray(self.score_rows(data.X, data.offsets), np.float64)
+
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
@@ -196,6 +272,8 @@ class BoostedRanker(TreeModel):
 
         def more() -> Scores:
             nonlocal scores, seen
+            if self.rounds_ == seen:
+                return scores
             new: dict[str, object] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
             scores, seen = scores + self._predicted(X, raw_score=True, **new), self.rounds_
             return scores
@@ -219,7 +297,7 @@ class BoostedRanker(TreeModel):
         booster = self._booster if self.rounds_ else None
         self.booster_ = "" if booster is None else bridge.text_of(booster, self.rounds_)
 
-    def refit(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
+    def move_leaves(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
         """Keep the splits of all trees, and move the values of their leaves towards new data.
 
         A value becomes decay x old + (1 - decay) x new, where new is the best value for the new
@@ -232,7 +310,7 @@ class BoostedRanker(TreeModel):
         with self._writing:
             new = self.fork()
             if new._booster is not None:
-                new.booster_ = refit_leaves(new, data, decay, new._step)
+                new.booster_ = moved_leaves(new, data, decay, new._step)
                 new.n_queries_seen_ = data.n_queries
             self._become(new)
         return self

@@ -36,7 +36,9 @@ _OURS = {
 }
 _SHORT = 16  # shorter views cost more than a copy
 _NOT_IN_NAMES = re.compile(r'[\s",:\[\]{}]')
-_COUNT_OF_THREADS = re.compile(r"^\[num_threads: -?\d+\]$", re.MULTILINE)
+_WHERE_IT_GREW = re.compile(r"^\[(num_threads|machines|local_listen_port): [^\n]*\]$", re.MULTILINE)
+
+_NOWHERE = {"num_threads": "0", "machines": "", "local_listen_port": "12400"}
 
 
 def engine() -> Any:
@@ -126,9 +128,34 @@ def names_for(names: Sequence[str] | None) -> list[str] | Literal["auto"]:
     return list(names) if taken else "auto"
 
 
+def first_tree(
+    settings: dict[str, Any], train: lightgbm.Dataset, before: lightgbm.Booster | None
+) -> lightgbm.Booster:
+    """Grow one tree after those of an earlier model; keep what is needed to grow more.
+
+    If the data has scores to start from, they are the sum of all that came before; LightGBM itself
+    would replace them by the scores of the earlier trees.
+    """
+    lgb = engine()
+    if before is None or train.init_score is None:
+        started: lightgbm.Booster = lgb.train(
+            settings, train, 1, init_model=before, keep_training_booster=True
+        )
+        return started
+    given = settings["objective"]
+    native = isinstance(given, str)
+    booster: lightgbm.Booster = lgb.Booster(
+        {**settings, "objective": given if native else "none"}, train
+    )
+    lgb.basic._safe_call(lgb.basic._LIB.LGBM_BoosterMerge(booster._handle, before._handle))
+    booster.update(fobj=None if native else given)
+    return booster
+
+
 def text_of(booster: lightgbm.Booster, trees: int | None = None) -> str:
-    """Return a model as LightGBM writes it, without the number of threads, which has no effect."""
-    return _COUNT_OF_THREADS.sub("[num_threads: 0]", booster.model_to_string(num_iteration=trees))
+    """Return a model as LightGBM writes it, without what has no effect: threads and addresses."""
+    text = booster.model_to_string(num_iteration=trees)
+    return _WHERE_IT_GREW.sub(lambda found: f"[{found[1]}: {_NOWHERE[found[1]]}]", text)
 
 
 def from_text(text: str, n_features: int) -> lightgbm.Booster:

@@ -39,8 +39,8 @@ class LambdaMART(BoostedRanker):
     truncation : only pairs with at least one document among this number of top ranks are used
     normalise : LightGBM's `lambdarank_norm`, which gives long lists no more weight than short ones
     trees, rate, leaves, min_data_in_leaf, feature_fraction, lambda_l2, increasing, decreasing,
-        categorical, params, convention, random_state : see :class:`BoostedRanker`
-    valid_measure, patience, warm_start : see :class:`BatchRanker`
+        categorical, params, convention, random_state, start : see :class:`BoostedRanker`
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`
 
     Notes
     -----
@@ -83,7 +83,7 @@ class LambdaMART(BoostedRanker):
         objective.params["lambdarank_norm"] = self.normalise
         return objective
 
-    def refit(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
+    def move_leaves(self, data: QueryDataset, *, decay: float = 0.9) -> Self:
         """Keep the splits of all trees, and move the values of their leaves towards new data.
 
         LightGBM does this, with its own gradients.
@@ -101,22 +101,23 @@ class LambdaMART(BoostedRanker):
         return self
 
     def _refitted(self, data: QueryDataset, decay: float) -> str:
-        objective, weights = self._objective(data), data.query_weight
+        objective, weights, start = self._objective(data), data.query_weight, self.start_
         booster = self.to_lightgbm().refit(
             data.X,
             objective.labels,
             decay_rate=decay,
             weight=None if weights is None else np.repeat(weights, data.sizes),
             group=data.sizes,
+            init_score=None if start is None else start.score_rows(data.X, data.offsets),
             dataset_params={**self._settings(data, data.n_documents), **objective.params},
         )
         return text_of(booster)
 
 
-def _exponential(grades: Floats) -> Floats:
+def exponential_gains(grades: Floats) -> Floats:
     """Return 2^r - 1, divided by the largest."""
     top = grades.max(initial=0)
     return np.asarray(np.exp2(grades - top) - np.exp2(-top))
 
 
-_GAINS = {"exponential": _exponential, "linear": lambda grades: grades}
+_GAINS = {"exponential": exponential_gains, "linear": lambda grades: grades}

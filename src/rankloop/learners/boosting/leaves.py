@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rankloop.learners.boosting.objectives import Objective
 
 
-def refit_leaves(
+def moved_leaves(
     ranker: BoostedRanker,
     data: QueryDataset,
     decay: float,
@@ -28,6 +28,8 @@ def refit_leaves(
     if not data.n_documents:
         return text_of(booster)
     objective, scores = objective_of(data), np.zeros(data.n_documents)
+    if ranker.start_ is not None:
+        scores += ranker.start_.score_rows(data.X, data.offsets)
     for tree in range(booster.num_trees()):
         only: dict[str, Any] = {"start_iteration": tree, "num_iteration": 1}
         leaf = np.asarray(booster.predict(data.X, pred_leaf=True, **only)).ravel().astype(np.int64)

@@ -26,8 +26,8 @@ class ListNetBoost(BoostedRanker):
     Parameters
     ----------
     trees, rate, leaves, min_data_in_leaf, feature_fraction, lambda_l2, increasing, decreasing,
-        categorical, params, convention, random_state : see :class:`BoostedRanker`
-    valid_measure, patience, warm_start : see :class:`BatchRanker`
+        categorical, params, convention, random_state, start : see :class:`BoostedRanker`
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`
 
     Notes
     -----

@@ -27,8 +27,8 @@ class LossBoost(BoostedRanker):
         `listnet`, `xendcg` (with gamma 1), or your own (see :func:`rankloop.losses.register_loss`);
         your own cannot use document weights, and without `curvature` its Hessian counts as 1
     trees, rate, leaves, min_data_in_leaf, feature_fraction, lambda_l2, increasing, decreasing,
-        categorical, params, convention, random_state : see :class:`BoostedRanker`
-    valid_measure, patience, warm_start : see :class:`BatchRanker`
+        categorical, params, convention, random_state, start : see :class:`BoostedRanker`
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`
 
     Notes
     -----

@@ -11,6 +11,7 @@ from rankloop.exceptions import DataError
 from rankloop.learners.batch.base import BatchRanker
 from rankloop.learners.boosting import bridge
 from rankloop.learners.boosting.text import check_trees
+from rankloop.learners.explaining import member_parts
 from rankloop.learners.forms import Text
 from rankloop.processors import threads
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.base import Offsets, Ranker, Rows, Scores
     from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
     from rankloop.learners.kept import State
@@ -39,6 +40,7 @@ class TreeModel(BatchRanker):
     """
 
     takes_nan: ClassVar[bool] = True
+    start_: Ranker | None = None  # what the trees add to
     _learns: ClassVar[tuple[str, ...]] = ("booster_",)
     _grown: lightgbm.Booster | None = None  # holds the training data during `fit`
     _read: lightgbm.Booster | None = None
@@ -75,7 +77,7 @@ class TreeModel(BatchRanker):
         return self._read if self._grown is None else self._grown
 
     def to_lightgbm(self) -> lightgbm.Booster:
-        """Return a copy of the model as a `lightgbm.Booster`."""
+        """Return a copy of the trees as a `lightgbm.Booster`, without what they start from."""
         self._check_fitted()
         if not self.booster_:
             raise DataError(
@@ -87,13 +89,19 @@ class TreeModel(BatchRanker):
         """Write the trees as LightGBM does, for `lightgbm.Booster(model_file=path)`."""
         from rankloop.data.io.replacing import replaced_when_done
 
+        if self.start_ is not None:
+            raise DataError(
+                f"these trees add to the scores of a {type(self.start_).__name__}, which LightGBM's"
+                " format cannot hold; use save or export"
+            )
         text = bridge.text_of(self.to_lightgbm())
         with replaced_when_done(path) as partial:
             partial.write_text(text)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self._predicted(X, raw_score=True) if self._booster else np.zeros(len(X))
+        trees = self._predicted(X, raw_score=True) if self._booster else np.zeros(len(X))
+        return trees if self.start_ is None else self.start_.score_rows(X, offsets) + trees
 
     def _predicted(self, X: Rows, **what: Any) -> NDArray[Any]:
         assert self._booster is not None
@@ -108,18 +116,26 @@ class TreeModel(BatchRanker):
     def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds to each row's score (SHAP), with the mean score last.
 
-        Each row sums to the score. Cost: O(leaves x depth^2) per row and tree.
+        What the trees start from adds its own contributions, for the documents of one query. Each
+        row sums to the score. Cost: O(leaves x depth^2) per row and tree.
         """
         self._check_fitted()
         rows = self._rows(X)
-        if self._booster is None or len(rows) == 0:
-            return np.zeros((len(rows), self.n_features_in_ + 1))
-        contributed: NDArray[np.float64] = self._predicted(rows, pred_contrib=True)
-        return contributed
+        found: NDArray[np.float64] = np.zeros((len(rows), self.n_features_in_ + 1))
+        if self._booster is not None and len(rows):
+            found = self._predicted(rows, pred_contrib=True)
+        return found if self.start_ is None else found + self.start_.contributions(rows)
 
     def explain(self) -> Parts:
-        """Return the gain and number of splits of each feature, largest gain first."""
+        """Return the gain and number of splits of each feature, largest gain first.
+
+        Trees that start from another ranker return both as members, with their features.
+        """
         self._check_fitted()
+        if self.start_ is not None:
+            trees = self.fork()
+            trees.start_ = None
+            return member_parts([self.start_, trees], np.ones(2))
         d = self.n_features_in_
         gains, splits = np.zeros(d), np.zeros(d, np.int64)
         if self._booster is not None:

@@ -24,6 +24,8 @@ _INT = r"-?\d{1,10}"
 _FLOAT = r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?"
 _INTS = re.compile(rf"(?:{_INT}(?: {_INT})*)?")
 _FLOATS = re.compile(rf"(?:{_FLOAT}(?: {_FLOAT})*)?")
+_EDGE = rf"(?:{_FLOAT}|inf)"  # what is known goes left, what is missing right
+_EDGES = re.compile(rf"(?:{_EDGE}(?: {_EDGE})*)?")
 _ROUGH = re.compile(rf"(?:(?:{_FLOAT}|-?inf|-?nan)(?: (?:{_FLOAT}|-?inf|-?nan))*)?")
 _HEADER = {
     "tree": r"",
@@ -135,7 +137,7 @@ class _Tree:
         children = [self._ints(name, self._splits) for name in ("left_child", "right_child")]
         self._check_shape(*children)
         self._ints("split_feature", self._splits, low=0, high=self._d - 1)
-        thresholds = self._floats("threshold", self._splits)
+        thresholds = self._floats("threshold", self._splits, _EDGES)
         kinds = self._ints("decision_type", self._splits, low=0, high=11)
         self._check_categories(thresholds, kinds % 2 == 1)
         self._floats("leaf_value", self._leaves)

@@ -57,8 +57,8 @@ class XENDCGBoost(BoostedRanker):
     ----------
     gamma : see above
     trees, rate, leaves, min_data_in_leaf, feature_fraction, lambda_l2, increasing, decreasing,
-        categorical, params, convention, random_state : see :class:`BoostedRanker`
-    valid_measure, patience, warm_start : see :class:`BatchRanker`
+        categorical, params, convention, random_state, start : see :class:`BoostedRanker`
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`
 
     Notes
     -----
@@ -132,6 +132,7 @@ class XENDCGBoost(BoostedRanker):
         shape = Shape.of(data)
         whole = bool((data.y == np.floor(data.y)).all()) and data.y.max() <= _LARGEST_NATIVE
         serves = self._kind() == "random" and whole and shape.sample_weight is None
+        serves = serves and self.allow_native
         return self._softmax(shape, "rank_xendcg" if serves else None)
 
     def _step(self, data: QueryDataset) -> SoftmaxObjective:

@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.scaling import QueryMinMax
+from rankloop.data.features import Features
 from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.learners.base import Ranker
-from rankloop.learners.batch.base import BatchRanker
+from rankloop.learners.batch.base import BatchRanker, fit_again
 from rankloop.learners.batch.xendcg import XENDCG
+from rankloop.learners.boosting import bridge
 from rankloop.learners.boosting.lambdamart import LambdaMART
 from rankloop.learners.boosting.xendcg import XENDCGBoost
+from rankloop.learners.ensembles.auto import Auto
 from rankloop.learners.ensembles.mix import standardised
-from rankloop.learners.ensembles.weights import equal_weights, shrunk_weights
+from rankloop.learners.ensembles.views import Views, description
 from rankloop.learners.explaining import member_parts
-from rankloop.learners.forms import Array, Learner, ListOf
+from rankloop.learners.forms import Array, Learner, ListOf, Values
 from rankloop.learners.parameters import check_learners, check_whole
 from rankloop.learners.rounds import Round
+from rankloop.learners.wrappers.described import Described
 from rankloop.learners.wrappers.scaled import Scaled
-from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,43 +40,39 @@ if TYPE_CHECKING:
 
 
 class Blend(BatchRanker):
-    """A weighted sum of rankers that are trained separately, by default linear and tree rankers.
+    """The mean of rankers that are trained separately, by default linear and tree rankers.
 
     Linear rankers are better on small data sets, and trees on large ones. The scores of a member
-    are scaled to mean 0 and standard deviation 1 inside a query. A member that uses random numbers
-    (it has a `random_state`) is trained with several random seeds, and the scores are averaged.
-    Members have equal weights, unless a validation set shows, beyond its noise, that other weights
-    w are better:
-
-        equal + max(0, 1 - (error / gain)^2) (w - equal),
-
-    where w lies between equal weights and the weights of some members alone, gain is how much w
-    raises the measure on the validation set, and error is the standard error of this gain over
-    queries. So the weights stay nearly equal on small validation sets, and move nearly to w on
-    large ones.
+    are scaled to mean 0 and standard deviation 1 inside a query, and all kinds of members count the
+    same: weights found on validation data were no better. A member that uses random numbers (it has
+    a `random_state`) is trained with several random seeds, and the scores are averaged.
 
     Parameters
     ----------
-    members : rankers; by default linear XE_NDCG on logarithms scaled to 0 .. 1 inside the query,
-        linear XE_NDCG on the same features and their ranks, XENDCGBoost and LambdaMART, without
-        those that do not support the data (LambdaMART: document weights, or more than 10,000
-        documents in a query; linear rankers: grades above 200). Members that are neither trees nor
-        scale features themselves (:class:`Scaled`) get features scaled to 0 .. 1 inside the query.
+    members : rankers; by default `auto`, XE_NDCG trees that also see the rank of each value inside
+        its query, and LambdaMART that starts from linear XE_NDCG, without those that do not support
+        the data (LambdaMART: document weights, or more than 10,000 documents in a query). Members
+        that do not work well on raw features get features scaled to 0 .. 1 inside the query.
     seeds : number of random seeds for each member that uses random numbers
-    valid_measure, convention : the measure used for the weights and for early stopping of members
+    valid_measure, convention : the measure used for early stopping of members
     patience, warm_start : passed on to the members; if patience is None, members keep their own
+    refit : whether members are trained on training and validation data together in the end; see
+        :class:`BatchRanker`. Members that do not stop early are trained on both at once.
+    categorical : features whose values are categories, written as whole numbers from 0
 
     Attributes
     ----------
     members_ : the fitted members, seed after seed
     kinds_ : for each fitted member, the number of the given member that it comes from
     weights_ : one per fitted member; they sum to 1
+    description_ : how missing values and categories are encoded for members that need numbers;
+        empty if the training data had none
 
     Notes
     -----
-    Cost: the sum of the costs of its members; to find the weights, the validation set is measured
-    several times, 57 times for the default members. `predict` needs to know which rows belong to
-    the same query.
+    Cost: the sum of the costs of its members, twice with `refit`. Members that accept missing
+    values (NaN) get them as they are; all others get the median of the training data, and a column
+    that marks missing values. `predict` needs to know which rows belong to the same query.
 
     Examples
     --------
@@ -85,14 +83,12 @@ class Blend(BatchRanker):
     >>> blend = Blend([RankSVM(), LambdaMART(trees=10)], seeds=2).fit(data)
     >>> blend.weights_.tolist()
     [0.5, 0.25, 0.25]
-
-    References
-    ----------
-    James and Stein, Estimation with quadratic loss (1961): the shrinkage, its positive part.
     """
 
     scores_rows_alone: ClassVar[bool] = False
-    _learns: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "weights_")
+    takes_raw_features: ClassVar[bool] = True
+    takes_nan: ClassVar[bool] = True
+    _learns: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "description_")
 
     def __init__(
         self,
@@ -101,6 +97,8 @@ class Blend(BatchRanker):
         valid_measure: str | Measure = "nDCG@10",
         convention: str = "standard",
         patience: int | None = None,
+        refit: bool = True,
+        categorical: Sequence[int | str] = (),
         warm_start: bool = False,
     ) -> None:
         self.members = members
@@ -108,11 +106,20 @@ class Blend(BatchRanker):
         self.valid_measure = valid_measure
         self.convention = convention
         self.patience = patience
+        self.refit = refit
+        self.categorical = categorical
         self.warm_start = warm_start
 
     members_: list[Ranker]
     kinds_: NDArray[np.int64]
-    weights_: Floats
+    description_: dict[str, Any]
+
+    @property
+    def weights_(self) -> Floats:
+        """The weight of each member: all kinds count the same, and all members of a kind."""
+        self._check_fitted()
+        copies = np.bincount(self.kinds_)
+        return np.asarray(1 / (np.count_nonzero(copies) * copies[self.kinds_]))
 
     def _fit(
         self,
@@ -120,77 +127,96 @@ class Blend(BatchRanker):
         valid: QueryDataset | None,
         on_round: Callable[[Round], None] | None,
     ) -> Iterator[None]:
-        """Fit the members one after another, one per round; then find their weights."""
-        measure = self._check_stopping(valid)
+        """Fit the members one after another, one per round."""
+        self._check_stopping(valid)
         goes_on = bool(self.members_)
+        if not goes_on:
+            self.description_ = description(data, self._codes(data))
         members = list(zip(self.members_, self.kinds_, strict=True)) or self._start(data)
-        if valid is not None:
-            valid = valid.shuffled(np.random.default_rng(0))
         self.n_queries_seen_ = data.n_queries
-        scaled, scaled_valid = data, valid
-        if not all(member.takes_raw_features for member, _ in members):
-            scaled = QueryMinMax().transform(data)
-            scaled_valid = None if valid is None else QueryMinMax().transform(valid)
+        if self.refit and valid is not None:
+            self.n_queries_seen_ += valid.n_queries
+        lessons = self._views(data)
+        judged = None if valid is None else self._views(valid)
         for k, (member, kind) in enumerate(members):
-            raw = member.takes_raw_features
-            learner = self._told(member.fork())
-            lessons = data if raw else scaled
-            for _ in learner.fit_rounds(lessons, valid if raw else scaled_valid, None, goes_on):
-                pass
-            if k == len(self.members_):
-                self.members_ = [*self.members_, learner]
-                self.kinds_ = np.append(self.kinds_, kind)
-                self.weights_ = equal_weights(self.kinds_)
+            learner = self._told(member, data)
+            seen = lessons.data_for(learner)
+            shown = None if judged is None else judged.data_for(learner)
+            if self.refit:
+                fit_again(learner, seen, shown, goes_on)
             else:
-                self.members_ = [*self.members_[:k], learner, *self.members_[k + 1 :]]
+                for _ in learner.fit_rounds(seen, shown, None, goes_on):
+                    pass
+            self.members_ = [*self.members_[:k], learner, *self.members_[k + 1 :]]
+            self.kinds_ = np.concatenate([self.kinds_[:k], [kind], self.kinds_[k + 1 :]])
             self.rounds_ += 1
             yield
             if on_round is not None:
                 on_round(Round(k + 1, float("nan"), None, True))
-        if valid is not None:
-            self._weigh(valid, measure)
 
-    def _told(self, member: Ranker) -> Ranker:
-        """Pass on the shared parameters, also to a ranker inside a wrapper."""
+    def _views(self, data: QueryDataset) -> Views:
+        return Views.of(data, self._features)
+
+    @property
+    def _features(self) -> Features | None:
+        return Features.from_dict(self.description_) if self.description_ else None
+
+    def _codes(self, data: QueryDataset) -> list[int]:
+        return bridge.columns(self.categorical, data.feature_names, data.n_features, "categorical")
+
+    def _told(self, member: Ranker, data: QueryDataset) -> Ranker:
+        """Return a copy with the shared parameters, which a ranker inside a wrapper gets too."""
         shared: dict[str, object] = {
             "valid_measure": self.valid_measure,
             "convention": self.convention,
         }
         if self.patience is not None:
             shared["patience"] = self.patience
-        found = ((name, name.rpartition("__")[2]) for name in member.get_params())
-        return member.set_params(**{name: shared[own] for name, own in found if own in shared})
+        found = {name: name.rpartition("__")[2] for name in member.get_params()}
+        told = {name: shared[own] for name, own in found.items() if own in shared}
+        if self.categorical and member.takes_nan:  # it gets the columns as they are
+            name = _category_parameter(member)
+            told |= {} if name is None else {name: tuple(self._codes(data))}
+        return copy.deepcopy(member).set_params(**told)
 
     def _check(self, data: QueryDataset) -> None:
         check_whole("seeds", self.seeds)
+        bridge.check_categories(data.X, self._codes(data))
         if self.members is not None:
             check_learners("members", self.members, Ranker)
         goes_on = self.warm_start and self.is_fitted
+        views = Views.of(data, self._features if goes_on else None)
         for member in self.members_ if goes_on else self.members or ():
-            member.check_data(data)
+            member.check_data(views.data_for(member))
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
-        self.members_, self.kinds_, self.weights_ = [], np.empty(0, np.int64), np.empty(0)
+        self.members_, self.kinds_, self.description_ = [], np.empty(0, np.int64), {}
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {
             **super()._forms(n_features),
-            "members_": ListOf(Learner(Ranker, n_features)),
+            "members_": ListOf(Learner(Ranker, None)),
             "kinds_": Array((None,), np.int64, low=0),
-            "weights_": Array((None,)),
+            "description_": Values(),
         }
 
     def _check_state(self, state: State) -> None:
         super()._check_state(state)
-        kinds, n = state["kinds_"], len(state["members_"])
-        if not len(kinds) == len(state["weights_"]) == n or (kinds >= n).any():
-            raise ModelError("members_, kinds_ and weights_ are not consistent with each other")
+        kinds, members, d = state["kinds_"], state["members_"], state["n_features_in_"]
+        if len(kinds) != len(members) or (kinds >= len(members)).any():
+            raise ModelError("members_ and kinds_ are not consistent with each other")
+        features = Features.from_dict(state["description_"]) if state["description_"] else None
+        if features is not None and len(features) != d:
+            raise ModelError(f"description_ describes {len(features)} features, not {d}")
+        encoded = d if features is None else len(features.encoded_names)
+        for member in members:
+            Learner(Ranker, d if member.takes_nan else encoded).check("members_", member)
 
     def _start(self, data: QueryDataset) -> list[tuple[Ranker, int]]:
         """Return the rankers to fit, seed by seed, each with the number of its kind."""
         found: list[tuple[Ranker, int]] = []
-        for kind, member in enumerate(self.members or default_members(data)):
+        for kind, member in enumerate(self.members or default_members(data, self._features)):
             seeds = _seeds(member)
             for k in range(self.seeds if seeds else 1):
                 moved = {name: seed + k for name, seed in seeds.items()}
@@ -199,35 +225,20 @@ class Blend(BatchRanker):
 
     def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return np.asarray(self.weights_ @ self._standardised(X, offsets))
-
-    def _standardised(self, X: Rows, offsets: Offsets) -> Floats:
-        scaled: Rows | None = None
-        found = []
+        views, found = Views(X, offsets, self._features), []
         for member in self.members_:
-            if member.takes_raw_features:
-                scores = member.score_rows(X, offsets)
-            else:
-                scaled = QueryMinMax().transform_rows(X, offsets) if scaled is None else scaled
-                scores = member.score_rows(scaled, offsets)
+            scores = member.score_rows(views.rows_for(member), offsets)
             if np.isnan(scores).any():
                 raise DataError(
-                    "features have missing values (NaN), which this blend does not support"
+                    "features have missing values (NaN), but the training data of this blend had "
+                    "none, and not all of its members accept them; fill them in, or train with them"
                 )
             found.append(standardised(scores, offsets))
         if not found:
             raise NotFittedError(
                 "this blend was interrupted before its first member was fitted; call fit again"
             )
-        return np.stack(found)
-
-    def _weigh(self, valid: QueryDataset, measure: Measure) -> None:
-        scores = self._standardised(valid.X, valid.offsets)
-
-        def measured(weights: Floats) -> Floats:
-            return evaluate(valid, weights @ scores, measure, self.convention).results[0].values
-
-        self.weights_ = shrunk_weights(self.kinds_, measured, valid.query_weight)
+        return np.asarray(self.weights_ @ np.stack(found))
 
     def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""
@@ -235,17 +246,22 @@ class Blend(BatchRanker):
         return member_parts(self.members_, self.weights_)
 
 
-def default_members(data: QueryDataset) -> list[Ranker]:
-    """Return two linear and two tree rankers, without those that do not support the data."""
-    linear = XENDCG(C=0.03, power=0.5)
+def default_members(data: QueryDataset, features: Features | None = None) -> list[Ranker]:
+    """Return a linear and two tree rankers, without those that do not support the data.
+
+    features : the description of the data, if it has missing values or categories
+    """
+    linear: Ranker = Scaled(XENDCG(C=0.03, power=0.5), "log", ["minmax", "rank"])
+    if features is not None:
+        linear = Described(linear)  # beside trees, which get missing values as they are
     trees: dict[str, Any] = {"feature_fraction": 0.6, "lambda_l2": 0.1}
     members = [
-        Scaled(linear, "log", ["minmax"]),
-        Scaled(linear, "log", ["minmax", "rank"]),
-        XENDCGBoost(**trees),
-        LambdaMART(**trees),
+        Auto(),
+        Scaled(XENDCGBoost(**trees), "none", ["raw", "rank"]),
+        LambdaMART(**trees, start=linear if _takes(linear, data) else None),
     ]
-    return [member for member in members if _takes(member, data)]
+    views = Views.of(data, features)
+    return [member for member in members if _takes(member, views.data_for(member))]
 
 
 def _takes(member: Ranker, data: QueryDataset) -> bool:
@@ -254,6 +270,14 @@ def _takes(member: Ranker, data: QueryDataset) -> bool:
     except DataError:
         return False
     return True
+
+
+def _category_parameter(member: Ranker) -> str | None:
+    """Return the parameter that tells a member's trees which of their columns are categories."""
+    if hasattr(member, "categorical"):
+        return "categorical"
+    as_they_are = isinstance(member, Scaled) and member.scale == "none" and member.maps[0] == "raw"
+    return "ranker__categorical" if as_they_are else None
 
 
 def _seeds(member: Ranker) -> dict[str, int]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
@@ -111,7 +112,7 @@ class Mix(OnlineRanker):
             check_learners("members", self.members, OnlineRanker)
 
     def _check_queries(self, queries: Queries) -> None:
-        for learner in self.members_ if self.is_fitted else self.members or ():
+        for learner in self.members_ if self.is_fitted else self.fresh_members():
             learner.check_queries(queries)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
@@ -125,6 +126,20 @@ class Mix(OnlineRanker):
         self.n_queries_seen_ = 0
         self.members_ = self.fresh_members()
         self.losses_ = np.zeros(len(self.members_))
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether a member does."""
+        return any(one.looks_ahead for one in self.fresh_members())
+
+    def look_ahead(self, data: QueryDataset) -> None:
+        """Let the members look ahead."""
+        if not self.is_fitted:
+            self.feature_names_in_ = data.feature_names or ()
+            self._reset(data.n_features)
+        self.members_ = [one.fork() for one in self.members_]
+        for one in self.members_:
+            one.look_ahead(data)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         members = [learner.fork() for learner in self.members_]

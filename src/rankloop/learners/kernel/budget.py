@@ -142,7 +142,9 @@ def removal_by_name(name: str, kernel: Kernel) -> Removal:
     if not isinstance(name, str) or name not in REMOVALS:
         raise DataError(f"removal must be one of {', '.join(REMOVALS)}; found {name!r}")
     if name == "merging" and not isinstance(kernel, RBF):
-        raise DataError(f"merging is for rbf kernels; found {kernel}; take removal=projection")
+        raise DataError(
+            f"removal=merging needs an rbf kernel; found {kernel}: use removal=projection"
+        )
     return REMOVALS[name]
 
 

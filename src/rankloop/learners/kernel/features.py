@@ -230,9 +230,11 @@ def _read(text: str) -> tuple[str, Kernel, int]:
     kernel = as_kernel(given[0], text)
     check_whole(f"the number of features in {text!r}", size)
     if name != "nystrom" and not isinstance(kernel, RBF):
-        raise DataError(f"{name} features are for rbf kernels; found {kernel}; take nystrom")
+        raise DataError(f"{name} features need an rbf kernel; found {kernel}: use nystrom")
     if name != "nystrom" and size % 2:
-        raise DataError(f"{name} features come in pairs; found {size} of them; take an even number")
+        raise DataError(
+            f"{name} features come in pairs, so their number must be even; found {size}"
+        )
     return name, kernel, size
 
 

@@ -67,7 +67,7 @@ class KeepRank(BatchRanker):
     memory_limit : the kernel matrix is stored only if it fits; otherwise each pass computes it
         again
     random_state : random seed of the order of documents; None: as given
-    valid_measure, patience, warm_start : see :class:`BatchRanker`; a round is a pass. With
+    valid_measure, patience, warm_start, refit : see :class:`BatchRanker`; a round is a pass. With
         `warm_start`, the model keeps its documents, and other data add to them.
 
     Attributes
@@ -121,6 +121,7 @@ class KeepRank(BatchRanker):
         valid_measure: str | Measure = "AP",
         patience: int | None = 3,
         warm_start: bool = False,
+        refit: bool = False,
         random_state: int | None = 0,
     ) -> None:
         self.kernel = kernel
@@ -135,6 +136,7 @@ class KeepRank(BatchRanker):
         self.valid_measure = valid_measure
         self.patience = patience
         self.warm_start = warm_start
+        self.refit = refit
         self.random_state = random_state
 
     support_: Rows

@@ -158,8 +158,8 @@ class ChiSquared(Kernel):
         """Raise if a feature is below 0."""
         if X.size and X.min() < 0:
             raise DataError(
-                f"chi2 is for features from 0; found {X.min():g}; scale them to 0..1 inside each "
-                "query (query-minmax) or take another kernel"
+                f"the chi2 kernel needs features of at least 0; found {X.min():g}: scale "
+                "them to 0..1 inside each query (query-minmax), or use another kernel"
             )
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:

@@ -71,13 +71,13 @@ class KernelPredtron(KernelRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._linear()._check_parameters()
+        self._linear().check_parameters()
 
     def _check_queries(self, queries: Queries) -> None:
         self._linear().check_queries(queries)
 
     def _steps(self, query: Queries, scores: Rows, seen: int) -> NDArray[np.float64]:  # noqa: ARG002
-        problem, _, rule = self._linear()._parts()
+        problem, _, rule = self._linear().parts()
         steps = np.zeros(len(query.y))
         judged = query.y >= 0
         weight = 1.0 if query.query_weight is None else float(query.query_weight[0])

@@ -130,11 +130,11 @@ class KernelRanker(OnlineRanker):
         held, rows, born = state["held_"], state["rows_"], state["born_"]
         most = len(rows) if self.budget is None else self.budget
         if not len(rows) == len(state["alphas_"]) == len(born) >= ROOM:
-            raise ModelError("rows_, alphas_ and born_ differ in length, or have no room")
+            raise ModelError("rows_, alphas_ and born_ differ in length, or are too short")
         if held > min(most, state["added_"]) or (born[:held] >= state["added_"]).any():
-            raise ModelError(f"held_ is {held}, which its rows or added_ do not bear out")
+            raise ModelError(f"held_ is {held}, which contradicts budget, added_ or born_")
         if held and not state["ledger_"][0] > 0:
-            raise ModelError("ledger_ knows of no step, but documents are held")
+            raise ModelError("ledger_ records no step, but documents are kept")
         parse_kernel(self.kernel).check_rows(rows[:held])
 
     def _check_parameters(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Removal = Callable[["Support", int], NDArray[np.int64]]
 
 LARGE = 1e36  # beyond it, sums of float32 may overflow
-ROOM = 128  # places beside the budget, where documents wait until others have gone
+ROOM = 128  # places beyond the budget, for new documents until others are removed
 
 
 @dataclass

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.columns import columns_by_name, with_columns
+from rankloop.data.columns import columns_by_name, in_order, with_columns
 from rankloop.data.grouping import one_query
+from rankloop.data.parts import in_parts, is_mapped, lent
+from rankloop.data.sparse_rows import SparseRows, as_dense_type, is_sparse, stacked
 from rankloop.data.validation import (
     as_grades,
-    as_matrix,
+    as_rows,
     as_weights,
     check_length,
     column_names,
@@ -116,6 +118,14 @@ class OnlineRanker(Ranker):
             "all of it"
         )
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether it fits something to the data before the first query, such as a scaler."""
+        return False
+
+    def look_ahead(self, data: QueryDataset) -> None:
+        """Fit what is fitted before the first query; for data that is then learnt in parts."""
+
     def _check(self, data: QueryDataset) -> None:
         self.check_queries(queries_of(data))
 
@@ -130,9 +140,14 @@ class OnlineRanker(Ranker):
         on_round: Callable[[Round], None] | None,  # noqa: ARG002
     ) -> Iterator[None]:
         """Learn from the queries, in several passes."""
+        if self.looks_ahead and is_mapped(data):
+            self.look_ahead(data)
         rng = None if self.random_state is None else np.random.default_rng(self.random_state)
         for _ in range(self.passes):
-            self._learn_data(data if rng is None else data.select(rng.permutation(len(data))))
+            order = None if rng is None else rng.permutation(len(data))
+            for part in in_parts(data, order=order):
+                with lent(part):
+                    self._learn_data(part)
         yield
 
     def partial_fit(
@@ -194,7 +209,7 @@ class OnlineRanker(Ranker):
                 f"better and worse must have the same shape; found {above.shape} and {below.shape}"
             )
         n = len(above)
-        rows = np.stack([above, below], axis=1).reshape(2 * n, -1)
+        rows = _alternating(above, below)
         weights = None if query_weight is None else as_weights(query_weight, "query_weight")
         if weights is not None:
             check_length("query_weight", weights, n, "pairs")
@@ -261,13 +276,19 @@ class OnlineRanker(Ranker):
         self._check_fitted()
         for other in (*others, *(() if base is None else (base,))):
             if type(other) is not type(self) or repr(other) != repr(self):
-                raise DataError(f"cannot merge {other!r} into {self!r}: they must be alike")
+                raise DataError(
+                    f"cannot merge {other!r} into {self!r}: they must have the same class and "
+                    "parameters"
+                )
             if not other.is_fitted:
                 raise DataError(f"cannot merge a {type(other).__name__} that has learnt nothing")
             other._check_width(np.empty((0, self.n_features_in_), np.float32))
             columns = columns_by_name(self.feature_names_in_, other.feature_names_in_)
             if columns is not None:
-                raise DataError("cannot merge learners whose features are in another order")
+                raise DataError(
+                    "cannot merge learners whose features are in different orders; train "
+                    "them on columns in the same order"
+                )
         with self._writing:
             new = self.fork()
             start = self.fork() if base is None else base.fork()
@@ -292,10 +313,11 @@ class OnlineRanker(Ranker):
 
     def _named(self, X: object) -> Rows:
         """Return rows to learn from, with columns in the order of the training data."""
-        rows = as_matrix(X)
+        rows = as_rows(X)
+        self._refuse_sparse(rows)
         names = None if rows is X else column_names(X)  # an array has no names
         order = None if names is None else columns_by_name(self.feature_names_in_, names)
-        return rows if order is None else np.ascontiguousarray(rows[:, order])
+        return rows if order is None else in_order(rows, order)
 
     def _take_in(self, data: QueryDataset, scores: Rows | None = None) -> None:
         with self._writing:
@@ -304,7 +326,14 @@ class OnlineRanker(Ranker):
                 new.feature_names_in_ = data.feature_names or ()
             if data.feature_names:
                 data = with_columns(data, new.feature_names_in_)
-            new._learn_data(data, scores)
+            if new.looks_ahead and is_mapped(data):
+                new.look_ahead(data)
+            done = 0
+            for part in in_parts(data):
+                end = done + part.n_documents
+                with lent(part):
+                    new._learn_data(part, None if scores is None else scores[done:end])
+                done = end
             self._become(new)
 
     def _go_on(self, queries: Queries) -> None:
@@ -323,12 +352,16 @@ class OnlineRanker(Ranker):
 
     def check_queries(self, queries: Queries) -> None:
         """Raise if a parameter, a grade or a weight cannot be used."""
+        self.check_parameters()
+        self._check_queries(queries)
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter cannot be used; they are checked once, until one is changed."""
         if not self._is_checked:
             check_whole("passes", self.passes)
             check_seed("random_state", self.random_state)
             self._check_parameters()
             self._is_checked = True
-        self._check_queries(queries)
 
     def learn_queries(self, queries: Queries, scores: Rows | None = None) -> None:
         """Learn without a lock, on a copy (:meth:`fork`) that no other thread uses.
@@ -348,6 +381,19 @@ class OnlineRanker(Ranker):
         self.__dict__["n_queries_seen_"] += queries.n
 
 
+def _alternating(above: Rows, below: Rows) -> Rows:
+    """Return the first row of each, then the second of each, and so on; both dense or sparse."""
+    n = len(above)
+    if is_sparse(above) or is_sparse(below):
+        rows = stacked([_as_sparse(above), _as_sparse(below)], above.shape[1])
+        return as_dense_type(rows[np.arange(2 * n).reshape(2, n).T.ravel()])
+    return np.stack([above, below], axis=1).reshape(2 * n, -1)
+
+
+def _as_sparse(X: Rows) -> SparseRows:
+    return X if isinstance(X, SparseRows) else SparseRows.from_dense(X)
+
+
 def queries_of(data: QueryDataset) -> Queries:
     """Return the queries of a data set in the form that learners take."""
     return Queries(data.X, data.y, data.offsets, data.sample_weight, data.query_weight)
@@ -356,6 +402,6 @@ def queries_of(data: QueryDataset) -> Queries:
 def _refusal(query: object, reason: str) -> DataError:
     which = "the query" if query is None else f"query {query}"
     return DataError(
-        f"nothing was learnt: of {which}, {reason}; its features may be too large (scale or clip "
-        "them), or the learner's rate"
+        f"nothing was learnt, because for {which} {reason}; its features may be too large (scale "
+        "or clip them), or the learner's rate may be"
     )

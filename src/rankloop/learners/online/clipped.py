@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop.learners.forms import Array
 from rankloop.learners.online.linear import LinearRanker
-from rankloop.learners.parameters import check_number
+from rankloop.learners.parameters import check_number, check_rate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,6 +48,30 @@ class ClippedRanker(LinearRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("clip", self.clip)
+
+
+class SteppingRanker(ClippedRanker):
+    """A clipped ranker with a step size: round t uses rate / (1 + t)^decay."""
+
+    def __init__(
+        self,
+        rate: float = 1.0,
+        decay: float = 0.0,
+        clip: float = CLIP,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.rate = rate
+        self.decay = decay
+        self.clip = clip
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_rate(self.rate, self.decay)
 
 
 def share(sizes: NDArray[np.float64], size: float, clip: float) -> float:

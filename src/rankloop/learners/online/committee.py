@@ -51,7 +51,7 @@ class CommitteePerceptron(ClippedRanker):
     perceptron (2008).
     """
 
-    is_robust: ClassVar[bool] = False  # a member that lasted votes by its length, whatever that is
+    is_robust: ClassVar[bool] = False  # an outlier can make a member long, and so its vote large
     search_space: ClassVar[Mapping[str, Search]] = {"size": Choice((5, 20, 100))}
 
     _arrays: ClassVar[tuple[str, ...]] = (

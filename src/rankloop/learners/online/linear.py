@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop.arithmetic import row_scores
+from rankloop.data.sparse_rows import core_rows
 from rankloop.learners.explaining import weight_parts
 from rankloop.learners.forms import Anything, Array, Nothing, Whole
 from rankloop.learners.online.base import OnlineRanker
@@ -119,7 +120,8 @@ class LinearRanker(OnlineRanker):
         known = self.__dict__
         arrays = {name: known[name].copy() for name in self._arrays}
         total = None if self.sum_ is None else self.sum_.copy()
-        call = (*queries, arrays["last_weights_"], total, self.n_queries_seen_, scores)
+        rows = core_rows(queries.X)
+        call = (rows, *queries[1:], arrays["last_weights_"], total, self.n_queries_seen_, scores)
         updates = self.updates_ + self._learn(call, arrays)
         known.update(arrays, sum_=total, updates_=updates)
 

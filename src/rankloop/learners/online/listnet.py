@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.learners.online.clipped import CLIP, ClippedRanker
-from rankloop.learners.parameters import check_rate
+from rankloop.learners.online.clipped import CLIP, SteppingRanker
 from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from rankloop.learners.online.linear import Arrays, Call
 
 
-class OnlineListNet(ClippedRanker):
+class OnlineListNet(SteppingRanker):
     """Gradient descent on ListNet's loss, one step per query.
 
     loss = -sum_i softmax(R)_i log softmax(s)_i,   w -= rate X'(softmax(s) - softmax(R)).
@@ -42,6 +41,7 @@ class OnlineListNet(ClippedRanker):
     Chaudhuri and Tewari, section 8.
     """
 
+    takes_sparse: ClassVar[bool] = True
     search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(0.01, 100, 5, log=True)}
 
     def __init__(
@@ -61,10 +61,6 @@ class OnlineListNet(ClippedRanker):
         self.average = average
         self.passes = passes
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_rate(self.rate, self.decay)
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_softmax(

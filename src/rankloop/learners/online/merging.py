@@ -68,8 +68,8 @@ def merged_precision(
         root = _core.cholesky(np.ascontiguousarray(precision))
     except (ValueError, RuntimeError):
         raise DataError(
-            "the precisions of these learners do not add up to one: they did not all go on from "
-            "the same base"
+            "these learners cannot be merged, because their precisions do not add up "
+            "to a valid one: they did not all start from the same base"
         ) from None
     root = np.triu(root)
     return root, _core.cholesky_solve(root, np.ascontiguousarray(side))

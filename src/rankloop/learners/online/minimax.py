@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.learners.online.clipped import CLIP, ClippedRanker
-from rankloop.learners.parameters import check_rate
+from rankloop.learners.online.clipped import SteppingRanker
 
 if TYPE_CHECKING:
     from rankloop.learners.online.linear import Arrays, Call
 
 
-class MinimaxPerceptron(ClippedRanker):
+class MinimaxPerceptron(SteppingRanker):
     """Perceptron for ranking that reaches the minimax loss bound on separable data.
 
     On a query whose ranking is not perfect, w += rate (x_i - x_j) for the pair with R_i > R_j that
@@ -39,25 +38,7 @@ class MinimaxPerceptron(ClippedRanker):
     eq. 27, 29.
     """
 
-    def __init__(
-        self,
-        rate: float = 1.0,
-        decay: float = 0.0,
-        clip: float = CLIP,
-        average: bool = False,
-        passes: int = 1,
-        random_state: int | None = None,
-    ) -> None:
-        self.rate = rate
-        self.decay = decay
-        self.clip = clip
-        self.average = average
-        self.passes = passes
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_rate(self.rate, self.decay)
+    takes_sparse: ClassVar[bool] = True
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_minimax(*call, arrays["sizes_"], self.clip, self.rate, self.decay)

@@ -106,8 +106,8 @@ class NewtonXENDCG(SecondOrderRanker):
         best = queries.y.max(initial=0.0)
         if best > _LARGEST_GRADE:
             raise DataError(
-                f"the grade {best:g} has a gain of 2^{best:g}, too much for NewtonXENDCG; "
-                f"bring grades below {_LARGEST_GRADE:g}"
+                f"the grade {best:g} has a gain of 2^{best:g}, which is too large for "
+                f"NewtonXENDCG; use grades below {_LARGEST_GRADE:g}"
             )
 
     def _learn(self, call: Call, arrays: Arrays) -> int:

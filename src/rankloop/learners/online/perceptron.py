@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.learners.online.clipped import CLIP, ClippedRanker
-from rankloop.learners.parameters import check_rate
+from rankloop.learners.online.clipped import SteppingRanker
 
 if TYPE_CHECKING:
     from rankloop.learners.online.linear import Arrays, Call
 
 
-class Perceptron(ClippedRanker):
+class Perceptron(SteppingRanker):
     """Classify documents as relevant (grades above 0) or not, and rank by the score.
 
     It takes one document at a time, in row order: if y w.x <= 0, w += rate y x, with y = 1 for a
@@ -38,25 +37,7 @@ class Perceptron(ClippedRanker):
     Algorithm 1.
     """
 
-    def __init__(
-        self,
-        rate: float = 1.0,
-        decay: float = 0.0,
-        clip: float = CLIP,
-        average: bool = False,
-        passes: int = 1,
-        random_state: int | None = None,
-    ) -> None:
-        self.rate = rate
-        self.decay = decay
-        self.clip = clip
-        self.average = average
-        self.passes = passes
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_rate(self.rate, self.decay)
+    takes_sparse: ClassVar[bool] = True
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_perceptron(*call, arrays["sizes_"], self.clip, self.rate, self.decay)

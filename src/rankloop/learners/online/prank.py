@@ -51,6 +51,7 @@ class PRank(ClippedRanker):
     Crammer and Singer, Pranking with ranking (2001).
     """
 
+    takes_sparse: ClassVar[bool] = True
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "room_", "count_", "sizes_")
     room_: NDArray[np.float64]
     count_: NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankloop import _core
 from rankloop.exceptions import DataError, MeasureError
@@ -71,6 +71,7 @@ class Slam(ClippedRanker):
     eq. 9-11, 16, 24.
     """
 
+    takes_sparse: ClassVar[bool] = True
     search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(1e-3, 10, 5, log=True)}
 
     def __init__(
@@ -118,7 +119,7 @@ class Slam(ClippedRanker):
         )
 
 
-def check_slam(measure: Any, margin: Any, steps_on: Any, within_grade: Any) -> None:
+def check_slam(measure: str | Measure, margin: float, steps_on: str, within_grade: str) -> None:
     """Raise if a parameter of SLAM's surrogate cannot be used."""
     wanted = parse(measure)
     if wanted != AP and (wanted.name != "nDCG" or wanted.parameters):

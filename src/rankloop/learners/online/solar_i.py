@@ -42,6 +42,7 @@ class SolarI(LinearRanker):
     Wang et al., SOLAR: scalable online learning algorithms for ranking (2015), eq. 4-6.
     """
 
+    takes_sparse: ClassVar[bool] = True
     search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1, 8, log=True)}
 
     def __init__(

@@ -48,7 +48,7 @@ class SolarII(SecondOrderRanker):
 
     Notes
     -----
-    Cost a query, full: O(d^3 + m d^2 + m^2 d) and O(m^2) per violated pair; O(d^2) per violated
+    Cost per query, full: O(d^3 + m d^2 + m^2 d) and O(m^2) per violated pair; O(d^2) per violated
     pair of lists longer than 1.6 d, and O(d^2 / 16 + 4096) of lists of more than 512; memory O(d^2
     + m^2). Low-rank: O((m + r)^2 d + m^3) and O(m^2) per violated pair; memory O(r d + m^2).
     Diagonal: O(d) per pair and O(d) memory.
@@ -58,6 +58,7 @@ class SolarII(SecondOrderRanker):
     Wang et al., SOLAR: scalable online learning algorithms for ranking (2015), eq. 7-9.
     """
 
+    takes_sparse: ClassVar[bool] = True
     search_space: ClassVar[Mapping[str, Search]] = {"gamma": Range(1, 1e6, 7, log=True)}
 
     def __init__(
@@ -81,6 +82,9 @@ class SolarII(SecondOrderRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("gamma", self.gamma, above=True)
+
+    def _is_sparse_taken(self) -> bool:
+        return self.covariance == "diagonal"
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         known = self._known(arrays)

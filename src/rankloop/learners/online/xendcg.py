@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.learners.online.clipped import CLIP, ClippedRanker
-from rankloop.learners.parameters import check_number, check_rate
+from rankloop.learners.online.clipped import CLIP, SteppingRanker
+from rankloop.learners.parameters import check_number
 from rankloop.learners.search import Range, Search
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankloop.learners.online.linear import Arrays, Call
 
 
-class OnlineXENDCG(ClippedRanker):
+class OnlineXENDCG(SteppingRanker):
     """Gradient descent on XE_NDCG, one step per query.
 
     loss = -sum_i phi_i log softmax(s)_i with phi_i = (2^R_i - gamma) / sum_j (2^R_j - gamma).
@@ -40,6 +40,7 @@ class OnlineXENDCG(ClippedRanker):
     conclusion asks for an online form.
     """
 
+    takes_sparse: ClassVar[bool] = True
     search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(0.01, 100, 5, log=True)}
 
     def __init__(
@@ -62,7 +63,6 @@ class OnlineXENDCG(ClippedRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_rate(self.rate, self.decay)
         check_number("gamma", self.gamma, 0, 1)
 
     def _learn(self, call: Call, arrays: Arrays) -> int:

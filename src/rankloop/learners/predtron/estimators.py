@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.predtron.labels import classes_of, encoded, label_matrix
+from rankloop.learners.predtron.labels import classes_of, encoded, label_matrix, label_rows
 from rankloop.learners.predtron.problems.binary import Binary
 from rankloop.learners.predtron.problems.multiclass import Multiclass
 from rankloop.learners.predtron.problems.multilabel import ErrorSetSize, Hamming, SubsetZeroOne
@@ -119,9 +119,7 @@ class PredtronClassifier(RowEstimator):
 class PredtronOrdinal(RowEstimator):
     """A perceptron for ordered grades; the cost of a mistake grows with its distance.
 
-    Parameters
-    ----------
-    the others : see :class:`RowEstimator`
+    Its parameters are those of :class:`RowEstimator`.
 
     Attributes
     ----------
@@ -238,10 +236,7 @@ class PredtronMultilabel(RowEstimator):
         return losses[self.loss](self._width)
 
     def _encode(self, y: object) -> list[NDArray[np.bool_]]:
-        found = label_matrix(y)
-        if found.shape[1] != self._width:
-            raise DataError(f"y has {found.shape[1]} labels, not {self._width} as before")
-        return list(found)
+        return label_rows(label_matrix(y), self._width)
 
     def _decode(self, predictions: list[Any]) -> NDArray[Any]:
         return np.array(predictions, np.int64).reshape(len(predictions), self._width)

@@ -142,8 +142,8 @@ class Group(_Power):
         """One row has columns of one entry: their norms are absolute values."""
         if shape[0] == 1:
             raise DataError(
-                "the group geometry joins the rows of a weight matrix, and this problem has one "
-                "row: take geometry rnorm, which is the same"
+                "the group geometry joins the rows of a weight matrix, but this problem "
+                "has only one row: use geometry rnorm, which is then the same"
             )
 
     def _apply(self, matrix: Floats, back: bool) -> Floats:
@@ -164,8 +164,8 @@ class Schatten(_Power):
         """One row or column has one singular value: its norm."""
         if min(shape) == 1:
             raise DataError(
-                "the Schatten geometry weighs singular values, and weights of one row or column "
-                "have one: take geometry euclidean, which is the same"
+                "the Schatten geometry is about singular values, but weights of one row "
+                "or column have only one: use geometry euclidean, which is then the same"
             )
 
     def _apply(self, matrix: Floats, back: bool) -> Floats:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.learners.predtron.labels import label_rows
 from rankloop.learners.predtron.problems.multilabel_ranking import MultilabelRanking
 from rankloop.learners.predtron.rows import RowEstimator
 
@@ -82,10 +83,7 @@ class PredtronLabelRanker(RowEstimator):
         return MultilabelRanking(self._width, self.f, self.measure, top)
 
     def _encode(self, y: object) -> list[Floats]:
-        found = _grade_matrix(y)
-        if found.shape[1] != self._width:
-            raise DataError(f"y has {found.shape[1]} labels, not {self._width} as before")
-        return list(found)
+        return label_rows(_grade_matrix(y), self._width)
 
     def _decode(self, predictions: list[object]) -> NDArray[np.int64]:
         """Return the labels of each row, best first, counted from 0."""
@@ -113,7 +111,7 @@ def _grade_matrix(y: object) -> Floats:
     grades = found.astype(np.float64) if fits else np.full((1, 1), np.nan)
     if not (np.isfinite(grades) & (grades >= 0)).all():
         raise DataError(
-            "y must be a matrix of grades from 0, one row per row and at least two labels; found "
-            f"{found.dtype} of shape {found.shape}"
+            "y must be a matrix of grades of at least 0, with one row per row of X "
+            f"and at least two columns; found {found.dtype} of shape {found.shape}"
         )
     return grades

@@ -18,7 +18,7 @@ def classes_of(y: Any) -> NDArray[Any]:
     """Return the labels there are, sorted; at least two."""
     found = np.unique(_one_each(y))
     if len(found) < 2:
-        raise DataError(f"y has {len(found)} class: at least two are needed to tell apart")
+        raise DataError(f"y has {len(found)} class: at least two are needed")
     return found
 
 
@@ -44,7 +44,9 @@ def _one_each(y: Any) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise DataError(f"y must have one label per row; found {labels.ndim} axes")
+        raise DataError(
+            f"y must have one label per row; found an array with {labels.ndim} dimensions"
+        )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("y contains NaN or infinity")
     return labels
@@ -54,5 +56,15 @@ def label_matrix(y: object) -> NDArray[np.bool_]:
     """Return sets of labels as rows of a boolean matrix."""
     found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     if found.ndim != 2 or not np.isin(found, (0, 1)).all():
-        raise DataError(f"y must be a matrix of 0 and 1, one row per row; found {found.ndim} axes")
+        raise DataError(
+            "y must be a matrix of 0 and 1, with one row per row of X; found an "
+            f"array with {found.ndim} dimensions"
+        )
     return found.astype(bool)
+
+
+def label_rows(matrix: NDArray[Any], width: int) -> list[NDArray[Any]]:
+    """Return the rows of a matrix of labels; raise if it has another number of labels."""
+    if matrix.shape[1] != width:
+        raise DataError(f"y has {matrix.shape[1]} labels, but earlier data had {width}")
+    return list(matrix)

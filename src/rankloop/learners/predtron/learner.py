@@ -88,11 +88,12 @@ class Predtron:
         if budget is not None:
             check_whole("budget", budget)
             if kernel is None:
-                raise DataError("a budget is for weights with a kernel; give one, or no budget")
+                raise DataError("a budget needs a kernel; give a kernel, or leave the budget out")
         if kernel is not None and not self.geometry.linear:
             raise DataError(
-                "a kernel needs weights that are a sum of inputs, which only the Euclidean "
-                f"geometry keeps; found {type(self.geometry).__name__}: drop one of the two"
+                "a kernel needs the Euclidean geometry, in which weights are a sum of "
+                f"inputs; found {type(self.geometry).__name__}: leave out the kernel or "
+                "the geometry"
             )
         self.rate, self.kernel, self.budget, self.average = rate, kernel, budget, average
         self.rounds = self.updates = 0
@@ -133,7 +134,9 @@ class Predtron:
             )
             self._width = rows.shape[1]
         if rows.shape[1] != self._width:
-            raise DataError(f"the input has {rows.shape[1]} features, not {self._width} as before")
+            raise DataError(
+                f"the input has {rows.shape[1]} features, but earlier ones had {self._width}"
+            )
         return self.weights
 
     def _rows(self, X: ArrayLike) -> Floats:

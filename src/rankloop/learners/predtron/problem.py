@@ -74,7 +74,7 @@ class Problem(ABC):
 
     def margin(self, scores: Floats, label: Any) -> float:  # noqa: ARG002
         """Return the least <rep(correct) - rep(wrong), scores> over all correct and all wrong."""
-        raise DataError(f"{type(self).__name__} does not know its margins")
+        raise DataError(f"the margins of {type(self).__name__} are not known")
 
     def surrogate(self, scores: Floats, label: object) -> float:
         """Return the convex upper bound of the loss that Predtron descends on (eq. 2)."""
@@ -114,8 +114,8 @@ class Listed(Problem):
         self.codes = np.array(codes, np.float64)
         if self.losses.ndim != 2 or self.codes.ndim != 2 or len(self.losses) != len(self.codes):
             raise DataError(
-                "losses must be a table with a row a prediction, and codes have as many rows; "
-                f"found shapes {self.losses.shape} and {self.codes.shape}"
+                "losses must be a table with one row per prediction, and codes must have "
+                f"as many rows; found shapes {self.losses.shape} and {self.codes.shape}"
             )
         if not (np.isfinite(self.losses).all() and (self.losses.min(axis=0) == 0).all()):
             raise DataError("losses must be at least 0, with a prediction of loss 0 for each label")

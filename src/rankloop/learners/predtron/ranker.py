@@ -58,8 +58,8 @@ class PredtronRanker(ClippedRanker):
 
     Notes
     -----
-    Cost: O(m d) per query and O(d) memory, and on a mistake the assignment: O(m^2) with two grades,
-    with more some O(m^2) programs, O(m^3) where there are more than m / 8 of them.
+    Cost: O(m d) per query and O(d) memory, and on a mistake the assignment: O(m^2) with two grades;
+    with more grades several O(m^2) programs, or O(m^3) if there would be more than m / 8 of them.
 
     Examples
     --------
@@ -108,13 +108,14 @@ class PredtronRanker(ClippedRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._parts()
+        self.parts()
         check_number("rate", self.rate, above=True)
 
-    def _parts(self) -> tuple[SubsetRanking, Geometry, Rule]:
+    def parts(self) -> tuple[SubsetRanking, Geometry, Rule]:
+        """Return the problem, the geometry and the rule; raise if a parameter cannot be used."""
         if not isinstance(self.f, str):
             raise DataError(
-                f"f must be text, as -i^1.1; found {self.f!r}. Predtron takes functions"
+                f"f must be text such as -i^1.1; found {self.f!r}. Use Predtron for functions"
             )
         geometry = as_geometry(self.geometry)
         geometry.check((1, 2))
@@ -134,13 +135,13 @@ class PredtronRanker(ClippedRanker):
     def _check_queries(self, queries: Queries) -> None:
         if queries.sample_weight is not None and np.ptp(queries.sample_weight) > 0:
             raise DataError(
-                "Predtron learns from whole rankings, which know no weights of documents; leave "
-                "them out, or give weights of queries"
+                "Predtron learns from whole rankings, which cannot use document weights; "
+                "use query weights, or no weights"
             )
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         X, y, offsets, _, weights, w, total, queries, out = call
-        problem, geometry, rule = self._parts()
+        problem, geometry, rule = self.parts()
         dual, updates = arrays["dual_"], 0
         for n, (first, end) in enumerate(pairwise(offsets.tolist())):
             seen = queries + n

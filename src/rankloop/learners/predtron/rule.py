@@ -35,8 +35,8 @@ class MistakeDriven(Rule):
     rep(s) - rep(y) with s the prediction of the highest loss + similarity. The surrogate is at
     least the loss, and at most 0 for weights of margin C_L: Theorem 1.
 
-    Where a label has several correct predictions we take a likely one, so each round has a
-    surrogate of its own; the bound holds, as a margin is one for all correct predictions.
+    If a label has several correct predictions, we use a likely one, so each round has its own
+    surrogate. The bound still holds, because a margin applies to all correct predictions.
     """
 
     def gradient(

@@ -60,7 +60,7 @@ class DenseWeights:
         return row_pairs(X, self.matrix)
 
     def learn(self, X: Floats, step: Floats | None) -> None:
-        """End a round, after moving scores of the rows of X along `step` where it is given."""
+        """End a round, after moving the scores of the rows of X along `step` if it is given."""
         if step is not None:
             self.dual = self.dual + row_pairs(step.T, X.T)
             self.matrix = self.geometry.weights(self.dual)

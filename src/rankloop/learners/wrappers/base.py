@@ -13,6 +13,7 @@ from rankloop.learners.online.newton import NewtonXENDCG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Self
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows, Scores
@@ -85,6 +86,29 @@ class Wrapped(BatchRanker):
             self._take_note()
             yield
         self._take_note()
+
+    def prepared(self, sample: QueryDataset) -> Self:
+        """Return a copy with the transformation fitted to a sample; its ranker is still to learn.
+
+        It is for data in parts: :meth:`as_seen` changes each part, the ranker is fitted to them,
+        and :meth:`completed` puts both together.
+        """
+        new = copy.deepcopy(self)
+        new._begin(sample, None, False)
+        setattr(new, new._kept, new._fitted(sample))
+        return new
+
+    def as_seen(self, data: QueryDataset) -> QueryDataset:
+        """Return data as the ranker sees it."""
+        self._refuse_missing(data)
+        return self._transform(data)
+
+    def completed(self, ranker: Ranker) -> Self:
+        """Return a copy with this fitted ranker."""
+        new = copy.deepcopy(self)
+        new.ranker_ = ranker
+        new._take_note()
+        return new
 
     def _take_note(self) -> None:
         """Copy the counters of the ranker."""

@@ -64,6 +64,11 @@ class _Describes:
     _check_width: Callable[[Rows], None]
 
     @property
+    def is_native(self) -> bool:
+        """Whether its ranker itself accepts missing values and categories."""
+        return False
+
+    @property
     def features(self) -> Features | None:
         """The description; None before `fit`."""
         known = getattr(self, "description_", {})
@@ -146,6 +151,11 @@ class Described(_Describes, Wrapped):
         """Whether the ranker does not look at whole queries."""
         return self.ranker is None or self.ranker.scores_rows_alone
 
+    @property
+    def takes_raw_features(self) -> bool:  # type: ignore[override]
+        """Whether the ranker works well on features of any scale."""
+        return self.ranker is not None and self.ranker.takes_raw_features
+
     def _fresh(self) -> Ranker:
         ranker = super()._fresh()
         features = self.features
@@ -157,7 +167,7 @@ class Described(_Describes, Wrapped):
         if self.missing not in RULES:
             raise DataError(f"missing must be one of {', '.join(RULES)}; found {self.missing!r}")
         ranker = super()._fresh()
-        if self._is_native:  # the ranker checks columns and grades, not values
+        if self.is_native:  # the ranker checks columns and grades, not values
             nothing = np.broadcast_to(np.float32(0), data.X.shape)
         else:
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
@@ -171,18 +181,18 @@ class Described(_Describes, Wrapped):
         features = Features.from_dict(kept)
         if len(features) != n_features:
             raise ModelError(f"description_ describes {len(features)} features, not {n_features}")
-        return n_features if self._is_native else len(features.encoded_names)
+        return n_features if self.is_native else len(features.encoded_names)
 
     def _transform(self, data: QueryDataset) -> QueryDataset:
-        return suited(Features.from_dict(self.description_), data, self._is_native)
+        return suited(Features.from_dict(self.description_), data, self.is_native)
 
     def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         features = Features.from_dict(self.description_)
-        return features.natural(X) if self._is_native else features.encode(X)
+        return features.natural(X) if self.is_native else features.encode(X)
 
     @property
-    def _is_native(self) -> bool:
-        """Whether the ranker itself accepts missing values and categories."""
+    def is_native(self) -> bool:
+        """Whether its ranker itself accepts missing values and categories."""
         return self.ranker is not None and self.ranker.takes_nan
 
     def _rows(self, X: object) -> Rows:
@@ -238,6 +248,11 @@ class OnlineDescribed(_Describes, OnlineRanker):
     def scores_rows_alone(self) -> bool:  # type: ignore[override]
         """Whether the learner does not look at whole queries."""
         return self.learner is None or self.learner.scores_rows_alone
+
+    @property
+    def takes_raw_features(self) -> bool:  # type: ignore[override]
+        """Whether the learner works well on features of any scale."""
+        return self.learner is not None and self.learner.takes_raw_features
 
     def _state_names(self) -> tuple[str, ...]:
         known = super()._state_names()

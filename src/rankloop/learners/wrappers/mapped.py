@@ -261,17 +261,29 @@ class Mapped(OnlineRanker):
         self.features_ = {name: {} for name in self._kernel_maps()}
         self.ranker_ = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether it has a scaler, which is fitted to the first data."""
+        return self.scale is not None
+
+    def look_ahead(self, data: QueryDataset) -> None:
+        """Fit the scaler, unless it is fitted."""
+        if not self.is_fitted:
+            self.feature_names_in_ = data.feature_names or ()
+            self._reset(data.n_features)
+        if self.scale is not None and not self.scaler_:
+            self.scaler_ = scaler_from_name(self.scale).fit(data).to_dict()
+
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         X, offsets = queries.X, queries.offsets
-        if self.scale is not None and not self.scaler_:
-            data = QueryDataset(X, queries.y, offsets, np.arange(queries.n))
-            self.scaler_ = scaler_from_name(self.scale).fit(data).to_dict()
+        if self.looks_ahead and not self.scaler_:
+            self.look_ahead(QueryDataset(X, queries.y, offsets, np.arange(queries.n)))
         X = self._scaled(X, offsets)
         learner = self.ranker_ = self.ranker_.fork()
         if not self.features_:
             learner.learn_queries(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
             return
-        features = self._kernel_features()
+        features = self.kernel_features()
         for n, (first, end) in enumerate(itertools.pairwise(offsets.tolist())):
             for one in features.values():  # each query may add landmarks
                 one.partial_fit(X[first:end])
@@ -307,9 +319,10 @@ class Mapped(OnlineRanker):
         return named(self.ranker_, names).explain()
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
-        return map_rows(self.maps, self._scaled(X, offsets), offsets, self._kernel_features())
+        return map_rows(self.maps, self._scaled(X, offsets), offsets, self.kernel_features())
 
-    def _kernel_features(self) -> dict[str, KernelFeatures]:
+    def kernel_features(self) -> dict[str, KernelFeatures]:
+        """Return the features of each map that approximates a kernel, by the name of the map."""
         return {
             name: KernelFeatures.from_dict(known) if known else KernelFeatures(name)
             for name, known in self.features_.items()

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from rankloop.learners.explaining import Parts
     from rankloop.metrics.measures import Measure
 
+_KEEP_NAN = {"raw", "rank"}
+_LOWEST = -np.finfo(np.float32).max  # what missing values count as when values are ranked
+
 
 class Scaled(Wrapped):
     """A ranker that receives scaled features, which may also be mapped.
@@ -53,6 +56,9 @@ class Scaled(Wrapped):
     Cost: that of the ranker, and a scaled copy of the data. `query-minmax` and the maps `centre`,
     `minmax` and `rank` look at a whole query, so `predict` needs to know which rows belong to which
     query.
+
+    Missing values (NaN) are allowed if the ranker accepts them, with the maps `raw` and `rank`:
+    `raw` leaves them missing, and `rank` puts them last.
 
     Examples
     --------
@@ -89,6 +95,11 @@ class Scaled(Wrapped):
         alone = self.scale != QueryMinMax.name and not WITHIN_QUERIES & set(self.maps)
         return alone and (self.ranker is None or self.ranker.scores_rows_alone)
 
+    @property
+    def takes_nan(self) -> bool:  # type: ignore[override]
+        """Whether the ranker accepts missing values, and the maps can pass them on."""
+        return self.ranker is not None and self.ranker.takes_nan and set(self.maps) <= _KEEP_NAN
+
     def _check(self, data: QueryDataset) -> None:
         scaler = scaler_from_name(self.scale)
         if not data.n_documents:
@@ -121,17 +132,27 @@ class Scaled(Wrapped):
         return map_width(maps, n_features)
 
     def _transform(self, data: QueryDataset) -> QueryDataset:
-        names, maps = data.feature_names, self._maps
+        names, maps = data.feature_names, self.fitted_maps
         if maps != ["raw"]:
             names = tuple(map_names(maps, names, data.n_features))
         return replace(data, X=self._transform_rows(data.X, data.offsets), feature_names=names)
 
     def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:
         rows = scaler_from_dict(self.scaler_).transform_rows(X, offsets)
-        return rows if self._maps == ["raw"] else map_rows(self._maps, rows, offsets)
+        if self.fitted_maps == ["raw"]:
+            return rows
+        absent = np.isnan(rows)
+        if not absent.any():
+            return map_rows(self.fitted_maps, rows, offsets)
+        mapped = map_rows(self.fitted_maps, np.where(absent, _LOWEST, rows), offsets)
+        for k, name in enumerate(self.fitted_maps):
+            if name == "raw":
+                mapped[:, k * rows.shape[1] :][:, : rows.shape[1]][absent] = np.nan
+        return mapped
 
     @property
-    def _maps(self) -> list[str]:
+    def fitted_maps(self) -> list[str]:
+        """The maps that it was fitted with."""
         return self.scaler_.get("maps", ["raw"])  # type: ignore[no-any-return]
 
     def explain(self) -> Parts:

@@ -11,6 +11,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.learners.base import Ranker
+from rankloop.learners.batch.base import held_out
 from rankloop.learners.batch.baselines import Constant
 from rankloop.learners.explaining import named
 from rankloop.learners.forms import Learner
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
     from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
     from rankloop.learners.rounds import Round
 
 _MAPS = ("minmax", "rank")
-_SIZE = np.float32(0.3)  # of the frozen score's column, beside columns from -0.5 to 0.5
-_HELD_OUT = 5  # every so many queries, one is held out where no validation data is given
+_SIZE = np.float32(0.3)  # scale of the frozen score's column; the others go from -0.5 to 0.5
 
 
 class Stacked(OnlineRanker):
@@ -47,7 +47,7 @@ class Stacked(OnlineRanker):
     where minmax and rank are those of each feature inside the query, and F is the frozen score,
     standardised inside the query. The prior mean of the weights is 0, except for the weight of F,
     which is fitted on validation data. So it begins with the ranking of the frozen model, and
-    departs from it as far as queries ask for. Before `fit` there is no frozen model, F is 0, and
+    changes it as it learns from queries. Before `fit` there is no frozen model, F is 0, and
     it learns from the other columns alone.
 
     Parameters
@@ -108,13 +108,12 @@ class Stacked(OnlineRanker):
         valid : queries that the model was not trained on, from which the weight of its score comes
         parameters : see :class:`Stacked`
         """
-        model._check_fitted()
+        scores = model.predict(valid)
         new = cls(copy.deepcopy(model), **parameters)
         new._check_parameters()
-        model._check_width(valid.X)
         new._reset(model.n_features_in_)
         new.feature_names_in_ = model.feature_names_in_
-        new._freeze(model.fork(), valid)
+        new._freeze(model.fork(), valid, scores)
         return new
 
     def _check_parameters(self) -> None:
@@ -155,15 +154,17 @@ class Stacked(OnlineRanker):
         on_round: Callable[[Round], None] | None,  # noqa: ARG002 - the frozen model's are not ours
     ) -> Iterator[None]:
         """Train the frozen model, and start the online learner from it."""
-        train, judged = (data, valid) if valid is not None else _held_out(data)
-        self._freeze(self._fresh().fit(train, valid=judged), judged)
+        train, judged = (data, valid) if valid is not None else held_out(data)
+        judged = data if judged is None else judged
+        frozen = self._fresh().fit(train, valid=judged)
+        self._freeze(frozen, judged, frozen.predict(judged))
         self.n_queries_seen_ = len(data)
         yield
 
-    def _freeze(self, frozen: Ranker, valid: QueryDataset) -> None:
-        """Take a model in, with the weight that its score has on validation data."""
+    def _freeze(self, frozen: Ranker, valid: QueryDataset, scores: Scores) -> None:
+        """Take in a model; its weight comes from its scores on validation data."""
         self.frozen_ = frozen
-        column = self._frozen_column(valid.X, valid.offsets)[:, None]
+        column = _frozen_column(scores, valid.offsets)[:, None]
         slope = NewtonXENDCG(1.0).partial_fit(replace(valid, X=column, feature_names=None))
         weights = np.zeros(2 * self.n_features_in_ + 1)
         weights[-1] = slope.last_weights_[0]
@@ -205,18 +206,11 @@ class Stacked(OnlineRanker):
         columns = np.empty((len(X), 2 * X.shape[1] + 1), np.float32)
         columns[:, :-1] = map_rows(_MAPS, X, offsets)
         columns[:, :-1] -= np.float32(0.5)
-        columns[:, -1] = self._frozen_column(X, offsets)
+        columns[:, -1] = _frozen_column(self.frozen_.score_rows(X, offsets), offsets)
         return columns
 
-    def _frozen_column(self, X: Rows, offsets: Offsets) -> Rows:
-        """Return 0.3 F; the same bits on every processor, as the frozen model's scores are."""
-        scores = np.ascontiguousarray(self.frozen_.score_rows(X, offsets), np.float64)
-        return _SIZE * _core.standardise(scores, offsets).astype(np.float32)
 
-
-def _held_out(data: QueryDataset) -> tuple[QueryDataset, QueryDataset]:
-    """Return queries to train on and every fifth; all for both where there are too few."""
-    held = np.arange(len(data)) % _HELD_OUT == _HELD_OUT - 1
-    if not held.any():
-        return data, data
-    return data.select(np.flatnonzero(~held)), data.select(np.flatnonzero(held))
+def _frozen_column(scores: Scores, offsets: Offsets) -> Rows:
+    """Return 0.3 F; the same bits on every processor, as the frozen model's scores are."""
+    given = np.ascontiguousarray(scores, np.float64)
+    return _SIZE * _core.standardise(given, offsets).astype(np.float32)

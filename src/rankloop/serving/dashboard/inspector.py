@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from rankloop.serving.entries import Observed, Ranked
+from rankloop.serving.journal.entries import Observed, Ranked
 from rankloop.serving.policy import best_order, score
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from rankloop.serving.dashboard.inspector import Inspected, inspected
 from rankloop.serving.dashboard.now import Now, now_of
 from rankloop.serving.dashboard.past import Past, past_of
 from rankloop.serving.dashboard.watch import Glimpse
-from rankloop.serving.entries import Ranked
+from rankloop.serving.journal.entries import Ranked
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import JSON, Endpoint, answer
 

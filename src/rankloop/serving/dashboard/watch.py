@@ -14,7 +14,7 @@ import numpy as np
 
 from rankloop.serving.dashboard.drift import Drift
 from rankloop.serving.dashboard.marks import Mark, as_mark
-from rankloop.serving.entries import Closed, ExperimentStarted, Observed, Ranked
+from rankloop.serving.journal.entries import Closed, ExperimentStarted, Observed, Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

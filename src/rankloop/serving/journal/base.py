@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 from zlib import crc32
+
+import msgspec
 
 from rankloop import _core
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import Forgotten, decode, encode
+from rankloop.serving.journal.entries import Forgotten, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankloop.serving.entries import Entry
+    from rankloop.serving.journal.entries import Entry
 
 SCHEMA = 2
 """The version of what stores keep; a newer one is refused, an older one brought forward."""
@@ -34,7 +36,7 @@ class UnreachableError(JournalError):
     """The store does not answer, or cannot write; it may again in a moment."""
 
 
-class Draft(NamedTuple):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """An entry to append.
 
     at : when it came, in milliseconds since 1970
@@ -46,7 +48,7 @@ class Draft(NamedTuple):
     body: bytes = b""
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """An entry with its place, counted from 1 without gaps."""
 
     position: int
@@ -54,16 +56,14 @@ class Record(NamedTuple):
     entry: Entry
 
 
-class Sealed(NamedTuple):
-    """A draft as stores keep it, but for its place."""
+Sealed: TypeAlias = tuple[int, str | None, bytes, bytes]
+"""A draft as stores keep it, but for its place: `at`, key, fingerprint and body."""
 
-    at: int
-    key: str | None
-    fingerprint: bytes
-    body: bytes
+Stored: TypeAlias = tuple[int, int, str | None, bytes, bytes, int]
+"""A row to insert: the fields of :class:`Row`."""
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What became of a draft, and where it, or the one of that key, stands."""
 
     status: Literal["new", "duplicate", "conflict"]
@@ -78,7 +78,7 @@ class Saved(NamedTuple):
     body: bytes
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """An entry as stores keep it."""
 
     position: int
@@ -264,7 +264,7 @@ def sealed(drafts: Sequence[Draft]) -> list[Sealed]:
     said = [draft.entry.said(body) for draft, body in zip(drafts, bodies, strict=True)]
     prints = _core.blake2b_of_each(said)
     return [
-        Sealed(draft.at, draft.entry.key, fingerprint, body)
+        (draft.at, draft.entry.key, fingerprint, body)
         for draft, fingerprint, body in zip(drafts, prints, bodies, strict=True)
     ]
 
@@ -281,7 +281,7 @@ def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[byte
 
 def new_rows(
     drafts: Sequence[Sealed], known: dict[str, tuple[int, bytes]], head: int
-) -> tuple[list[Outcome], list[Row]]:
+) -> tuple[list[Outcome], list[Stored]]:
     """Return what becomes of drafts, and the rows to add after the position `head`.
 
     `known` holds position and fingerprint of the keys that are stored already.
@@ -290,19 +290,19 @@ def new_rows(
     known = dict(known)
     last = head
     for draft in drafts:
-        key = draft.key
+        _, key, fingerprint, _ = draft
         if key is not None and key in known:
             position, other = known[key]
-            same = other == draft.fingerprint
+            same = other == fingerprint
             outcomes.append(Outcome("duplicate" if same else "conflict", position))
             continue
         last += 1
         new.append(draft)
         outcomes.append(Outcome("new", last))
         if key is not None:
-            known[key] = (last, draft.fingerprint)
-    checks = _core.crc32_of_each(head + 1, [draft.body for draft in new])
-    places = range(head + 1, last + 1)
+            known[key] = (last, fingerprint)
+    checks = _core.crc32_of_each(head + 1, [body for _, _, _, body in new])
     return outcomes, [
-        Row(n, *draft, check) for n, draft, check in zip(places, new, checks, strict=True)
+        (n, *draft, check)
+        for n, draft, check in zip(range(head + 1, last + 1), new, checks, strict=True)
     ]

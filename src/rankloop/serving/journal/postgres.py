@@ -10,7 +10,6 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from rankloop.serving.entries import digest_of
 from rankloop.serving.journal.base import (
     ACTS,
     EMPTIED,
@@ -27,6 +26,7 @@ from rankloop.serving.journal.base import (
     new_rows,
     sealed,
 )
+from rankloop.serving.journal.entries import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,7 +133,7 @@ class PostgresJournal(Journal):
     def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`."""
         new = sealed(drafts)
-        names = [draft.key for draft in new if draft.key is not None]
+        names = [key for _, key, _, _ in new if key is not None]
         known_keys = "SELECT key, position, fingerprint FROM {schema}.entries WHERE key = ANY(%s)"
         insert = "INSERT INTO {schema}.entries VALUES (%s, %s, %s, %s, %s, %s)"
         new_key = (

@@ -20,6 +20,7 @@ from rankloop.serving.journal.base import (
     Record,
     Row,
     Saved,
+    Stored,
     StoredKey,
     UnreachableError,
     destroyed,
@@ -51,11 +52,12 @@ CREATE INDEX keys_by_name ON keys (name);
 """,
 )
 _LONGEST_WAL = 16_384  # pages, 64 MB: then whoever appends copies them; before, :meth:`tend` does
-_KNOWN = (
+_KNOWN = (  # those of known keys, and the last position
+    "SELECT NULL, ifnull(max(position), 0), NULL FROM entries UNION ALL "
     "SELECT key, position, fingerprint FROM entries WHERE key IN (SELECT value FROM json_each(?))"
 )
 _ROW = "(?,?,?,?,?,?)"
-_AT_ONCE = 256  # rows that one statement inserts
+_FEW, _AT_ONCE = 32, 256  # rows that one statement inserts: as many as there are, or a power of 2
 
 
 class SqliteJournal(Journal):
@@ -111,10 +113,12 @@ class SqliteJournal(Journal):
     def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`."""
         new = sealed(drafts)
-        names = [draft.key for draft in new if draft.key is not None]
+        names = [key for _, key, _, _ in new if key is not None]
         with self._faults(), self._writing():
-            known = self._known(names)
-            outcomes, rows = new_rows(new, known, self.head())
+            found = self._db.execute(_KNOWN, (json.dumps(names),))
+            known = {key: (position, fingerprint) for key, position, fingerprint in found}
+            head, _ = known.pop(None)
+            outcomes, rows = new_rows(new, known, head)
             self._insert(rows)
             if keys:
                 self._db.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", keys)
@@ -123,18 +127,15 @@ class SqliteJournal(Journal):
                 self._db.executemany(wipe, [(key,) for key in gone])
         return outcomes
 
-    def _known(self, keys: list[str]) -> dict[str, tuple[int, bytes]]:
-        found = self._db.execute(_KNOWN, (json.dumps(keys),))
-        return {key: (position, fingerprint) for key, position, fingerprint in found}
-
-    def _insert(self, rows: list[Row]) -> None:
+    def _insert(self, rows: list[Stored]) -> None:
         """Insert many rows by few statements.
 
         Each step of a statement gives the interpreter away, and a busy thread gives it back late.
         """
         first = 0
         while first < len(rows):
-            n = min(1 << ((len(rows) - first).bit_length() - 1), _AT_ONCE)  # few texts to prepare
+            left = len(rows) - first  # few texts to prepare
+            n = left if left <= _FEW else min(1 << (left.bit_length() - 1), _AT_ONCE)
             values = ",".join([_ROW] * n)
             some = rows[first : first + n]
             self._db.execute(f"INSERT INTO entries VALUES {values}", [*chain.from_iterable(some)])

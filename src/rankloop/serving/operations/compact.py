@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.serving.entries import Judged
+from rankloop.serving.journal.entries import Judged
 from rankloop.serving.snapshots import brought_back, saved_state
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
     with pq.ParquetWriter(archive, schema, compression="zstd") as writer:
         after = first - 1
         while rows := journal.rows(after, last, _AT_ONCE):
-            columns_of = dict(zip(columns, zip(*rows, strict=True), strict=True))
-            writer.write_table(pa.table({k: list(v) for k, v in columns_of.items()}, schema))
+            values = {name: [getattr(row, name) for row in rows] for name in columns}
+            writer.write_table(pa.table(values, schema))
             after = rows[-1].position
     journal.empty(last, engine.position)
     return last

@@ -8,10 +8,10 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.feedback.rules import feedback_grades, judged_grades
-from rankloop.serving.entries import Closed, Judged, Observed, Paged, Ranked
+from rankloop.feedback.grading import feedback_grades, judged_grades
 from rankloop.serving.joins import Joins
 from rankloop.serving.journal.base import JournalError
+from rankloop.serving.journal.entries import Closed, Judged, Observed, Paged, Ranked
 from rankloop.serving.operations.settings import settings_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def exported(journal: Journal) -> QueryDataset:
     feedback is worth by the rules at the end of the journal, below 0 where it was not shown.
     """
     settings = settings_of(journal)
-    rules = settings.rules()
+    rules = settings.rules
     joins = Joins()
     X, y, names, sizes = [], [], [], []
 
@@ -59,7 +59,7 @@ def exported(journal: Journal) -> QueryDataset:
                 add(ranked.id, ranked, feedback_grades(ranking, shown, rules))
         elif isinstance(entry, Judged):
             ranked = _ranked(journal, entry.position)
-            grades = judged_grades(ranked.ranking(), entry.judgement())
+            grades = judged_grades(ranked.ranking(named=True), entry.judgement())
             add(f"{ranked.id} {entry.id}", ranked, grades)
     if not names:
         raise DataError(f"{journal.where}: no ranking has feedback or grades yet")

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 import numpy as np
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.serving.entries import Closed, Entry, Judged, Ranked, packed
+from rankloop.serving.config import read_settings
 from rankloop.serving.journal.base import Draft
+from rankloop.serving.journal.entries import JUDGED, Closed, Entry, Judged, Ranked, packed
+from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.operations.columns import columns_for
 from rankloop.serving.operations.settings import configured, settings_of
 from rankloop.serving.routes.feedback import Event, LoggedRanking, logged, observed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.serving.config import LoopSettings
     from rankloop.serving.journal.base import Journal
 
 _AT_ONCE = 2000  # entries a transaction
@@ -27,28 +31,90 @@ _MOST_ITEMS = 100_000  # of a logged ranking
 
 
 def import_files(
-    address: str, loop: str, paths: Sequence[Path], config: Path | None = None
+    address: str,
+    loop: str,
+    places: Sequence[str],
+    read: Callable[[str], QueryDataset],
+    config: Path | None = None,
+    at: int = 0,
+    logs: bool = True,
 ) -> Iterator[str]:
-    """Import files, and give a line about each."""
-    from rankloop.data.io.formats import read
-    from rankloop.serving.config import read_settings
-    from rankloop.serving.journal.opening import open_journal
+    """Import judged data and logs (.jsonl), and give a line about each.
 
+    All of it is read and checked first: what cannot be imported leaves everything as it was.
+
+    Parameters
+    ----------
+    read : reads judged data
+    config : settings, to begin a journal with, or to change those of one that is there
+    at : the time, in milliseconds
+    logs : whether JSON lines are logs; else they are judged data too
+    """
+    wanted = None if config is None else _settings_in(config, loop)
+    if wanted is None:
+        with _begun(address, loop) as journal:
+            settings = settings_of(journal)
+    else:
+        settings = wanted
+    judged = {place: read(place) for place in places if not (logs and _is_log(place))}
+    for place in places:
+        if place in judged:
+            _check(judged[place], settings, place)
+        else:
+            with _opened(place) as lines:
+                for _ in _entries(lines, settings, place):
+                    pass
     with open_journal(address, loop) as journal:
-        if config is not None:
-            settings = read_settings(config, os.environ)
-            if loop not in settings.loops and len(settings.loops) > 1:
-                raise DataError(f"{config}: there is no loop {loop!r}; name one with --loop")
-            configured(journal, settings.loops.get(loop) or next(iter(settings.loops.values())))
-        for path in paths:
-            if path.suffix in (".jsonl", ".ndjson"):
-                with path.open("rb") as lines:
+        if wanted is not None:
+            configured(journal, wanted, at)
+        for place in places:
+            if place in judged:
+                n = import_judged(journal, judged[place], Path(place).name)
+                yield f"{place}: {n:,} judged queries"
+            else:
+                with _opened(place) as lines:
                     counts = import_logs(journal, lines)
                 found = ", ".join(f"{n:,} {what}" for what, n in counts.items())
-                yield f"{path}: {found or 'nothing'}"
-            else:
-                n = import_judged(journal, read(path), path.name)
-                yield f"{path}: {n:,} judged queries"
+                yield f"{place}: {found or 'nothing'}"
+
+
+def _settings_in(config: Path, loop: str) -> LoopSettings:
+    """Return a loop's settings; one that stands alone needs no name."""
+    loops = read_settings(config, os.environ).loops
+    if loop not in loops and len(loops) > 1:
+        raise DataError(
+            f"{config}: there is no loop {loop!r}; name one with --loop: {', '.join(loops)}"
+        )
+    return loops.get(loop) or next(iter(loops.values()))
+
+
+def _begun(address: str, loop: str) -> Journal:
+    """Open a journal that is there already."""
+    if "://" not in address and not Path(address).exists():
+        raise DataError(
+            f"{address}: there is no such journal; to begin one, name a file of settings with "
+            "--config (`rankloop serve FILE --init` writes one)"
+        )
+    return open_journal(address, loop)
+
+
+def _is_log(place: str) -> bool:
+    return place.endswith((".jsonl", ".ndjson"))
+
+
+def _opened(place: str) -> BinaryIO:
+    try:
+        return Path(place).open("rb")
+    except OSError as error:
+        raise DataError(f"{place}: cannot be read: {error.strerror}") from None
+
+
+def _check(data: QueryDataset, settings: LoopSettings, place: str) -> None:
+    """Raise where judged data cannot be imported; the message names it."""
+    try:
+        columns_for(settings, data)
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from None
 
 
 def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") -> int:
@@ -56,26 +122,22 @@ def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") ->
 
     They are named after `name` and the query, so that importing them again adds nothing.
     """
-    settings = settings_of(journal)
-    if data.n_features != len(settings.names):
-        raise DataError(
-            f"the data has {data.n_features} features, but the loop has {len(settings.names)}"
-        )
+    rows = columns_for(settings_of(journal), data)
     entries: list[Entry] = []
     for number, query in enumerate(data):
         ids = [str(n) for n in range(len(query.y))]
         order = list(range(len(ids)))
-        features, compressed = packed(query.X)
+        features, compressed = packed(rows[data.offsets[number] : data.offsets[number + 1]])
         scores = np.arange(float(len(ids)), 0, -1).tobytes()
         entries.append(
             Ranked(
                 f"{name} {number} {query.id}",
                 ids,
-                data.n_features,
+                rows.shape[1],
                 features,
                 order,
                 scores,
-                policy="logged",
+                policy=JUDGED,
                 compressed=compressed,
             )
         )
@@ -100,32 +162,35 @@ def import_logs(journal: Journal, lines: Iterable[bytes], close: bool = True) ->
     A line with `items` is a ranking as :class:`LoggedRanking`, others are events as
     :class:`Event`. All rankings of the import are closed at its end, so that they are learnt.
     """
-    settings = settings_of(journal)
-    ranking_decoder = msgspec.json.Decoder(LoggedRanking)
-    event_decoder = msgspec.json.Decoder(Event)
     opened: list[str] = []
     counts: Counter[str] = Counter()
-
-    def entries() -> Iterator[Entry]:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                if b'"items"' in line:
-                    entry = logged(ranking_decoder.decode(line), settings, _MOST_ITEMS)
-                    opened.append(entry.id)
-                    yield entry
-                else:
-                    yield observed(event_decoder.decode(line))
-            except (msgspec.MsgspecError, RankloopError) as error:
-                raise DataError(f"line {number}: {error}") from None
-
-    for entry, _ in _append(journal, entries()):
+    for entry, _ in _append(journal, _entries(lines, settings_of(journal))):
+        if isinstance(entry, Ranked):
+            opened.append(entry.id)
         counts["rankings" if isinstance(entry, Ranked) else "events"] += 1
     if close:
         for _ in _append(journal, (Closed(ranking_id) for ranking_id in opened)):
             counts["closed"] += 1
     return counts
+
+
+def _entries(
+    lines: Iterable[bytes], settings: LoopSettings, place: str | None = None
+) -> Iterator[Entry]:
+    """Read rankings and events, one a line; raise where one cannot be used."""
+    ranking_decoder = msgspec.json.Decoder(LoggedRanking)
+    event_decoder = msgspec.json.Decoder(Event)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            if b'"items"' in line:
+                yield logged(ranking_decoder.decode(line), settings, _MOST_ITEMS)
+            else:
+                yield from observed([event_decoder.decode(line)])
+        except (msgspec.MsgspecError, RankloopError) as error:
+            where = f"line {number}" if place is None else f"{place}: line {number}"
+            raise DataError(f"{where}: {error}") from None
 
 
 def _append(journal: Journal, entries: Iterable[Entry]) -> Iterator[tuple[Any, int]]:

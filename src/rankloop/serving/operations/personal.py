@@ -9,8 +9,8 @@ import msgspec
 
 from rankloop.exceptions import DataError
 from rankloop.feedback.ids import new_id
-from rankloop.serving.entries import Forgotten, Ranked
 from rankloop.serving.journal.base import Draft
+from rankloop.serving.journal.entries import Forgotten, Ranked
 from rankloop.serving.keyring import MASTER, read_keys
 from rankloop.serving.privacy import Vault
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rankloop.serving.config import LoopSettings
-from rankloop.serving.entries import Configured
 from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.journal.entries import Configured
 from rankloop.serving.snapshots import brought_back
 from rankloop.serving.state import ENGINE
 
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.base import Journal
 
 
-def configured(journal: Journal, settings: LoopSettings) -> None:
-    """Make sure that a journal begins with settings."""
-    if journal.head() == 0:
-        journal.append([Draft(Configured(settings.journaled(), ENGINE), 0)])
+def configured(journal: Journal, settings: LoopSettings, at: int = 0) -> None:
+    """Journal settings where they are new, as a service does when it starts.
+
+    at : the time, in milliseconds
+    """
+    known = None if journal.head() == 0 else settings_of(journal)
+    if settings.change(known, journal.where):
+        journal.append([Draft(Configured(settings.journaled(), ENGINE), at)])
 
 
 def settings_of(journal: Journal) -> LoopSettings:

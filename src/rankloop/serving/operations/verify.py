@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import EpochStarted, Ranked
 from rankloop.serving.history import audited
+from rankloop.serving.journal.entries import EpochStarted, Ranked
 from rankloop.serving.snapshots import brought_back, replayed
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ class Verified(NamedTuple):
 def verify(journal: Journal, rankings: int = 20) -> Verified:
     """Replay all entries that are there, compare all digests, and recompute some rankings.
 
-    Rankings of an older epoch, which another version of the engine made, are left out.
+    A service may go on appending meanwhile; what it appends is not looked at. Rankings of an older
+    epoch, which another version of the engine made, are left out.
 
     Parameters
     ----------
@@ -37,13 +38,13 @@ def verify(journal: Journal, rankings: int = 20) -> Verified:
     except RankloopError as error:
         return Verified(journal.head(), "", 0, [str(error)])
     try:
-        if brought_back(journal).digest() != engine.digest():
+        if brought_back(journal, until=engine.position).digest() != engine.digest():
             faults.append("the saved state is not the one that the entries lead to; delete it")
     except RankloopError as error:
         faults.append(str(error))
     ids: list[str] = []
     first = journal.saved()[-1].position if journal.base() else 0
-    for record in journal.scan(first):
+    for record in journal.scan(first, engine.position):
         if isinstance(record.entry, EpochStarted):
             ids, first = [], record.position
         elif isinstance(record.entry, Ranked) and record.entry.seen >= first:

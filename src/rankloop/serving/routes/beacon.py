@@ -17,7 +17,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import Observed, digest_of
+from rankloop.serving.journal.entries import Observed, digest_of
 from rankloop.serving.problems import Problem, as_problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, check_printable

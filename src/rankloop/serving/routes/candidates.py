@@ -60,10 +60,8 @@ def _one_by_one(items: Sequence[Item], settings: LoopSettings) -> NDArray[np.flo
     for place, item in enumerate(items):
         try:
             row = _features.decode(item.features)
-        except msgspec.ValidationError as error:
-            reason, _, inner = str(error).partition(" - at `$")
-            where = f"items[{place}].features{inner.strip('`')}"
-            raise Problem(422, f"{where}: {reason[:1].lower()}{reason[1:]}") from None
+        except msgspec.ValidationError:
+            raise Problem(422, f"items[{place}]: {_mistake(item, settings)}") from None
         except msgspec.DecodeError as error:
             raise Problem(400, f"items[{place}].features: {error}") from None
         if isinstance(row, dict):
@@ -77,6 +75,46 @@ def _one_by_one(items: Sequence[Item], settings: LoopSettings) -> NDArray[np.flo
         rows.append(row)
     with np.errstate(over="ignore"):
         return np.array(rows, np.float32)
+
+
+def _mistake(item: Item, settings: LoopSettings) -> str:
+    """Say which feature of an item is no number, and what to do."""
+    names = settings.names
+    try:
+        given = msgspec.json.decode(item.features)
+    except msgspec.MsgspecError as error:
+        return f"the features of item {item.id!r} cannot be read: {error}"
+    if isinstance(given, list):
+        values = list(zip(names, given, strict=False))
+    elif isinstance(given, dict):
+        values = list(given.items())
+    else:
+        values = []
+    for name, value in values:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            continue
+        if name not in names:
+            return _unknown(item.id, name, names)
+        found = msgspec.json.encode(value).decode()
+        said = f"feature {name!r} of item {item.id!r} is {found:.80}, expected a number; "
+        if value is not None:
+            return said + "send one"
+        by_name = " (then send features by name)" * isinstance(given, list)
+        if name in settings.defaults:
+            return f"{said}leave it out to get its default{by_name}"
+        return f"{said}send one, or leave it out{by_name} and give it a default in the settings"
+    return (
+        f"the features of item {item.id!r} are neither {len(names)} numbers nor numbers by name; "
+        "send one of these"
+    )
+
+
+def _unknown(item: str, name: str, names: Sequence[str]) -> str:
+    known = f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
+    return (
+        f"item {item!r} has a feature {name!r:.80}, which the loop does not know; leave it out: "
+        f"the loop knows {known}"
+    )
 
 
 def from_blob(ids: list[str], blob: bytes, settings: LoopSettings, most: int) -> Candidates:
@@ -139,7 +177,5 @@ def _by_name(
         ) from None
     if len(given) > sum(name in given for name in names):
         unknown = next(name for name in given if name not in names)
-        raise Problem(
-            422, f"item {item!r} has a feature {unknown!r:.80}, which the loop does not know"
-        )
+        raise Problem(422, _unknown(item, unknown, names))
     return row

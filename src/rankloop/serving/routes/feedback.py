@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.entries import Entry, Observed, Ranked, packed
+from rankloop.serving.journal.entries import LOGGED, Entry, Observed, Ranked, packed
 from rankloop.serving.privacy import About, Text
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rankloop.serving.config import LoopSettings
     from rankloop.serving.routes.base import Call
+    from rankloop.serving.routes.candidates import Candidates
     from rankloop.serving.threads.queue import Answer
 
 
@@ -68,11 +69,13 @@ class EventAnswer(msgspec.Struct, omit_defaults=True):
     """What became of an event, and its position in the journal.
 
     status : applied, pending, late, duplicate, conflict, unknown_ranking or rejected
+    detail : why it was rejected, where its type is none that the settings know
     """
 
     event_id: str
     status: str
     position: int | None = None
+    detail: str = ""
 
 
 class FeedbackAnswer(msgspec.Struct):
@@ -87,7 +90,7 @@ async def feedback(call: Call) -> Response:
     most = call.service.settings.server.most_items
     settings = loop.published.settings
     call.service.guard.charge(call.client, len(request.events))
-    events = [observed(event) for event in request.events]
+    events = observed(request.events)
     entries: list[Entry] = []
     keys = {}
     for one in request.rankings:
@@ -96,22 +99,37 @@ async def feedback(call: Call) -> Response:
         if key is not None:
             keys[key.row.id] = key
     new = [key.row for key in keys.values() if not key.stored]
-    outcomes = await loop.submit_from(asyncio.get_running_loop(), [*entries, *events], new)
+    entries += [event for event in events if event.type in settings.rules]
+    outcomes = await loop.submit_from(asyncio.get_running_loop(), entries, new)
     for key in keys.values():
         key.stored = True
     for one, outcome in zip(request.rankings, outcomes, strict=False):
         if outcome.status == "conflict":
             raise Problem(409, f"the ranking {one.ranking_id!r} is known with other contents")
-    return answered(call, events, outcomes[len(entries) :])
-
-
-def answered(call: Call, events: Sequence[Observed], outcomes: Sequence[Answer]) -> Response:
-    """Return an answer an event; 409 where any contradicts what is known."""
+    taken = iter(outcomes[len(request.rankings) :])
     answers = [
-        EventAnswer(event.id, outcome.status, outcome.position)
-        for event, outcome in zip(events, outcomes, strict=True)
+        _told(event, next(taken)) if event.type in settings.rules else _refused(event, settings)
+        for event in events
     ]
-    counts = Counter(one.status for one in answers)
+    return answered(call, answers)
+
+
+def _told(event: Observed, outcome: Answer) -> EventAnswer:
+    return EventAnswer(event.id, outcome.status, outcome.position)
+
+
+def _refused(event: Observed, settings: LoopSettings) -> EventAnswer:
+    known = ", ".join(settings.rules)
+    detail = (
+        f"type: found {event.type!r:.80}, expected one of {known}; send one of them, or say what "
+        "it is worth in the loop's settings, under feedback"
+    )
+    return EventAnswer(event.id, "rejected", detail=detail)
+
+
+def answered(call: Call, answers: Sequence[EventAnswer]) -> Response:
+    """Return an answer an event; 409 where any contradicts what is known."""
+    counts = Counter([one.status for one in answers])
     for status, n in counts.items():
         call.service.metrics.events.labels(call.path["loop"], status).inc(n)
     if counts["conflict"]:
@@ -123,35 +141,52 @@ def answered(call: Call, events: Sequence[Observed], outcomes: Sequence[Answer])
             "event an id of its own. All others were taken",
             events=plain,
         )
-    return answer(FeedbackAnswer(answers))
+    return answer(FeedbackAnswer(list(answers)))
 
 
-def observed(event: Event) -> Observed:
-    """Return an event as it is journaled; raise where it cannot be."""
-    event_id = new_id() if event.event_id is None else event.event_id
-    check_printable([event_id, event.ranking_id, event.item, event.type])
-    for name, number in (("value", event.value), ("timestamp", event.timestamp)):
-        if number is not None and not math.isfinite(number):
-            raise Problem(422, f"{name} of event {event_id!r} is {number}; send a finite number")
-    return Observed(
-        event_id, event.ranking_id, event.item, event.type, event.value, event.timestamp
-    )
+def observed(events: Sequence[Event]) -> list[Observed]:
+    """Return events as they are journaled; raise where one cannot be."""
+    entries = [
+        Observed(
+            new_id() if event.event_id is None else event.event_id,
+            event.ranking_id,
+            event.item,
+            event.type,
+            event.value,
+            event.timestamp,
+        )
+        for event in events
+    ]
+    check_printable([text for e in entries for text in (e.id, e.ranking_id, e.item, e.type)])
+    for name in ("value", "timestamp"):
+        for entry in entries:
+            number = getattr(entry, name)
+            if number is not None and not math.isfinite(number):
+                raise Problem(
+                    422, f"{name} of event {entry.id!r} is {number}; send a finite number"
+                )
+    return entries
 
 
 def logged(ranking: LoggedRanking, settings: LoopSettings, most: int) -> Ranked:
     """Return a ranking that was made elsewhere as it is journaled."""
     candidates = from_items(ranking.items, settings, most)
     check_printable([ranking.ranking_id])
+    return shown_elsewhere(ranking.ranking_id, candidates)
+
+
+def shown_elsewhere(ranking_id: str, candidates: Candidates) -> Ranked:
+    """Return a ranking that showed candidates in the order in which they come."""
     features, compressed = packed(candidates.X)
     n = len(candidates.ids)
     return Ranked(
-        ranking.ranking_id,
+        ranking_id,
         candidates.ids,
         candidates.X.shape[1],
         features,
         list(range(n)),
         np.arange(float(n), 0, -1).tobytes(),
-        policy="logged",
+        policy=LOGGED,
         compressed=compressed,
     )
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.entries import Judged, Ranked
+from rankloop.serving.journal.entries import Judged, Ranked
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, check_printable

@@ -11,8 +11,9 @@ from msgspec import Meta
 
 from rankloop.exceptions import RankloopError
 from rankloop.feedback.ids import new_id
-from rankloop.learners.saving import loads
-from rankloop.serving.entries import (
+from rankloop.learners.model_files.saving import loads
+from rankloop.serving.experiments import share_of_errors
+from rankloop.serving.journal.entries import (
     Entry,
     ExperimentEnded,
     ExperimentStarted,
@@ -21,7 +22,6 @@ from rankloop.serving.entries import (
     Observed,
     Promoted,
 )
-from rankloop.serving.experiments import share_of_errors
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rankloop.serving.entries import Paged, Ranked
+from rankloop.serving.journal.entries import Paged, Ranked
 from rankloop.serving.problems import Problem
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.entries import Forgotten, Ranked
+from rankloop.serving.journal.entries import Forgotten, Ranked
 from rankloop.serving.privacy import Personal, unlinked
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer

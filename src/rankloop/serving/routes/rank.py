@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from rankloop import _core
 from rankloop.feedback.ids import new_id
-from rankloop.serving.entries import Ranked, packed
+from rankloop.serving.journal.entries import Ranked, packed
 from rankloop.serving.policy import choose
 from rankloop.serving.privacy import About, Text
 from rankloop.serving.problems import Problem
@@ -21,6 +22,9 @@ from rankloop.serving.routes.pages import further_page
 from rankloop.serving.routes.personal import sealed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
     from starlette.responses import Response
 
     from rankloop.serving.routes.base import Call
@@ -91,9 +95,13 @@ class RankedItem(msgspec.Struct, omit_defaults=True):
     contributions: dict[str, float] | None = None
 
 
+_ITEMS = {"type": "array", "items": msgspec.json.schema(RankedItem)["$defs"]["RankedItem"]}
+
+
 class RankAnswer(msgspec.Struct, omit_defaults=True):
     """The order to show, from the top; feedback names `ranking_id`.
 
+    items : a :class:`RankedItem` a place, which the core writes straight from arrays
     ticket : the ranking's id, signed, for pages whose browsers send feedback themselves
     """
 
@@ -101,7 +109,7 @@ class RankAnswer(msgspec.Struct, omit_defaults=True):
     model: str
     model_version: int
     policy: str
-    items: list[RankedItem]
+    items: Annotated[msgspec.Raw, Meta(extra_json_schema=_ITEMS)]
     position: int
     experiment: str | None = None
     ticket: str | None = None
@@ -142,11 +150,10 @@ async def rank(call: Call) -> Response:
         found = await asyncio.to_thread(loop.find_ranking, ranking_id)
         if found is not None and isinstance(found.entry, Ranked):
             entry = found.entry
-    shown = rank_answer(entry, outcome.position or 0)
+    added = await asyncio.to_thread(_added, entry, now, candidates) if request.explain else None
+    shown = rank_answer(entry, outcome.position or 0, names=now.settings.names, added=added)
     if call.service.tickets is not None:
         shown.ticket = call.service.tickets.sign(loop.name, ranking_id)
-    if request.explain:
-        await asyncio.to_thread(_explain, shown, now, candidates)
     return answer(shown)
 
 
@@ -193,37 +200,50 @@ def _entry(
     )
 
 
-def rank_answer(entry: Ranked, position: int, page: int = 1) -> RankAnswer:
-    """Return a page of a journaled ranking as it is answered."""
-    order = entry.page(page)
-    scores = np.frombuffer(entry.scores, np.float64)[order].tolist()
-    names = [entry.items[row] for row in order]
-    pairs = enumerate(zip(names, scores, strict=True), start=1 + (page - 1) * len(entry.order))
-    places = [RankedItem(name, place, score) for place, (name, score) in pairs]
-    if page > 1:
-        return RankAnswer(entry.id, entry.model, entry.version, entry.policy, places, position)
-    if entry.propensities is not None:
-        for place, chance in zip(places, np.frombuffer(entry.propensities).tolist(), strict=True):
-            place.propensity = chance
-    if entry.teams is not None:
-        for place, team in zip(places, entry.teams, strict=True):
-            place.team = team
+def rank_answer(
+    entry: Ranked,
+    position: int,
+    page: int = 1,
+    names: Sequence[str] = (),
+    added: NDArray[np.float64] | None = None,
+) -> RankAnswer:
+    """Return a page of a journaled ranking as it is answered.
+
+    Parameters
+    ----------
+    added : what each feature adds to each candidate's score, a column a name, or None
+    """
+    first = page == 1  # those after it belong to no team, and were not drawn by chance
+    chances, teams = (entry.propensities, entry.teams) if first else (None, None)
+    items = _core.places_json(
+        entry.items,
+        np.array(entry.page(page), np.int64),
+        np.frombuffer(entry.scores, np.float64),
+        1 + (page - 1) * len(entry.order),
+        None if chances is None else np.frombuffer(chances, np.float64),
+        None if teams is None else np.array(teams, np.int64),
+        list(names) if added is not None else [],
+        added,
+    )
     return RankAnswer(
-        entry.id, entry.model, entry.version, entry.policy, places, position, entry.experiment
+        entry.id,
+        entry.model,
+        entry.version,
+        entry.policy,
+        msgspec.Raw(items),
+        position,
+        entry.experiment if first else None,
     )
 
 
-def _explain(shown: RankAnswer, now: Published, candidates: Candidates) -> None:
-    """Add what each feature adds to each score, by the model that made it."""
-    duel = now.duel if shown.experiment is not None else None
-    tested = None if duel is None or duel.id != shown.experiment else duel.models[0]
-    model = tested or now.models.get(shown.model)
+def _added(entry: Ranked, now: Published, candidates: Candidates) -> NDArray[np.float64] | None:
+    """Return what each feature adds to each score, by the model that made it."""
+    duel = now.duel if entry.experiment is not None else None
+    tested = None if duel is None or duel.id != entry.experiment else duel.models[0]
+    model = tested or now.models.get(entry.model)
     if model is None:
-        return
-    added = model.contributions(candidates.X)[:, :-1].tolist()
-    rows = {name: row for row, name in enumerate(candidates.ids)}
-    for item in shown.items:
-        item.contributions = dict(zip(now.settings.names, added[rows[item.id]], strict=True))
+        return None
+    return np.ascontiguousarray(model.contributions(candidates.X)[:, :-1], np.float64)
 
 
 RANK = Endpoint(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rankloop.serving.entries import Ranked
+from rankloop.serving.journal.entries import Ranked
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.rank import RankAnswer, rank_answer

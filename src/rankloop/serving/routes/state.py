@@ -72,7 +72,7 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     """How a loop does.
 
     position, lag : the last durable entry, and how many the learners are behind
-    shown : quality of the orders that were shown
+    shown : quality of what people saw; judged data that was imported does not count
     personal : whether personal fields are `sealed`, or `not stored`
     acts : who did what and when, of late, oldest first
     """

@@ -1,8 +1,10 @@
 """`POST /ubi/queries` and `/ubi/events`: user behavior insights 1.3, as JSON or one object a line.
 
-UBI carries no features, so a `query_id` must be the id of a ranking that was made here. Its
-`application` is the loop; where there is one loop alone, it may be anything. Events without an id
-of their own are named by a hash of what they say, so that one sent twice counts once.
+UBI carries no features, so a `query_id` must be the id of a ranking that was made here; or the loop
+has a `table` with the features of all documents that a query hit, and takes it as a ranking that
+somebody else made. Its `application` is the loop; where there is one loop alone, it may be
+anything. Events without an id of their own are named by a hash of what they say, so that one sent
+twice counts once.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rankloop.serving.entries import Observed, digest_of
+from rankloop.serving.journal.entries import Observed, Ranked, digest_of
 from rankloop.serving.problems import Problem
 from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.candidates import Candidates, check_ids, check_printable
+from rankloop.serving.routes.feedback import shown_elsewhere
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -49,11 +53,15 @@ class UbiEvent(msgspec.Struct):
 
 
 class UbiQuery(msgspec.Struct):
-    """A query; it is counted, and joined with the ranking of its id where there is one."""
+    """A query; it is counted, and joined with the ranking of its id where there is one.
+
+    query_response_hit_ids : what was shown, from the top
+    """
 
     user_query: str
     application: str | None = None
     query_id: str | None = None
+    query_response_hit_ids: list[str | int] = []
 
 
 class UbiAnswer(msgspec.Struct):
@@ -91,13 +99,34 @@ async def events(call: Call) -> Response:
 
 
 async def queries(call: Call) -> Response:
-    """Say how many queries name a ranking that was made here."""
+    """Take queries as rankings where a table has their features; count the rest."""
     counts: Counter[str] = Counter()
+    by_loop: dict[str, list[Ranked]] = {}
     for query, _ in _decoded(call.body, UbiQuery):
         name = _loop(call, query.application)
         known = query.query_id is not None and call.service.loops[name].knows(query.query_id)
-        counts["joined" if known else "unknown_ranking"] += 1
+        found = None if known else _ranked(call, name, query)
+        if found is None:
+            counts["joined" if known else "unknown_ranking"] += 1
+        else:
+            by_loop.setdefault(name, []).append(found)
+    for name, entries in by_loop.items():
+        loop: Loop = call.service.loops[name]
+        outcomes = await loop.submit_from(asyncio.get_running_loop(), entries)
+        counts.update(outcome.status for outcome in outcomes)
     return answer(UbiAnswer(dict(counts)))
+
+
+def _ranked(call: Call, name: str, query: UbiQuery) -> Ranked | None:
+    """Return a query as a ranking that was made elsewhere; None where features are not known."""
+    table = call.service.tables.get(name)
+    ids = [str(hit) for hit in query.query_response_hit_ids]
+    if table is None or query.query_id is None or not ids:
+        return None
+    check_ids(ids, call.service.settings.server.most_items)
+    check_printable([query.query_id])
+    X = table.features(ids)
+    return None if X is None else shown_elsewhere(query.query_id, Candidates(ids, X))
 
 
 def _loop(call: Call, application: str | None) -> str:

@@ -6,8 +6,8 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from rankloop.serving.entries import Checked, Entry, ExperimentEnded
 from rankloop.serving.journal.base import JournalError
+from rankloop.serving.journal.entries import Checked, Entry, ExperimentEnded
 from rankloop.serving.recent import patient
 from rankloop.serving.snapshots import saved_state
 from rankloop.serving.threads.queue import BusyError

@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
+
 from rankloop.exceptions import RankloopError
 
 if TYPE_CHECKING:
@@ -13,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from concurrent.futures import Future
 
-    from rankloop.serving.entries import Entry
     from rankloop.serving.journal.base import StoredKey
+    from rankloop.serving.journal.entries import Entry
 
 _MOST_AT_ONCE = 1000  # entries of one transaction
 
@@ -23,7 +25,7 @@ class BusyError(RankloopError):
     """Too much waits for the disk; try again in a moment."""
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """What became of an entry, and where it, or the one of that key, stands."""
 
     status: Literal[

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import OrderedDict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.entries import Closed, Entry, Observed, Ranked, encode
 from rankloop.serving.journal.base import Draft, JournalError, Record
+from rankloop.serving.journal.entries import TRAFFIC, Closed, Entry, Observed, Ranked, encode
 from rankloop.serving.threads.queue import Answer, BusyError, finish
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rankloop.serving")
 
-_SHOWN_KEPT = 10_000  # rankings whose items are at hand when feedback comes
+_SHOWN_KEPT = 50_000  # items that are at hand when feedback comes, some 6 MB
 _LEASE = 0.5  # seconds between two looks at the lease
 _TICK = 0.05  # seconds between looks at the clock and at other processes
 
@@ -43,7 +44,7 @@ class Writer:
     progress : told what is durable
     clock : seconds since 1970
     closes : whether it may close windows, if it gets the lease
-    watch : told of every entry, in order
+    watch : told of every entry that is not traffic, in order
     """
 
     def __init__(
@@ -62,7 +63,8 @@ class Writer:
         self._desk, self._recent, self._progress = desk, recent, progress
         self._clock, self._closes, self._watch = clock, closes, watch
         self._lease_until = 0.0
-        self._shown_at: dict[int, frozenset[str]] = {}
+        self._shown_at: OrderedDict[int, frozenset[str]] = OrderedDict()
+        self._n_shown = 0
         self.others = threading.Event()
         self.commits = 0
 
@@ -83,7 +85,7 @@ class Writer:
             keys = [key for one in requests for key in one.keys]
             answers = iter(self.append([*wanted, *closings], keys))
             results: list[list[Answer] | Exception] = [
-                [next(answers) for _ in one.entries] for one in requests
+                list(islice(answers, len(one.entries))) for one in requests
             ]
         except RankloopError as error:
             _log.error("loop %s: nothing was appended: %s", self._name, error)
@@ -96,7 +98,9 @@ class Writer:
 
     def append(self, entries: Sequence[Entry], keys: Sequence[StoredKey] = ()) -> list[Answer]:
         """Append what can be, in one transaction; follow it, and say what became of each."""
-        answers: list[Answer | None] = [self._refusal(entry) for entry in entries]
+        answers = [
+            self._refusal(entry) if isinstance(entry, Observed) else None for entry in entries
+        ]
         at = int(1000 * self._clock())
         drafts = [
             Draft(entry, at, encode(entry))
@@ -107,21 +111,18 @@ class Writer:
             return [answer for answer in answers if answer]
         outcomes = self._journal.append(drafts, keys)
         self.commits += 1
-        pairs = list(zip(drafts, outcomes, strict=True))
         new = [
-            Record(outcome.position, draft.at, draft.entry)
-            for draft, outcome in pairs
+            (outcome.position, draft)
+            for draft, outcome in zip(drafts, outcomes, strict=True)
             if outcome.status == "new"
         ]
-        self._recent.add(
-            (outcome.position, draft.at, draft.body)
-            for draft, outcome in pairs
-            if outcome.status == "new"
-        )
-        statuses = self._follow(new)
+        self._recent.add([(position, at, draft.body) for position, draft in new])
+        statuses = self._follow([Record(position, at, draft.entry) for position, draft in new])
         finished = iter(
-            Answer(statuses[where] if status == "new" else status, where)
-            for status, where in outcomes
+            [
+                Answer(statuses[one.position] if one.status == "new" else one.status, one.position)
+                for one in outcomes
+            ]
         )
         return [answer or next(finished) for answer in answers]
 
@@ -134,10 +135,8 @@ class Writer:
         except JournalError as error:
             _log.warning("loop %s: cannot follow the journal: %s", self._name, error)
 
-    def _refusal(self, entry: Entry) -> Answer | None:
+    def _refusal(self, entry: Observed) -> Answer | None:
         """Return why an event is not even journaled; None where it may be."""
-        if not isinstance(entry, Observed):
-            return None
         known = self._desk.joins.find(entry.ranking_id)
         if known is not None:
             shown = entry.item in self._shown(known.position) or (
@@ -157,8 +156,10 @@ class Writer:
             rows = ranked.order if isinstance(ranked, Ranked) else []
             known = frozenset(ranked.items[row] for row in rows)  # type: ignore[union-attr]
             self._shown_at[position] = known
-            if len(self._shown_at) > _SHOWN_KEPT:
-                del self._shown_at[next(iter(self._shown_at))]
+            self._n_shown += len(known)
+            while self._n_shown > _SHOWN_KEPT and len(self._shown_at) > 1:
+                _, oldest = self._shown_at.popitem(last=False)
+                self._n_shown -= len(oldest)
         return known
 
     def _further(self, known: Open) -> list[str]:
@@ -171,18 +172,15 @@ class Writer:
     def _follow(self, records: Sequence[Record]) -> dict[int, Any]:
         """Take in entries that are durable; return what became of each, by position."""
         desk = self._desk
+        if records and records[0].position > desk.position + 1:  # others came between
+            before = self._recent.follow(self._journal, desk.position, records[0].position - 1)
+            records = [*before, *records]
         statuses: dict[int, Any] = {}
-        followed = []
         for record in records:
-            if record.position > desk.position + 1:  # others came between
-                for other in self._recent.follow(self._journal, desk.position, record.position - 1):
-                    self._watch(other)
-                    desk.follow(other)
-                    followed.append(other)
-            self._watch(record)
+            if not isinstance(record.entry, TRAFFIC):
+                self._watch(record)
             statuses[record.position] = desk.follow(record)
-            followed.append(record)
-        self._progress.durable(desk.position, followed)
+        self._progress.durable(desk.position, records)
         return statuses
 
     def _closings(self) -> list[Closed]:

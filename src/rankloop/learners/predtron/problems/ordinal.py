@@ -11,8 +11,8 @@ from rankloop.learners.predtron.problem import Listed
 class Ordinal(Listed):
     """Grades 0 to m - 1 with loss |prediction - label|, reduced to multiclass classification.
 
-    Unlike PRank, which has one weight vector and thresholds, each grade has weights of its own, so
-    grades need not lie in order along one direction.
+    Unlike PRank, which has one weight vector and thresholds, each grade has its own weights, so
+    grades need not be in order along one direction.
 
     Parameters
     ----------

@@ -111,7 +111,9 @@ class RankingProblem(Problem):
         """Grades are numbers from 0."""
         grades = np.asarray(label, np.float64)
         if grades.ndim != 1 or not (np.isfinite(grades) & (grades >= 0)).all():
-            raise DataError("grades must be numbers from 0; leave out what is not judged")
+            raise DataError(
+                "grades must be numbers of at least 0; leave out documents that are not judged"
+            )
         return grades
 
     def margin(self, scores: Floats, label: Floats) -> float:
@@ -121,7 +123,9 @@ class RankingProblem(Problem):
         swaps neighbours of two grades in the best correct one.
         """
         if self.measure.cutoff is not None:
-            raise DataError(f"margins are known for nDCG without a cutoff, not for {self.measure}")
+            raise DataError(
+                f"margins are known only for nDCG without a cutoff; found {self.measure}"
+            )
         grades, f = self._grades(label), self.positions(len(scores))
         worst, best = np.lexsort((scores, -grades)), np.lexsort((-scores, -grades))
         falls = np.flatnonzero(np.diff(grades[best]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SubsetRanking(RankingProblem):
-    """Rank the rows of a matrix X from a grade a row; scores are X w.
+    """Rank the rows of a matrix X, learning from one grade per row; scores are X w.
 
     Parameters
     ----------

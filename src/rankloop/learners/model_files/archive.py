@@ -20,7 +20,7 @@ import numpy as np
 
 from rankloop.data.io.replacing import replaced_when_done
 from rankloop.exceptions import DataError, ModelError
-from rankloop.learners.npy import array_from_bytes
+from rankloop.learners.model_files.npy import array_from_bytes
 
 FORMAT = "rankloop"
 VERSION = 1

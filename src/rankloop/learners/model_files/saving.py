@@ -1,4 +1,4 @@
-"""Save and load learners: parameters and learnt state in one file, without pickle."""
+"""Save and load learners: parameters and state in one file (see `archive.py`), without pickle."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from rankloop.exceptions import MissingExtraError, ModelError, RankloopError
-from rankloop.learners.archive import (
+from rankloop.learners.base import Ranker
+from rankloop.learners.forms import Whole
+from rankloop.learners.model_files.archive import (
     archive_bytes,
     read_archive,
     read_archive_bytes,
     write_archive,
 )
-from rankloop.learners.base import Ranker
-from rankloop.learners.forms import Whole
 from rankloop.learners.registry import is_known, learner_class
 
 R = TypeVar("R", bound=Ranker)

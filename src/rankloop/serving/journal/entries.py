@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 COMPRESS_FROM = 65_536
 """Features of at least this many bytes are compressed; smaller ones gain too little."""
 
+LOGGED = "logged"
+"""The policy of a ranking that another system made and showed."""
+
+JUDGED = "judged"
+"""The policy of judged data that was imported: nobody saw a ranking."""
+
 
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
     @property
@@ -111,10 +117,11 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         """Return the candidates that were shown: the first page, and further ones."""
         return self.order + [row for number in sorted(pages) for row in self.page(number)]
 
-    def ranking(self, pages: Sequence[int] = ()) -> Ranking:
+    def ranking(self, pages: Sequence[int] = (), named: bool = False) -> Ranking:
         """Return it as lessons take it, with the pages that were shown besides the first.
 
-        Further pages belong to no team, and were not drawn by chance.
+        Further pages belong to no team, and were not drawn by chance. Feedback is joined by
+        `places`; `named` gives all candidates their ids as well, which takes as long as the rest.
         """
         order = np.array(self.shown(pages), np.int64)
         more = len(order) - len(self.order)
@@ -125,7 +132,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             np.frombuffer(self.scores, np.float64),
             self.version,
             None,
-            np.array(self.items),
+            np.array(self.items) if named else None,
             self.matrix(),
             None
             if chances is None
@@ -336,6 +343,9 @@ Entry: TypeAlias = (
     | Forgotten
     | Checked
 )
+
+TRAFFIC = (Observed, Ranked, Closed, Paged, Judged, Checked)
+"""What comes by the thousand; all other entries are acts and settings."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Entry)

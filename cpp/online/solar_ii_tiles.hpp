@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "linalg/pause.hpp"
 #include "linalg/triangular.hpp"
 #include "online/violated.hpp"
 
@@ -78,6 +79,7 @@ public:
         for (std::size_t j = 0; j < d; ++j) S_[j * d + j] = 1;
         for (std::size_t p = 0; p < n; p += documents_a_side) {
             for (std::size_t q = p; q < n; q += documents_a_side) {
+                did_work(Tile::most * (d * d + documents_a_side * documents_a_side));
                 if (!gather(p, q, lower, weights)) continue;
                 found.add(own_, places_.data());
                 learn(products);

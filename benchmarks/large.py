@@ -1,0 +1,101 @@
+"""Training on a file that is larger than the memory: `python -m benchmarks.large [--rows N]`.
+
+The file is a mapped data set of MSLR-like rows (136 features). A fresh process learns from it with
+at most a quarter of its size as memory: RLIMIT_DATA is set to what the process has, plus a quarter
+of the file, and the peak of resident memory, which includes pages of the file, is measured. Another
+process reads the whole file into memory first, and learns in the same way. Both run in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.memory import in_fresh_process, resident
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.io.mapped import read_mapped
+from rankloop.data.io.mapped_write import write_mapped
+from rankloop.data.simulate import mslr_like
+from rankloop.learners.registry import make_learner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LEARNERS = ("slam", "xendcg")
+_FEATURES, _ROWS = 136, 60_000
+
+
+def batches(rows: int) -> Iterator[QueryDataset]:
+    """Yield whole queries, about `rows` rows: copies of some simulated ones, with new ids."""
+    made = mslr_like(_ROWS // 120, np.random.default_rng(0), n_features=_FEATURES).data
+    X = np.sign(made.X) * np.log1p(np.abs(made.X))
+    done = copy = 0
+    while done < rows:
+        ids = made.query_ids + copy * len(made)
+        yield QueryDataset(X.astype(np.float32), made.y, made.offsets, ids)
+        done, copy = done + len(X), copy + 1
+
+
+def learn(path: str, learner: str, limit: int | None) -> dict[str, Any]:
+    """Learn from a mapped file, in place or, without a limit, from a copy in memory."""
+    data = read_mapped(path)
+    if limit is None:
+        whole = np.array(data.X)
+        data = QueryDataset(whole, data.y, data.offsets, data.query_ids)
+    else:
+        now = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (now + limit, now + limit))
+    start = os.times()
+    model = make_learner(learner).fit(data)
+    end = os.times()
+    return {
+        "seconds": end.elapsed - start.elapsed,
+        "cpu": end.user + end.system - start.user - start.system,
+        "digest": model.digest(),
+        "weights": model.weights_.tolist(),
+        "highest": resident("VmHWM"),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--repeat", type=int, default=2)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "large.rlds")
+        write_mapped(batches(chosen.rows), path)
+        size = path.stat().st_size
+        limit = size // 4
+        print(f"file {size / 2**20:,.0f} MB, limit {limit / 2**20:,.0f} MB")
+        for learner in LEARNERS:
+            mapped, memory = [], []
+            for _ in range(chosen.repeat):
+                for runs, most in ((mapped, limit), (memory, None)):
+                    runs.append(
+                        in_fresh_process("benchmarks.large", "learn", str(path), learner, most)
+                    )
+            one, other = mapped[0].result, memory[0].result
+            apart = np.abs(np.subtract(one["weights"], other["weights"])).max()
+            for unit in ("seconds", "cpu"):
+                best = [min(run.result[unit] for run in runs) for runs in (mapped, memory)]
+                print(
+                    f"{learner}: {unit} mapped {best[0]:.2f}, in memory {best[1]:.2f}, "
+                    f"ratio {best[0] / best[1]:.2f}"
+                )
+            peaks = [max(run.peak for run in runs) / 2**20 for runs in (mapped, memory)]
+            print(
+                f"{learner}: peak mapped {peaks[0]:,.0f} MB, in memory {peaks[1]:,.0f} MB; "
+                f"same bits {one['digest'] == other['digest']}, largest difference of a weight "
+                f"{apart:.1e}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Tasks on a cluster: submit them, wait for them, and turn what goes wrong into clear errors."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from rankloop.distributed.cluster import dask
+from rankloop.distributed.progress import Clock
+from rankloop.exceptions import DataError, RankloopError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rankloop.distributed.progress import OnProgress
+
+
+class MachineLostError(Exception):
+    """One of several machines was lost, so all of them must start again."""
+
+
+def submitted(client: Any, function: Callable[..., Any], *given: Any, **where: Any) -> Any:
+    """Submit a task and return its future.
+
+    Tasks are functions of their arguments. If a worker is lost, Dask computes what it held again,
+    elsewhere, and with the same result.
+    """
+    name = f"rankloop-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
+    return client.submit(function, *given, key=name, **where)
+
+
+def gathered(
+    client: Any,
+    futures: Sequence[Any],
+    names: Sequence[str],
+    what: str = "computing",
+    on_progress: OnProgress | None = None,
+    on_result: Callable[[int, Any], None] | None = None,
+) -> list[Any]:
+    """Wait for all futures and return their results in order; an error names the part.
+
+    `on_result` gets the number and the result of each future as soon as it is done.
+    """
+    distributed = dask()
+    clock = Clock(what, len(futures), on_progress)
+    order = {future.key: k for k, future in enumerate(futures)}
+    try:
+        for future in distributed.as_completed(futures):
+            k = order[future.key]
+            if future.status != "finished":
+                raise explained(distributed, names[k], future)
+            clock.tick()
+            if on_result is not None:
+                on_result(k, future.result())
+        found: list[Any] = client.gather(list(futures))
+    except (OSError, distributed.CancelledError) as error:
+        raise DataError(
+            f"the connection to the Dask scheduler was lost ({error}); start the job again when it "
+            "is back"
+        ) from None
+    return found
+
+
+def explained(distributed: Any, part: str, future: Any) -> Exception:
+    """Return what went wrong with a part, as an error that says what to do."""
+    error = future.exception() if future.status == "error" else None
+    if isinstance(error, distributed.scheduler.KilledWorker):
+        return DataError(
+            f"{part}: {len(error.workers) if hasattr(error, 'workers') else 'several'} workers "
+            "ended while they had this part; it may not fit into their memory: use smaller parts, "
+            "or workers with more memory"
+        )
+    if isinstance(error, MachineLostError):
+        return error
+    if isinstance(error, RankloopError):
+        told = str(error)
+        return error if part in told else DataError(f"{part}: {told}")
+    if isinstance(error, MemoryError):
+        return DataError(f"{part}: there is not enough memory; use smaller parts")
+    if error is None:
+        return DataError(f"{part}: the task was cancelled, because the cluster was closed")
+    return DataError(f"{part}: {type(error).__name__}: {error}")

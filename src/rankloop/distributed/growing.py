@@ -1,0 +1,199 @@
+"""One machine that grows trees: a process of its own, started by a task on a worker.
+
+LightGBM's machines wait for each other without end. A process of its own can be stopped when
+another machine is lost, and it ends by itself when its worker does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankloop.data.io.mapped import read_mapped
+from rankloop.data.io.mapped_write import write_mapped
+from rankloop.distributed.calling import MachineLostError
+from rankloop.distributed.cluster import dask
+from rankloop.distributed.summary import summary_of
+from rankloop.exceptions import DataError, RankloopError
+from rankloop.learners.batch.base import teaching_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.distributed.summary import Summary
+    from rankloop.learners.boosting.base import BoostedRanker
+    from rankloop.learners.rounds import Round
+
+_SAYS = "rankloop: "
+_MINUTES = 10  # that LightGBM waits for the other machines to come up
+
+_folders: dict[str, set[Path]] = {}
+_processes: dict[str, set[subprocess.Popen[bytes]]] = {}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The rows of a machine in a file; how many teach; whether LightGBM has the objective."""
+
+    folder: str
+    summary: Summary
+    teaching: int
+    native: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One of the machines: where its rows are, and how it finds the others."""
+
+    job: str
+    folder: str
+    number: int
+    port: int
+    network: str
+    count: int
+
+    @property
+    def params(self) -> dict[str, object]:
+        """Return LightGBM's parameters for it; none for a single machine."""
+        if self.count == 1:
+            return {}
+        return {
+            "machines": self.network,
+            "num_machines": self.count,
+            "local_listen_port": self.port,
+            "time_out": _MINUTES,
+            "tree_learner": "data",
+            "pre_partition": True,
+        }
+
+
+def prepare(parts: Iterable[QueryDataset], job: str, ranker: BoostedRanker) -> Prepared:
+    """Write the rows of a machine to a mapped file, in a folder of the worker."""
+    folder = Path(tempfile.mkdtemp(prefix="machine-", dir=dask().get_worker().local_directory))
+    _folders.setdefault(job, set()).add(folder)
+    write_mapped(_checked(parts, ranker), folder / "train.rlds")
+    data = read_mapped(folder / "train.rlds", doc_ids=False)
+    teaching = teaching_rows(data)
+    native = ranker.is_native(data.without_features().keep(teaching)) if teaching.any() else True
+    return Prepared(str(folder), summary_of(data), int(teaching.sum()), native)
+
+
+def _checked(parts: Iterable[QueryDataset], ranker: BoostedRanker) -> Iterable[QueryDataset]:
+    for part in parts:
+        ranker.check_part(part)
+        yield part
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens to at the moment."""
+    with contextlib.ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def grow(
+    machine: Machine,
+    ranker: BoostedRanker,
+    chosen: dict[str, object],
+    native: bool,
+    valid: QueryDataset | None,
+) -> bytes:
+    """Grow trees together with the other machines, and return the model as the bytes of a file."""
+    folder, worker = Path(machine.folder), dask().get_worker()
+    if valid is not None:
+        write_mapped(valid, folder / "valid.rlds")
+    own = {**(ranker.params or {}), **machine.params}
+    given = pickle.dumps((ranker, {**chosen, "params": own}, native, machine.number == 0))
+    with (folder / "errors.txt").open("w+b") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rankloop.distributed.growing", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        _processes.setdefault(machine.job, set()).add(process)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(len(given).to_bytes(8, "little") + given)
+                process.stdin.flush()
+            for line in process.stdout:
+                if line.startswith(_SAYS.encode()):
+                    told = json.loads(line[len(_SAYS) :])
+                    if "error" in told:
+                        raise DataError(told["error"])
+                    worker.log_event(machine.job, told)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+        errors.seek(0)
+        last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+    try:
+        return (folder / "model.rlm").read_bytes()
+    except OSError:
+        raise MachineLostError(f"a process that grew trees ended early {last}") from None
+
+
+def stop(job: str) -> None:
+    """End what a job runs on this worker, and remove its files."""
+    for process in _processes.pop(job, ()):
+        process.kill()
+    for folder in _folders.pop(job, ()):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Grow trees, as a process of its own: it reads what to do from standard input."""
+    folder = Path(arguments[0])
+    stdin = sys.stdin.buffer
+    ranker, chosen, native, speaks = pickle.loads(
+        stdin.read(int.from_bytes(stdin.read(8), "little"))
+    )
+    threading.Thread(target=_end_with_the_worker, daemon=True).start()
+
+    def tell(done: Round) -> None:
+        if speaks:
+            _say({"round": asdict(done)})
+
+    try:
+        data = read_mapped(folder / "train.rlds", doc_ids=False)
+        valid = folder / "valid.rlds"
+        judged = read_mapped(valid) if valid.exists() else None
+        ranker.set_params(**chosen)
+        ranker.allow_native = native
+        ranker.fit(data, valid=judged, on_round=tell)
+    except RankloopError as error:
+        _say({"error": str(error)})
+        return
+    ranker.save(folder / "model.rlm")
+
+
+def _say(told: dict[str, Any]) -> None:
+    sys.stdout.write(f"{_SAYS}{json.dumps(told)}\n")
+    sys.stdout.flush()
+
+
+def _end_with_the_worker() -> None:
+    sys.stdin.buffer.read()  # returns when the worker ends
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,124 @@
+"""Online learners on a cluster: each part teaches a copy, and the copies are merged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.distributed.calling import gathered, submitted
+from rankloop.distributed.parts import SAMPLE
+from rankloop.distributed.progress import Clock
+from rankloop.distributed.summary import checked, summary_of
+from rankloop.learners.parameters import check_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.distributed.parts import Parts
+    from rankloop.distributed.progress import OnProgress
+    from rankloop.learners.online.base import OnlineRanker
+
+
+def fit_online(
+    ranker: OnlineRanker,
+    parts: Parts,
+    *,
+    mix_every: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> OnlineRanker:
+    """Return a learner that has seen all parts, by iterative parameter mixing.
+
+    A copy of the learner learns `mix_every` queries of each part; the copies are merged
+    (:meth:`OnlineRanker.merge`), and the merged learner goes on with the next queries, for
+    `ranker.passes` passes. With a `random_state`, the queries of a part are in a new order in each
+    pass. A scaler is fitted to a sample of all parts first. The result depends on the parts and on
+    `mix_every`, not on the number of workers.
+
+    Parameters
+    ----------
+    mix_every : number of queries of each part between two mixes; None: a whole pass
+    on_progress : told after each mix
+
+    References
+    ----------
+    McDonald, Hall and Mann, Distributed training strategies for the structured perceptron (2010):
+    iterative parameter mixing.
+    """
+    if mix_every is not None:
+        check_whole("mix_every", mix_every)
+    client, names = parts.client, parts.names
+    held = parts.held(_checked_part, ranker)
+    told = [submitted(client, summary_of, one) for one in held]
+    summaries = gathered(client, told, names, "loading", on_progress)
+    like, _ = checked(summaries, names)
+    model = ranker.fork()
+    if not (ranker.warm_start and ranker.is_fitted):
+        model = _unfitted(ranker)
+    if model.looks_ahead:
+        model.look_ahead(parts.sample(SAMPLE))
+    if len(parts) > 1:
+        _check_mergeable(model, like)
+    steps = list(_steps([s.n_queries for s in summaries], mix_every, ranker.passes))
+    clock = Clock("mixing", len(steps), on_progress)
+    for number, first, end in steps:
+        base = submitted(client, _given, model)  # can be computed again, unlike scattered data
+        chosen = [k for k, s in enumerate(summaries) if first < s.n_queries]
+        learnt = [
+            submitted(client, _learnt, base, held[k], _seed(ranker, number, k), first, end)
+            for k in chosen
+        ]
+        merged = submitted(client, _merged, base, learnt)
+        gathered(client, learnt, [names[k] for k in chosen])
+        model = gathered(client, [merged], ["all parts"])[0]
+        clock.tick()
+    return model
+
+
+def _steps(sizes: list[int], every: int | None, passes: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the pass, and the first query of each part and the end, between two mixes.
+
+    >>> list(_steps([5, 3], 2, 1))
+    [(0, 0, 2), (0, 2, 4), (0, 4, 6)]
+    """
+    longest = max(sizes)
+    for number in range(passes):
+        for first in range(0, longest, every or longest):
+            yield number, first, first + (every or longest)
+
+
+def _unfitted(ranker: OnlineRanker) -> OnlineRanker:
+    return type(ranker)(**ranker.get_params(deep=False))
+
+
+def _check_mergeable(ranker: OnlineRanker, like: QueryDataset) -> None:
+    """Raise, before work begins, if what such learners learn cannot be merged."""
+    one, other = ranker.fork().partial_fit(like), ranker.fork().partial_fit(like)
+    one.merge([other], ranker if ranker.is_fitted else None)
+
+
+def _seed(ranker: OnlineRanker, number: int, part: int) -> list[int] | None:
+    return None if ranker.random_state is None else [ranker.random_state, number, part]
+
+
+def _checked_part(data: QueryDataset, ranker: OnlineRanker) -> QueryDataset:
+    ranker.check_part(data)
+    return data
+
+
+def _given(model: Any) -> Any:
+    return model
+
+
+def _learnt(
+    base: OnlineRanker, data: QueryDataset, seed: list[int] | None, first: int, end: int
+) -> OnlineRanker:
+    queries: Any = slice(first, end)
+    if seed is not None:
+        queries = np.random.default_rng(seed).permutation(len(data))[queries]
+    return base.fork().partial_fit(data.select(queries))
+
+
+def _merged(base: OnlineRanker, learnt: list[OnlineRanker]) -> OnlineRanker:
+    return learnt[0].merge(learnt[1:], base if base.is_fitted else None)

@@ -1,0 +1,232 @@
+"""Parts of a data set on a cluster: each has whole queries, and is loaded by a worker."""
+
+from __future__ import annotations
+
+import copy
+import os
+import zlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.grouping import TEXT
+from rankloop.data.io.formats import read
+from rankloop.data.io.locations import data_files
+from rankloop.data.io.mapped import read_mapped
+from rankloop.data.joining import concat
+from rankloop.data.parts import in_parts
+from rankloop.distributed.calling import gathered, submitted
+from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.distributed.progress import OnProgress
+
+_MAPPED_PART = 2**28
+SAMPLE = 100_000
+"""Documents that a scaler is fitted to."""
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file of whole queries, or some queries of a mapped file; workers read it."""
+
+    path: str
+    options: Mapping[str, Any]
+    queries: tuple[int, int] | None = None
+
+    def load(self) -> QueryDataset:
+        """Read it."""
+        if self.queries is not None:
+            return read_mapped(self.path, doc_ids=False).select(slice(*self.queries))
+        return read(self.path, **self.options)
+
+
+class Parts:
+    """A data set in parts, on a cluster; only descriptions of the parts are in this process.
+
+    Parameters
+    ----------
+    client : a client of the cluster, from :func:`rankloop.distributed.connect`
+    data : files, folders or patterns of any format, of which each file is a part that every worker
+        can read (a mapped file is divided into several); a Dask frame, whose partitions are parts;
+        a Dask bag of rows (dictionaries) or of data sets; or a list of data sets
+    by_query : the rows of a query may be in several parts: bring them together first, by a shuffle
+        on the workers, which hold all data meanwhile. Otherwise a query in two parts is an error.
+    options : options of :func:`rankloop.read`, or, for frames and bags, of
+        :func:`rankloop.from_table`
+    """
+
+    def __init__(self, client: Any, data: Any, *, by_query: bool = False, **options: Any) -> None:
+        self.client = client
+        self.names, sources = _sources(client, data, options)
+        self._options = {} if isinstance(sources[0], FilePart) else options
+        self._then: Callable[[QueryDataset], QueryDataset] | None = None
+        self._sources = self._shuffled(sources) if by_query else sources
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def changed(self, function: Callable[[QueryDataset], QueryDataset]) -> Parts:
+        """Return parts that pass through a function when they are loaded, such as a scaler."""
+        new = copy.copy(self)
+        new._then = function
+        return new
+
+    def sample(self, documents: int) -> QueryDataset:
+        """Bring about this many documents to this process, of queries at even distances."""
+        found = self.map(_sampled, -(-documents // len(self)), what="sampling")
+        return _join(found)
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        *given: Any,
+        what: str = "computing",
+        on_progress: OnProgress | None = None,
+    ) -> list[Any]:
+        """Apply a function to each part, where it is loaded; return the results in order."""
+        return gathered(self.client, self.held(function, *given), self.names, what, on_progress)
+
+    def held(self, function: Callable[..., Any], *given: Any) -> list[Any]:
+        """Apply a function to each part, and keep the results on the workers, as futures."""
+        return [
+            submitted(self.client, _apply, source, self._options, self._then, function, given)
+            for source in self._sources
+        ]
+
+    def submitted_together(
+        self, function: Callable[..., Any], places: range, *given: Any, **where: Any
+    ) -> Any:
+        """Apply a function to some parts together, which are loaded one after the other."""
+        some = [self._sources[k] for k in places]
+        loading = some, self._options, self._then
+        return submitted(self.client, _apply_together, *loading, function, given, **where)
+
+    def check_queries(self) -> None:
+        """Raise if a query is in more than one part; the ids meet on a worker, as 64-bit hashes."""
+        held = self.held(_hashes)
+        task = submitted(self.client, _first_shared, held)
+        shared = gathered(self.client, [task], ["all parts"])[0]
+        if shared is not None:
+            one, other = (self.names[k] for k in shared)
+            raise DataError(
+                f"{one} and {other} have a query in common, but parts must have whole queries; "
+                "write them so, or bring the rows of each query together with by_query=True "
+                "(--by-query)"
+            )
+
+    def _shuffled(self, sources: list[Any]) -> list[Any]:
+        """Return as many parts, with each query in the part that its id determines."""
+        n = len(sources)
+        loaded = [submitted(self.client, _load, source, self._options) for source in sources]
+        pieces = [[submitted(self.client, _piece, one, k, n) for one in loaded] for k in range(n)]
+        joined = [submitted(self.client, _join, some) for some in pieces]
+        self.names = [f"part {k + 1} of the queries" for k in range(n)]
+        return joined
+
+
+def _sources(client: Any, data: Any, options: dict[str, Any]) -> tuple[list[str], list[Any]]:
+    """Return the parts with their names: descriptions of files, data sets, or futures of tables."""
+    if hasattr(data, "to_delayed"):
+        futures = client.compute(list(data.to_delayed()))
+        return [f"partition {k}" for k in range(len(futures))], futures
+    alone = isinstance(data, str | os.PathLike | QueryDataset)
+    given: list[Any] = [data] if alone else list(data)
+    if not given:
+        raise DataError("there are no parts; name at least one file, or give a data set")
+    if all(isinstance(one, QueryDataset) for one in given):
+        return [f"part {k}" for k in range(len(given))], given
+    names, parts = [], []
+    chosen = {name: value for name, value in options.items() if name != "notice"}
+    for file in (file for place in given for file in data_files(place)):
+        for name, part in _of_file(file, chosen):
+            names.append(name)
+            parts.append(part)
+    return names, parts
+
+
+def _of_file(file: str, options: dict[str, Any]) -> list[tuple[str, FilePart]]:
+    if not file.endswith(".rlds"):
+        return [(file, FilePart(file, options))]
+    found, first = [], 0
+    for part in in_parts(read_mapped(file, doc_ids=False), _MAPPED_PART):
+        queries = first, first + len(part)
+        found.append((f"{file}, queries {first} to {queries[1] - 1}", FilePart(file, {}, queries)))
+        first = queries[1]
+    return found
+
+
+def _load(source: Any, options: dict[str, Any]) -> QueryDataset:
+    """Load a part, on a worker."""
+    if isinstance(source, FilePart):
+        return source.load()
+    if isinstance(source, QueryDataset):
+        return source
+    from rankloop.data.io.table import from_table
+
+    if isinstance(source, list | tuple):
+        rows = list(source)
+        if rows and all(isinstance(row, QueryDataset) for row in rows):
+            return concat(rows)
+        from rankloop.data.io.table_source import arrow
+
+        source = arrow().Table.from_pylist(rows)
+    elif hasattr(source, "reset_index"):
+        source = source.reset_index(drop=True)  # pandas: the index of a partition means nothing
+    return from_table(source, allow_nan=True, **options)
+
+
+def _apply(source: Any, options: Any, then: Any, function: Any, given: tuple[Any, ...]) -> Any:
+    return _apply_together([source], options, then, lambda some: function(next(some), *given), ())
+
+
+def _apply_together(
+    sources: list[Any], options: Any, then: Any, function: Any, given: tuple[Any, ...]
+) -> Any:
+    loaded = (_load(source, options) for source in sources)
+    return function(loaded if then is None else map(then, loaded), *given)
+
+
+def _sampled(data: QueryDataset, documents: int) -> QueryDataset:
+    step = max(data.n_documents // max(documents, 1), 1)
+    chosen = data.select(np.arange(0, len(data), step))
+    return replace(chosen, X=np.array(chosen.X), doc_ids=None)
+
+
+def _piece(data: QueryDataset, k: int, n: int) -> QueryDataset:
+    return data.select(_hashes(data) % np.uint64(n) == k)
+
+
+def _join(pieces: Sequence[QueryDataset]) -> QueryDataset:
+    filled = [piece for piece in pieces if len(piece)]
+    return concat(filled) if filled else pieces[0]
+
+
+def _hashes(data: QueryDataset) -> NDArray[np.uint64]:
+    """Return a hash of each query id, which is the same on every machine."""
+    ids = data.query_ids
+    if ids.dtype == TEXT:
+        codes = [text.encode() for text in ids.tolist()]
+        values = [zlib.crc32(code) << 32 | zlib.crc32(code[::-1]) for code in codes]
+        mixed = np.array(values, np.uint64)
+    else:
+        mixed = ids.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+def _first_shared(hashes: Sequence[NDArray[np.uint64]]) -> tuple[int, int] | None:
+    """Return two parts with a query in common, or None."""
+    part = np.repeat(np.arange(len(hashes)), [len(some) for some in hashes])
+    every = np.concatenate(list(hashes))
+    order = np.argsort(every, kind="stable")
+    every, part = every[order], part[order]
+    equal = np.flatnonzero((every[1:] == every[:-1]) & (part[1:] != part[:-1]))
+    return (int(part[equal[0]]), int(part[equal[0] + 1])) if len(equal) else None

@@ -1,0 +1,190 @@
+"""Boosted trees on a cluster: LightGBM's data-parallel learner, which we start on the workers.
+
+Parts are dealt to a number of *machines*: processes that grow the same trees together. Usually
+there is one on each worker; if a worker was lost and none took its place, another worker has two.
+The trees depend on the parts and on the number of machines, because LightGBM finds bins and adds up
+histograms by machine. They do not depend on where the machines are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from rankloop.distributed import growing
+from rankloop.distributed.calling import MachineLostError, explained, submitted
+from rankloop.distributed.cluster import dask, workers
+from rankloop.distributed.progress import Clock
+from rankloop.distributed.summary import checked
+from rankloop.exceptions import DataError
+from rankloop.learners.model_files.saving import loads
+from rankloop.learners.parameters import check_whole
+from rankloop.learners.rounds import Round
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.distributed.growing import Prepared
+    from rankloop.distributed.parts import Parts
+    from rankloop.distributed.progress import OnProgress
+    from rankloop.learners.boosting.base import BoostedRanker
+
+_MOST_STARTS = 20
+_LOOK_EVERY, _FETCHING = 0.2, 10.0  # seconds
+
+
+def fit_trees(
+    ranker: BoostedRanker,
+    parts: Parts,
+    machines: int | None = None,
+    *,
+    valid: QueryDataset | None = None,
+    on_round: Callable[[Round], None] | None = None,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Fit boosted trees; after a worker was lost, start again from the first round.
+
+    Every machine has the whole validation data, so that all stop at the same round. Disk: a machine
+    writes its rows to a temporary mapped file. Memory of a machine: one byte per value, and the
+    validation data.
+    """
+    at_most = min(len(parts), len(workers(parts.client)))
+    count = at_most if machines is None else machines
+    check_whole("machines", count)
+    if count > len(parts):
+        raise DataError(
+            f"{count} machines cannot share {len(parts)} parts; use more parts, or fewer machines"
+        )
+    _refuse_several_models(ranker)
+    job = _Job(parts, count, ranker, valid, on_round, on_progress)
+    for _ in range(_MOST_STARTS):
+        try:
+            job.run()
+        except MachineLostError as error:
+            lost = error
+        else:
+            return
+    raise DataError(
+        f"growing trees was started {_MOST_STARTS} times, and each time a machine was lost; the "
+        f"last time: {lost}"
+    )
+
+
+def _refuse_several_models(ranker: BoostedRanker) -> None:
+    if str(getattr(ranker, "gamma", "")).startswith("best-of"):
+        raise DataError("gamma='best-of-...' grows several models; on a cluster, use gamma=random")
+
+
+@dataclass
+class _Job:
+    parts: Parts
+    machines: int
+    ranker: BoostedRanker
+    valid: QueryDataset | None
+    on_round: Callable[[Round], None] | None
+    on_progress: OnProgress | None
+
+    def run(self) -> None:
+        """Grow all trees once, on the workers that are there now."""
+        client, self.name = self.parts.client, f"rankloop-{uuid.uuid4().hex}"
+        self._heard: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        there = workers(client)
+        self.places = [there[k % len(there)] for k in range(self.machines)]
+        client.subscribe_topic(self.name, lambda event: self._heard.put(event[1]))
+        try:
+            prepared = self._prepare()
+            model = loads(self._grow(prepared)[0])
+        finally:
+            client.unsubscribe_topic(self.name)
+            client.run(growing.stop, self.name, on_error="ignore")
+        n_queries = sum(one.summary.n_queries for one in prepared)
+        self.ranker.restore({**model.state(), "n_queries_seen_": n_queries})
+
+    def _prepare(self) -> list[Prepared]:
+        """Let each machine write its rows to a file; check that they fit together."""
+        cuts = np.linspace(0, len(self.parts), self.machines + 1).round().astype(int).tolist()
+        futures = [
+            self.parts.submitted_together(
+                growing.prepare, range(a, b), self.name, self.ranker, workers=[place]
+            )
+            for a, b, place in zip(cuts, cuts[1:], self.places, strict=False)
+        ]
+        prepared: list[Prepared] = self._results(futures, "loading")
+        checked([one.summary for one in prepared], self._told())
+        empty = next((k for k, one in enumerate(prepared) if not one.teaching), None)
+        if empty is not None:
+            raise DataError(
+                f"{self._told()[empty]} has no query with two different grades, so it has nothing "
+                "to learn from; use fewer machines, or deal the queries to parts in another way"
+            )
+        return prepared
+
+    def _grow(self, prepared: list[Prepared]) -> list[bytes]:
+        client = self.parts.client
+        taken: dict[str, list[int]] = {}
+        for place in dict.fromkeys(self.places):
+            try:
+                found = client.run(growing.free_ports, self.places.count(place), workers=[place])
+            except (OSError, ValueError, KeyError):
+                raise MachineLostError(f"the worker {place} was lost") from None
+            taken[place] = found[place]
+        ports = [taken[place].pop() for place in self.places]
+        hosts = [urlsplit(place).hostname for place in self.places]
+        network = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
+        chosen = self.ranker.sizes_for(sum(one.teaching for one in prepared))
+        native = all(one.native for one in prepared)
+        futures = [
+            submitted(
+                client,
+                growing.grow,
+                growing.Machine(self.name, one.folder, k, port, network, self.machines),
+                self.ranker,
+                chosen,
+                native,
+                self.valid,
+                workers=[place],
+            )
+            for k, (one, port, place) in enumerate(zip(prepared, ports, self.places, strict=True))
+        ]
+        return self._results(futures, "growing")
+
+    def _results(self, futures: list[Any], what: str) -> list[Any]:
+        """Wait for all machines; raise as soon as one is lost, because the others would wait."""
+        distributed = dask()
+        clock = Clock(what, len(futures), self.on_progress)
+        found: dict[int, Any] = {}
+        while len(found) < len(futures):
+            waiting = [k for k in range(len(futures)) if k not in found]
+            with contextlib.suppress(TimeoutError):
+                distributed.wait(
+                    [futures[k] for k in waiting], _LOOK_EVERY, return_when="FIRST_COMPLETED"
+                )
+            for k in waiting:
+                if futures[k].status in ("error", "cancelled"):
+                    raise explained(distributed, self._told()[k], futures[k])
+                if futures[k].status == "finished":
+                    with contextlib.suppress(TimeoutError):  # its worker may be lost by now
+                        found[k] = futures[k].result(timeout=_FETCHING)
+                        clock.tick()
+            self._tell_rounds()
+            gone = set(self.places) - set(self.parts.client.nthreads())
+            if gone and len(found) < len(futures):
+                raise MachineLostError(f"the worker {min(gone)} was lost")
+        return [found[k] for k in range(len(futures))]
+
+    def _told(self) -> list[str]:
+        return [f"machine {k + 1} ({place})" for k, place in enumerate(self.places)]
+
+    def _tell_rounds(self) -> None:
+        """Pass on the rounds so far; in this thread, because the callback may use the cluster."""
+        while not self._heard.empty():
+            told = self._heard.get()
+            if self.on_round is not None:
+                self.on_round(Round(**told["round"]))

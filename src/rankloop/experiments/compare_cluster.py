@@ -1,0 +1,80 @@
+"""The folds of a comparison on the workers of a cluster, which read the data themselves."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rankloop.distributed.calling import gathered, submitted
+from rankloop.distributed.cluster import connect
+from rankloop.experiments.fold_result import check_measurable, run_fold
+from rankloop.experiments.fold_source import find_splits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rankloop.experiments.contenders import Contender
+    from rankloop.experiments.fold_result import FoldResult
+    from rankloop.experiments.fold_source import Split, Trials
+    from rankloop.metrics.conventions import Convention
+    from rankloop.metrics.measures import Measure
+
+
+@dataclass(frozen=True)
+class Deal:
+    """How the data of a comparison is found and divided; every worker finds the same folds."""
+
+    data: Any
+    folds: int | str | None
+    trials: Trials | None
+    seed: int
+    scale: str | None
+    options: Mapping[str, Any]
+
+    def splits(self) -> tuple[list[Split], str]:
+        """Return the folds, and how they were made."""
+        found, how = find_splits(
+            self.data, self.folds, trials=self.trials, seed=self.seed, **self.options
+        )
+        return [split.scaled(self.scale) for split in found], how
+
+
+def run_folds(
+    cluster: Any,
+    deal: Deal,
+    todo: Sequence[tuple[Contender, int]],
+    measures: Sequence[Measure],
+    conventions: Sequence[Convention],
+    on_result: Callable[[int, FoldResult], None],
+) -> None:
+    """Run each learner on its fold, on the workers; hand over each result when it is done."""
+    options = {name: value for name, value in deal.options.items() if name != "notice"}
+    key = pickle.dumps(Deal(deal.data, deal.folds, deal.trials, deal.seed, deal.scale, options))
+    with connect(cluster) as client:
+        futures = [
+            submitted(client, _fold, key, contender, i, measures, conventions)
+            for contender, i in todo
+        ]
+        names = [f"{contender.name} on fold {i + 1}" for contender, i in todo]
+        gathered(client, futures, names, on_result=on_result)
+
+
+_kept: dict[bytes, list[Split]] = {}  # of the comparison that this worker takes part in
+
+
+def _fold(
+    key: bytes,
+    contender: Contender,
+    i: int,
+    measures: Sequence[Measure],
+    conventions: Sequence[Convention],
+) -> FoldResult:
+    deal: Deal = pickle.loads(key)
+    if key not in _kept:
+        _kept.clear()
+        _kept[key] = deal.splits()[0]
+    split = _kept[key][i]
+    parts = split.parts()
+    check_measurable(parts[1], measures, conventions)
+    return run_fold(contender, split.name, parts, measures, conventions, [deal.seed, i])

@@ -1,0 +1,145 @@
+"""The folds on which settings are measured: in this process, or on the workers of a cluster."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.features import Features, needs_description
+from rankloop.data.io.formats import read
+from rankloop.data.splits import k_folds
+from rankloop.experiments.fold_source import numbers_only
+from rankloop.learners.wrappers.described import suited, with_categories
+from rankloop.metrics.evaluation import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rankloop.learners.base import Ranker
+    from rankloop.metrics.conventions import Convention
+    from rankloop.metrics.measures import Measure
+
+    Fold = tuple[QueryDataset, QueryDataset]
+
+
+class FoldMeans(Protocol):
+    """Measures settings; `digest` identifies the data."""
+
+    digest: str
+
+    def of(self, setting: Mapping[str, object]) -> Iterator[float]:
+        """Yield the mean of the measure on each fold, in order."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured, on which folds of which data."""
+
+    data: Any
+    options: Mapping[str, Any]
+    start: Ranker
+    folds: int
+    seed: int
+    scale: str | None
+    measure: Measure
+    rules: Convention
+
+    @contextmanager
+    def measured_on(self, cluster: object) -> Iterator[FoldMeans]:
+        """Yield what measures settings, on a cluster or, without one, here."""
+        if cluster is None:
+            yield _Here(self)
+            return
+        from rankloop.distributed.cluster import connect
+
+        with connect(cluster) as client:
+            yield _There(self, client)
+
+    def prepared(self) -> tuple[str, Ranker, list[Fold]]:
+        """Return a digest of the data, the learner for it, and the folds."""
+        data = self.data
+        if not isinstance(data, QueryDataset):
+            data = read(*([data] if isinstance(data, str) else data), **self.options)
+        data, start = _prepared(data, self.start, self.scale)
+        digest = sha256(data.X.tobytes() + data.y.tobytes() + data.offsets.tobytes()).hexdigest()
+        folds = [
+            (train, test.shuffled(np.random.default_rng([self.seed, i, 2])))
+            for i, (train, test) in enumerate(_scaled(data, self.folds, self.seed, self.scale))
+        ]
+        return digest[:16], start, folds
+
+    def mean(self, start: Ranker, setting: Mapping[str, object], fold: Fold) -> float:
+        """Fit a setting on the training part of a fold, and measure it on the other."""
+        train, test = fold
+        model = copy.deepcopy(start).set_params(**setting).fit(train)
+        return evaluate(test, model.predict(test), self.measure, self.rules)[self.measure]
+
+
+class _Here:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.digest, self._start, self._folds = plan.prepared()
+
+    def of(self, setting: Mapping[str, object]) -> Iterator[float]:
+        for fold in self._folds:
+            yield self._plan.mean(self._start, setting, fold)
+
+
+class _There:
+    """Workers prepare the folds and keep them; the folds of a setting are measured together."""
+
+    def __init__(self, plan: Plan, client: Any) -> None:
+        from rankloop.distributed.calling import gathered, submitted
+
+        self._client, self._names = client, [f"fold {i + 1}" for i in range(plan.folds)]
+        options = {name: value for name, value in plan.options.items() if name != "notice"}
+        told = replace(plan, options=options)
+        self._held = [submitted(client, _one_fold, told, i) for i in range(plan.folds)]
+        self._submitted, self._gathered = submitted, gathered
+        task = submitted(client, _digest, self._held[0])
+        self.digest = gathered(client, [task], self._names[:1])[0]
+
+    def of(self, setting: Mapping[str, object]) -> Iterator[float]:
+        futures = [self._submitted(self._client, _mean, one, setting) for one in self._held]
+        yield from self._gathered(self._client, futures, self._names)
+
+
+def _one_fold(plan: Plan, i: int) -> tuple[Plan, str, Ranker, Fold]:
+    digest, start, folds = plan.prepared()
+    return replace(plan, data=None), digest, start, folds[i]
+
+
+def _digest(held: tuple[Plan, str, Ranker, Fold]) -> str:
+    return held[1]
+
+
+def _mean(held: tuple[Plan, str, Ranker, Fold], setting: Mapping[str, object]) -> float:
+    plan, _, start, fold = held
+    return plan.mean(start, setting, fold)
+
+
+def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[QueryDataset, Ranker]:
+    """Return data in the form that the learner needs: without missing values, dates, categories."""
+    if not needs_description(data):
+        return data, start
+    if scale is not None:
+        return numbers_only(data)[0], start
+    features = Features.learn(data)
+    return suited(features, data, start.takes_nan), with_categories(start, features)
+
+
+def _scaled(data: QueryDataset, folds: int, seed: int, scale: str | None) -> Any:
+    from rankloop.data.scaling import scaler_from_name
+
+    for train, test in k_folds(data, folds, np.random.default_rng(seed)):
+        if scale is None:
+            yield train, test
+        else:
+            scaler = scaler_from_name(scale).fit(train)
+            yield scaler.transform(train), scaler.transform(test)

@@ -1,0 +1,1 @@
+"""The documentation site: `python -m website` builds it from docs/ and the docstrings."""
