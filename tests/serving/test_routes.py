@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import msgspec
@@ -207,6 +208,19 @@ def test_feedback_may_bring_its_ranking(start):
         time.sleep(0.02)
     assert loop.published.counters.lessons == 1
     assert loop.published.shown.mean < 1  # the purchase was on the second place
+
+
+def test_an_act_is_answered_once_it_took_effect(start):
+    service, shop = start()
+    loop = service.loops["shop"]
+    file = loop.inspect(lambda engine: engine.models["solar-i"].ranker.dumps())
+    with ThreadPoolExecutor(1) as elsewhere:
+        with loop._learner.lock:  # the learner is behind
+            added = elsewhere.submit(shop.post, "/v1/shop/models/mine", content=file)
+            with pytest.raises(TimeoutError):
+                added.result(0.3)
+        assert added.result(60).json()["status"] == "accepted"
+    assert "mine" in loop.published.models
 
 
 def test_operators_promote_roll_back_and_experiment(start):

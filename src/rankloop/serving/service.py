@@ -8,6 +8,7 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rankloop.exceptions import RankloopError
 from rankloop.serving.audit import Acts
 from rankloop.serving.desk import Desk
 from rankloop.serving.engine import DivergedError, Engine
@@ -147,7 +148,12 @@ class Loop:
 
     def settle(self, timeout: float = 60.0) -> None:
         """Wait until all that is durable now has been applied and published."""
-        self._progress.settle(self.name, timeout)
+        if not self.reached(self.head, timeout):
+            raise RankloopError(f"loop {self.name}: learners are still behind after {timeout} s")
+
+    def reached(self, position: int, timeout: float) -> bool:
+        """Wait until an entry was applied and published, and tell whether it was."""
+        return self._progress.reached(position, timeout)
 
     def inspect(self, look: Callable[[Engine], Any]) -> Any:
         """Return what a function sees in the engine, between two entries."""

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from rankloop.serving.state import Published
 
 
+_PATIENCE = 10.0  # seconds; where learners are further behind, an act takes effect later
+
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -174,9 +176,12 @@ async def end_experiment(call: Call) -> Response:
 
 
 async def _act(call: Call, act_id: str, entry: Entry) -> Response:
+    """Append an entry, and answer once it took effect: the next request then finds it."""
     (outcome,) = await call.loop.submit_from(asyncio.get_running_loop(), [entry])
     if outcome.status == "conflict":
         raise Problem(409, f"{act_id!r} is known with other contents; give it another id or name")
+    if outcome.position is not None:
+        await asyncio.to_thread(call.loop.reached, outcome.position, _PATIENCE)
     return answer(Act(act_id, outcome.status, outcome.position))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from rankloop.exceptions import RankloopError
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -68,14 +66,12 @@ class Progress:
             self.fault = error
             self.changed.notify_all()
 
-    def settle(self, name: str, timeout: float) -> None:
-        """Wait until all that is durable now has been learnt from and published."""
+    def reached(self, position: int, timeout: float) -> bool:
+        """Wait until the entry at a position has been learnt from and published."""
         with self.changed:
-            head = self.head
             done = self.changed.wait_for(
-                lambda: self.published.position >= head or self.fault is not None, timeout
+                lambda: self.published.position >= position or self.fault is not None, timeout
             )
         if self.fault is not None:
             raise self.fault
-        if not done:
-            raise RankloopError(f"loop {name}: learners are still behind after {timeout} s")
+        return done
