@@ -50,6 +50,7 @@ _SHAPES = {"MSLR": (400, 50), "Yahoo": (200, 100)}
 _ALL_PAIRS = 10_000  # documents, LightGBM's most: eq. 4 sums over all pairs of a list
 _STAND_IN = 300  # queries
 _TRIALS = {"MQ2008": 50, "OHSUMED": 50}  # small ones; 20 of others
+_SIMULATED_TRIALS = 5  # nothing published can be compared with them
 
 
 def _learners(data: str, setting: Setting, gamma: str = "random") -> dict[str, BoostedRanker]:
@@ -74,13 +75,17 @@ def _data(source: Source, setting: Setting) -> QueryDataset:
     return source.quick_data if setting.quick else source.data
 
 
+def _n_trials(source: Source, setting: Setting, declared: int) -> int:
+    return setting.trials(_SIMULATED_TRIALS if source.simulated is not None else declared)
+
+
 def _trials(source: Source, setting: Setting) -> Found:
     learners = _learners(source.name, setting, f"best-of-{setting.pick(10, 2)}")
     standings = compare_learners(
         _data(source, setting),
         learners,
         MEASURES,
-        trials=Trials(setting.trials(_TRIALS.get(source.name, 20))),
+        trials=Trials(_n_trials(source, setting, _TRIALS.get(source.name, 20))),
         seed=setting.seed,
         search=False,
     )
@@ -141,7 +146,7 @@ def _split(data: QueryDataset, seed: int) -> tuple[QueryDataset, QueryDataset, Q
 def _convergence(source: Source, setting: Setting) -> Found:
     pair = ("LambdaMART", "XE_NDCG")
     trees = setting.pick(500, 10)
-    reached = np.full((setting.trials(10), len(pair), trees), np.nan)
+    reached = np.full((_n_trials(source, setting, 20), len(pair), trees), np.nan)
     for trial, of_trial in enumerate(reached):
         train, valid, _ = _split(_data(source, setting), setting.seed + trial)
         learners = _learners(source.name, setting)
@@ -192,7 +197,7 @@ def _robust(
     """Train on noisy data, test on clean data."""
     pair = ("LambdaMART", "XE_NDCG")
     shown = (levels[0], levels[-1]) if setting.quick else levels
-    reached = np.empty((setting.trials(20), len(shown), len(pair)))
+    reached = np.empty((_n_trials(source, setting, 20), len(shown), len(pair)))
     for trial, level in np.ndindex(reached.shape[:2]):
         rng = np.random.default_rng([setting.seed, trial])
         train, valid, test = _split(_data(source, setting), setting.seed + trial)
