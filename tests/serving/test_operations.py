@@ -16,7 +16,7 @@ from rankloop.cli.app import app
 from rankloop.serving import operations as do
 from rankloop.serving.engine import Engine
 from rankloop.serving.journal.base import Draft, JournalError
-from rankloop.serving.journal.entries import Closed
+from rankloop.serving.journal.entries import Closed, Observed
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import brought_back, replayed
@@ -49,6 +49,34 @@ def test_stats_verify_and_export(lived):
         assert len(data) == 18
         assert data.feature_names == ("1", "2", "3")
         assert rl.make_learner("ranksvm").fit(data).score(data) > 0.95
+
+
+def test_a_journal_becomes_a_click_log(address, rng):
+    with Loop("loop", small(feedback={"click": 1.0, "hide": -1.0}), open_journal(*address)) as loop:
+        shown = [ranked(loop, f"r{n}", rng, k=3) for n in range(4)]
+        liked = {entry.id: entry.items[entry.order[1]] for entry in shown[:2]}
+        for entry in shown:
+            loop.append(entry)
+        for number, (name, item) in enumerate(liked.items()):
+            loop.append(Observed(f"e{number}", name, item))
+        loop.append(Observed("h", "r2", shown[2].items[shown[2].order[0]], "hide"))
+        loop.append(*(Closed(entry.id) for entry in shown[:3]))  # the last one stays open
+    with open_journal(*address) as journal:
+        log = do.exported_clicks(journal)
+        model = replayed(journal).models["solar-i"].ranker
+        scores = do.scored_as_shown(journal, model)
+    expected = [
+        (entry.id, place + 1, entry.items[row], entry.items[row] == liked.get(entry.id))
+        for entry in shown[:3]
+        for place, row in enumerate(entry.order)
+    ]
+    pages = np.repeat(log.page_ids, log.sizes).tolist()
+    items = log.document_ids[log.documents].tolist()
+    found = zip(pages, log.positions.tolist(), items, log.clicks.tolist(), strict=True)
+    assert list(found) == expected
+    assert "the query of 3 of 3 pages is not known" in log.notes[0]
+    best = [model.predict(entry.matrix(), group=[5])[entry.order] for entry in shown[:3]]
+    assert np.array_equal(scores, np.concatenate(best))
 
 
 def test_a_journal_that_grows_meanwhile_is_verified_too(lived, monkeypatch):
@@ -139,6 +167,9 @@ def test_the_command_line(tmp_path, monkeypatch):
     shown = rankloop("journal", "import", "loop.journal", "logs.jsonl", "--config", "a.toml")
     assert "1 rankings, 1 events, 1 closed" in shown
     assert "all is well: 4 entries" in rankloop("journal", "verify", "loop.journal")
+    shown = rankloop("journal", "clicks", "loop.journal", "log.csv")
+    assert "log.csv: ClickLog(1 page, 1 query, 2 shown documents, 1 click)" in shown
+    assert '"r","r","b",2,1' in (tmp_path / "log.csv").read_text()
     state = json.loads(rankloop("journal", "replay", "loop.journal", "--json"))
     assert state["counters"]["lessons"] == 1
     assert "no such journal" in rankloop("journal", "stats", "none", fails=True)

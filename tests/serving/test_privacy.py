@@ -17,9 +17,10 @@ from rankloop.client import Client
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
 from rankloop.serving.journal.base import Draft, JournalError, StoredKey
-from rankloop.serving.journal.entries import Forgotten, Observed, Ranked
+from rankloop.serving.journal.entries import Closed, Forgotten, Observed, Ranked
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.keyring import MASTER, new_key, read_keys
+from rankloop.serving.operations import exported_clicks
 from rankloop.serving.privacy import Personal, Vault
 from rankloop.serving.server import background
 from rankloop.serving.snapshots import replayed
@@ -286,3 +287,17 @@ def test_operators_forget_from_the_command_line_and_programs_by_the_client(
         ("anyone", "forgot"),
         ("grace", "forgot"),
     ]
+
+
+def test_a_click_log_shows_queries_until_people_are_forgotten(start):
+    loop, http = start()
+    for name in "pq":
+        http.post("rank", json={**RANK, "id": name})
+    loop.append(Closed("p"), Closed("q"))
+    with loop.reader() as journal:
+        vault = Vault(read_keys(MASTER))
+        log = exported_clicks(journal, vault)
+        assert (log.query_ids.tolist(), log.notes) == ([SECRET], ())
+        forget(http, user=RANK["user"])
+        log = exported_clicks(journal, vault)
+        assert (log.query_ids.tolist(), len(log.notes)) == (["p", "q"], 1)

@@ -111,6 +111,41 @@ def export(
     typer.echo(f"{output}: {data}")
 
 
+MasterKey = Annotated[
+    str,
+    typer.Option("--master-key-file", help="File of master keys; RANKLOOP_MASTER_KEY replaces it."),
+]
+
+
+@journal.command("clicks")
+@guarded
+def clicks(
+    address: Address,
+    output: Annotated[Path, typer.Argument(help="File to write: .csv or .parquet.")],
+    loop: Name = "loop",
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="Model file; its scores become a column, `score`."),
+    ] = None,
+    master_key_file: MasterKey = "",
+) -> None:
+    """Write what was shown and clicked as a log, for `rankloop clicks`."""
+    from rankloop.clicks.log.simulate import write_click_table
+    from rankloop.learners.model_files.saving import load
+    from rankloop.serving import operations as do
+    from rankloop.serving.operations.personal import vault_if_any
+    from rankloop.serving.starting import existing_journal
+
+    ranker = None if model is None else load(model)
+    with existing_journal(address, loop) as opened:
+        log = do.exported_clicks(opened, vault_if_any(opened, master_key_file))
+        scores = {} if ranker is None else {"score": do.scored_as_shown(opened, ranker)}
+    write_click_table(log, output, **scores)
+    typer.echo(f"{output}: {log}")
+    for note in log.notes:
+        typer.echo(note)
+
+
 @journal.command("import")
 @guarded
 @reads_tables
@@ -155,12 +190,6 @@ def compact(
     with existing_journal(address, loop) as opened:
         last = do.compact(opened, archive, until)
     typer.echo(f"{archive}: entries up to {last:,}")
-
-
-MasterKey = Annotated[
-    str,
-    typer.Option("--master-key-file", help="File of master keys; RANKLOOP_MASTER_KEY replaces it."),
-]
 
 
 @journal.command("acts")

@@ -79,10 +79,14 @@ def simulate_log(
     )
 
 
-def write_click_table(log: ClickLog, path: str | os.PathLike[str]) -> None:
+def write_click_table(log: ClickLog, path: str | os.PathLike[str], **more: ArrayLike) -> None:
     """Write one row per shown document: page, query, document, position, clicked.
 
     The suffix decides between CSV and Parquet. The file is written completely or not at all.
+
+    Parameters
+    ----------
+    more : further columns by name, in the order of the log's rows
     """
     pa = arrow()
     pages = np.arange(len(log)) if log.page_ids is None else log.page_ids
@@ -92,6 +96,7 @@ def write_click_table(log: ClickLog, path: str | os.PathLike[str]) -> None:
         "document": log.document_ids[log.documents],
         "position": log.positions,
         "clicked": log.clicks.astype(np.int8),
+        **{name: np.asarray(values) for name, values in more.items()},
     }
     table = pa.table({name: values.tolist() for name, values in columns.items()})
     suffix = bare_suffix(path)

@@ -1,79 +1,113 @@
-"""A journal as a data set for batch learners."""
+"""A journal as data: judged queries for batch learners, or a click log."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop.clicks.log.log import ClickLog
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.feedback.grading import feedback_grades, judged_grades
-from rankloop.serving.joins import Joins
-from rankloop.serving.journal.base import JournalError
-from rankloop.serving.journal.entries import Closed, Judged, Observed, Paged, Ranked
 from rankloop.serving.operations.settings import settings_of
+from rankloop.serving.operations.verdicts import verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
+    from rankloop.learners.base import Ranker
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.journal.entries import Ranked
+    from rankloop.serving.operations.verdicts import Verdict
+    from rankloop.serving.privacy import Vault
 
 
 def exported(journal: Journal) -> QueryDataset:
     """Return what people said of rankings as one data set, for batch learners.
 
-    A query is a ranking that was closed with feedback, or judged; a document's grade is what its
-    feedback is worth by the rules at the end of the journal, below 0 where it was not shown.
+    A query is a ranking that was closed with positive feedback, or judged; a document's grade is
+    what its feedback is worth by the rules at the end of the journal, below 0 where it was not
+    shown.
     """
-    settings = settings_of(journal)
-    rules = settings.rules
-    joins = Joins()
-    X, y, names, sizes = [], [], [], []
-
-    def add(name: str, entry: Ranked, grades: NDArray[np.float64]) -> None:
-        if (grades > 0).any():
-            X.append(entry.matrix())
-            y.append(grades)
-            names.append(name)
-            sizes.append(len(grades))
-
-    for record in journal.scan():
-        entry = record.entry
-        if isinstance(entry, Ranked):
-            joins.ranked(entry.id, record.position, record.at)
-        elif isinstance(entry, Observed):
-            joins.observed(
-                entry.ranking_id, record.position, settings.most_early, settings.most_events
-            )
-        elif isinstance(entry, Paged):
-            joins.paged(entry.ranking_id, entry.page)
-        elif isinstance(entry, Closed):
-            waiting = joins.close(entry.ranking_id, settings.most_closed)
-            if waiting is not None and waiting.events:
-                ranked = _ranked(journal, waiting.position)
-                ranking = ranked.ranking(waiting.pages)
-                found = [journal.at(place) for place in waiting.events]
-                events = [e.feedback() for e in found if isinstance(e, Observed)]
-                shown = [event for event in events if event.item in ranking.places]
-                add(ranked.id, ranked, feedback_grades(ranking, shown, rules))
-        elif isinstance(entry, Judged):
-            ranked = _ranked(journal, entry.position)
-            grades = judged_grades(ranked.ranking(named=True), entry.judgement())
-            add(f"{ranked.id} {entry.id}", ranked, grades)
+    X, y, names = [], [], []
+    for verdict in verdicts(journal):
+        if (verdict.grades > 0).any():
+            X.append(verdict.entry.matrix())
+            y.append(verdict.grades)
+            again = "" if verdict.judgement is None else f" {verdict.judgement}"
+            names.append(verdict.entry.id + again)
     if not names:
         raise DataError(f"{journal.where}: no ranking has feedback or grades yet")
     return QueryDataset(
         np.concatenate(X),
         np.concatenate(y),
-        np.concatenate([[0], np.cumsum(sizes)]),
+        np.cumsum([0, *map(len, y)]),
         np.array(names),
-        feature_names=settings.names,
+        feature_names=settings_of(journal).names,
     )
 
 
-def _ranked(journal: Journal, position: int) -> Ranked:
-    entry = journal.at(position)
-    if not isinstance(entry, Ranked):
-        raise JournalError(f"{journal.where}: entry {position} is no ranking")
-    return entry
+def exported_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:
+    """Return what was shown and clicked as a log: a page for each ranking whose window closed.
+
+    A document counts as clicked if any feedback on it is worth more than 0.
+
+    Parameters
+    ----------
+    vault : opens the text of queries. Where there is none, or where somebody was forgotten, a
+        ranking counts as a query of its own, and `notes` say how many there are.
+    """
+    pages, queries, items, clicked = [], [], [], []
+    places: list[int] = []
+    unknown = 0
+    for entry, ranking, _, liked, _ in _closed(journal):
+        text = _query(entry, vault, journal)
+        unknown += text is None
+        shown = [entry.items[row] for row in ranking.order.tolist()]
+        pages += [entry.id] * len(shown)
+        queries += [entry.id if text is None else text] * len(shown)
+        items += shown
+        clicked += [item in liked for item in shown]
+        places += range(1, len(shown) + 1)
+    if not pages:
+        raise DataError(f"{journal.where}: no ranking has closed yet")
+    log = ClickLog.from_rows(
+        np.array(queries),
+        np.array(items),
+        np.array(clicked, bool),
+        position=np.array(places),
+        page=np.array(pages),
+    )
+    note = (
+        f"the query of {unknown:,} of {len(log):,} pages is not known, and each counts as a query "
+        "of its own: queries are kept where there is a master key, until people are forgotten"
+    )
+    return replace(log, notes=(note,) if unknown else ())
+
+
+def scored_as_shown(journal: Journal, model: Ranker) -> NDArray[np.float64]:
+    """Return the scores that a model gives to what :func:`exported_clicks` says was shown."""
+    names = settings_of(journal).names
+    scores = []
+    for entry, ranking, *_ in _closed(journal):
+        X = entry.matrix()
+        query = QueryDataset(
+            X, np.zeros(len(X)), np.array([0, len(X)]), np.array([entry.id]), feature_names=names
+        )
+        scores.append(np.asarray(model.predict(query), np.float64)[ranking.order])
+    return np.concatenate(scores)
+
+
+def _closed(journal: Journal) -> Iterator[Verdict]:
+    """Give rankings that showed anything, when their windows close."""
+    return (one for one in verdicts(journal) if one.judgement is None and len(one.ranking))
+
+
+def _query(entry: Ranked, vault: Vault | None, journal: Journal) -> str | None:
+    if vault is None or entry.sealed is None:
+        return None
+    found = vault.opened(entry.id, entry.sealed, journal)
+    return None if found is None else found.query

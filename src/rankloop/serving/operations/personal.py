@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 
 def vault_for(journal: Journal, master_key_file: str = "") -> Vault:
     """Return what opens a journal's personal fields; raise without its master key."""
+    vault = vault_if_any(journal, master_key_file)
+    if vault is None:
+        raise DataError(f"there is no master key; set {MASTER}, or name a file of keys")
+    return vault
+
+
+def vault_if_any(journal: Journal, master_key_file: str = "") -> Vault | None:
+    """Return what opens a journal's personal fields; None without a master key."""
     masters = read_keys(MASTER, master_key_file)
     if not masters:
-        raise DataError(f"there is no master key; set {MASTER}, or name a file of keys")
+        return None
     vault = Vault(masters)
     vault.check(journal)
     return vault

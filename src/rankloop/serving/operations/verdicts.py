@@ -1,0 +1,81 @@
+"""What people said of each ranking of a journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rankloop.feedback.grading import feedback_grades, judged_grades
+from rankloop.serving.joins import Joins
+from rankloop.serving.journal.base import JournalError
+from rankloop.serving.journal.entries import Closed, Judged, Observed, Paged, Ranked
+from rankloop.serving.operations.settings import settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankloop.feedback.ranking import Ranking
+    from rankloop.serving.journal.base import Journal
+
+
+class Verdict(NamedTuple):
+    """A ranking with what people said of it.
+
+    entry : what was shown, as the journal has it
+    ranking : the same with all pages that people saw
+    grades : by candidate; what its feedback is worth by the rules at the end of the journal, or
+        its judgement; below 0 where the candidate was not shown or not judged
+    liked : items with feedback that is worth more than 0
+    judgement : the id of the judgement; None where the grades come from feedback
+    """
+
+    entry: Ranked
+    ranking: Ranking
+    grades: NDArray[np.float64]
+    liked: frozenset[str] = frozenset()
+    judgement: str | None = None
+
+
+def verdicts(journal: Journal) -> Iterator[Verdict]:
+    """Give each ranking when its window closes, with or without feedback, and when it is judged.
+
+    What was compacted is in the archive, and is not given.
+    """
+    settings = settings_of(journal)
+    rules, joins = settings.rules, Joins()
+    for record in journal.scan(journal.base()):
+        entry = record.entry
+        if isinstance(entry, Ranked):
+            joins.ranked(entry.id, record.position, record.at)
+        elif isinstance(entry, Observed):
+            joins.observed(
+                entry.ranking_id, record.position, settings.most_early, settings.most_events
+            )
+        elif isinstance(entry, Paged):
+            joins.paged(entry.ranking_id, entry.page)
+        elif isinstance(entry, Closed):
+            waiting = joins.close(entry.ranking_id, settings.most_closed)
+            if waiting is not None:
+                ranked = _ranked(journal, waiting.position)
+                ranking = ranked.ranking(waiting.pages)
+                found = [journal.at(place) for place in waiting.events]
+                events = [e.feedback() for e in found if isinstance(e, Observed)]
+                shown = [event for event in events if event.item in ranking.places]
+                grades = feedback_grades(ranking, shown, rules)
+                worth = ((e.item, rules[e.type].worth(e.value)) for e in shown if e.type in rules)
+                liked = frozenset(item for item, gain in worth if gain > 0)
+                yield Verdict(ranked, ranking, grades, liked)
+        elif isinstance(entry, Judged):
+            ranked = _ranked(journal, entry.position)
+            ranking = ranked.ranking(named=True)
+            grades = judged_grades(ranking, entry.judgement())
+            yield Verdict(ranked, ranking, grades, judgement=entry.id)
+
+
+def _ranked(journal: Journal, position: int) -> Ranked:
+    entry = journal.at(position)
+    if not isinstance(entry, Ranked):
+        raise JournalError(f"{journal.where}: entry {position} is no ranking")
+    return entry
