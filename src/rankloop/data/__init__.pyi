@@ -30,6 +30,7 @@ from rankloop.data.sparse_rows import SparseRows as SparseRows
 from rankloop.data.splits import QueryKFold as QueryKFold
 from rankloop.data.splits import k_folds as k_folds
 from rankloop.data.splits import random_split as random_split
+from rankloop.data.splits import split_in_order as split_in_order
 from rankloop.data.summary import summarise as summarise
 
 __all__: list[str]

@@ -43,6 +43,31 @@ def random_split(
     [6, 2, 2]
     """
     check_rng(rng)
+    counts = _part_sizes(dataset.n_queries, fractions)
+    parts = np.split(rng.permutation(dataset.n_queries), np.cumsum(counts)[:-1])
+    return tuple(dataset.select(np.sort(part)) for part in parts)
+
+
+def split_in_order(
+    dataset: QueryDataset, fractions: Sequence[float] = (0.6, 0.2, 0.2)
+) -> tuple[QueryDataset, ...]:
+    """Put the first queries into the first part, those that follow into the next, and so on.
+
+    Use it if queries are in order of time: then a ranker is measured on queries that came after
+    those that it learnt from. Parameters and sizes of the parts are as in :func:`random_split`.
+
+    >>> from rankloop.data.dataset import QueryDataset
+    >>> data = QueryDataset.from_arrays(np.zeros((5, 1)), np.zeros(5), qid=range(5))
+    >>> [part.query_ids.tolist() for part in split_in_order(data, (0.8, 0.2))]
+    [[0, 1, 2, 3], [4]]
+    """
+    ends = np.cumsum(_part_sizes(dataset.n_queries, fractions)).tolist()
+    starts = [0, *ends[:-1]]
+    return tuple(dataset.select(slice(*part)) for part in zip(starts, ends, strict=True))
+
+
+def _part_sizes(n: int, fractions: Sequence[float]) -> NDArray[np.int64]:
+    """Return how many of n queries each part gets: its fraction, rounded, and at least one."""
     shares = np.asarray(fractions, np.float64)
     if (
         shares.ndim != 1
@@ -53,15 +78,13 @@ def random_split(
         raise DataError(
             f"fractions must be two or more numbers above 0 that add up to 1; found {fractions}"
         )
-    n = dataset.n_queries
     if n < len(shares):
         raise DataError(f"{n} queries cannot be split into {len(shares)} parts")
     counts = np.diff(np.rint(np.r_[0.0, np.cumsum(shares)] * n)).astype(np.int64)
     while (counts == 0).any():
         counts[counts.argmax()] -= 1
         counts[counts.argmin()] += 1
-    parts = np.split(rng.permutation(n), np.cumsum(counts)[:-1])
-    return tuple(dataset.select(np.sort(part)) for part in parts)
+    return counts
 
 
 def k_folds(
