@@ -14,6 +14,7 @@ COMMANDS = [
     "evaluate",
     "compare-runs",
     "convert",
+    "split",
     "simulate",
 ]
 RANKLOOP = [sys.executable, "-c", "from rankloop.cli import main; main()"]

@@ -71,7 +71,7 @@ def split(
         write_batches([part], file, format=known)
         written[str(file)] = part
     if json:
-        print_json({file: {"queries": len(part)} for file, part in written.items()})
+        print_json({name: {"queries": len(part)} for name, part in written.items()})
     else:
-        for file, part in written.items():
-            typer.echo(f"{file}: {part}")
+        for name, part in written.items():
+            typer.echo(f"{name}: {part}")

@@ -80,7 +80,7 @@ def _part_sizes(n: int, fractions: Sequence[float]) -> NDArray[np.int64]:
         )
     if n < len(shares):
         raise DataError(f"{n} queries cannot be split into {len(shares)} parts")
-    counts = np.diff(np.rint(np.r_[0.0, np.cumsum(shares)] * n)).astype(np.int64)
+    counts: NDArray[np.int64] = np.diff(np.rint(np.r_[0.0, np.cumsum(shares)] * n)).astype(np.int64)
     while (counts == 0).any():
         counts[counts.argmax()] -= 1
         counts[counts.argmin()] += 1
