@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import msgspec
 import pytest
 
@@ -11,7 +9,7 @@ from rankloop.serving.journal.entries import Closed, ExperimentEnded, Experiment
 from rankloop.serving.routes import events
 
 from .test_routes import start  # noqa: F401
-from .tools import click, ranked
+from .tools import click, ranked, until
 
 EVENTS = "/v1/shop/events"
 
@@ -87,10 +85,5 @@ def test_too_many_clients_are_refused_and_the_gone_are_forgotten(shop, monkeypat
     assert http.get(EVENTS).status_code == 503
     assert "try again later" in http.get(EVENTS).json()["detail"]
     first.close()
-    gone = threading.Event()
-    for _ in range(200):
-        if not service.listening["shop"]:
-            break
-        gone.wait(0.05)
-    assert service.listening["shop"] == 0
+    until(lambda: service.listening["shop"] == 0)
     assert http.get("/v1/nobody/events").status_code == 404
