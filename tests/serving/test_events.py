@@ -7,6 +7,7 @@ import pytest
 
 from rankloop.serving.journal.entries import Closed, ExperimentEnded, ExperimentStarted, Promoted
 from rankloop.serving.routes import events
+from rankloop.serving.routes.state import loop_state
 
 from .test_routes import start  # noqa: F401
 from .tools import click, ranked, until
@@ -65,6 +66,17 @@ def test_each_message_tells_what_is_new(shop, rng):
     loop.append(ExperimentEnded(loop.published.duel.id, "", "slam:measure=AP"))
     assert next(heard)[0] == "rollback"
     heard.close()
+
+
+def test_a_message_tells_the_state_it_was_made_of_though_another_follows(shop):
+    service, _ = shop
+    loop = service.loops["shop"]
+    before = loop.published
+    loop.append(Promoted("p", "slam:measure=AP"))
+    loop.settle()
+    told = loop_state(loop, before)
+    assert [one.name for one in told.models if one.champion] == [before.champion]
+    assert (told.lag, loop_state(loop, loop.published).lag) == (1, 0)
 
 
 def test_silence_is_broken_by_heartbeats_and_the_end_is_told(shop, monkeypatch):
