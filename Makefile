@@ -25,7 +25,7 @@ run: install    ## the live loop: a simulated week of searches and clicks, with 
 	$(BIN)/python examples/week.py $(KEEP)
 
 test: install   ## run the tests and all examples, in a random order (its seed is printed)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: install  ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .

@@ -14,6 +14,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Hundreds of them import the package: they keep what they compile, as Python does by itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 @pytest.fixture(autouse=True)
 def _no_learners_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

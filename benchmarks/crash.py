@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -108,9 +109,18 @@ def started(config: Path) -> tuple[subprocess.Popen[str], int]:
 
 
 def crash(
-    address: str, folder: Path, times: int, clients: int = 4, seconds: float = 1.0, seed: int = 0
+    address: str,
+    folder: Path,
+    times: int,
+    clients: int = 4,
+    seconds: float = 1.0,
+    seed: int = 0,
+    least: int = 0,
 ) -> dict[str, int]:
-    """Kill a service so often, then compare; return how much was lost, doubled, acknowledged."""
+    """Kill a service so often, then compare; return how much was lost, doubled, acknowledged.
+
+    least : entries that each service acknowledges before it ends, however long that takes
+    """
     config = folder / "crash.toml"
     config.write_text(SETTINGS.format(journal=json.dumps(address)))
     moments = random.Random(seed)
@@ -121,10 +131,13 @@ def crash(
         client.start()
     for time_ in range(times + 1):
         process, port = started(config)
+        before = len(acknowledged)
         for client in crowd:
             client.port = port
             client.here.set()
         time.sleep(seconds * (0.2 + moments.random()))
+        while len(acknowledged) < before + least or (least and not lessons(port)):
+            time.sleep(0.05)
         if time_ < times:
             process.kill()
         else:
@@ -139,6 +152,12 @@ def crash(
         assert process.stdout is not None
         process.stdout.close()
     return {"kills": times, **compared(address, acknowledged, doubled)}
+
+
+def lessons(port: int) -> int:
+    """Return how many lessons the service on this port has learnt."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/shop", timeout=60) as answer:
+        return int(json.load(answer)["counters"]["lessons"])
 
 
 def compared(address: str, acknowledged: dict[str, int], doubled: list[str]) -> dict[str, int]:

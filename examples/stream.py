@@ -1,7 +1,8 @@
-"""What `make run` shows: queries stream in, learners rank each before learning from it."""
+"""Queries stream in, and learners rank each before learning from it (--queries 400)."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,12 @@ WRAPPERS = ("mapped", "mix", "clicks", "thompson", "online-described", "stacked"
 
 def main() -> None:
     """Stream, rank, learn, draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=400)
+    queries = parser.parse_args().queries
     OUT.mkdir(exist_ok=True)
     console = Console()
-    data = mslr_like(400, np.random.default_rng(1), n_features=40, mean_length=30).data
+    data = mslr_like(queries, np.random.default_rng(1), n_features=40, mean_length=30).data
     console.print(f"Web search, simulated: {data}")
     data = rl.data.RobustLog().fit(data).transform(data)  # raw counts are not for linear learners
     names = [name for name in online_names() if name not in WRAPPERS]

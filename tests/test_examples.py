@@ -103,7 +103,7 @@ def test_shop(tmp_path):
 
 
 def test_stream(tmp_path):
-    shown = run("stream.py", tmp_path)
+    shown = run("stream.py", tmp_path, "--queries", "120")
     assert (tmp_path / "out" / "stream.png").read_bytes().startswith(b"\x89PNG")
     words = [line.split() for line in shown.splitlines()]
     ranked = [line[0] for line in words if line and line[0] in online_names()]

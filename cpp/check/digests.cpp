@@ -157,5 +157,5 @@ void arithmetic() {
 
 int main() {
     arithmetic();
-    for (const std::size_t d : {5, 46, 70}) all_learners(Stream(30, d == 46 ? 150 : 60, d));
+    for (const std::size_t d : {5, 46, 70}) all_learners(Stream(12, d == 46 ? 150 : 60, d));
 }

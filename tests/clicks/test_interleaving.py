@@ -274,8 +274,8 @@ def test_interleaving_is_more_sensitive_than_ab(judged, rng):
         {"team draft": TeamDraft(), "optimised": Optimised()},
         simulated_user("informational"),
         rng,
-        impressions=600,
-        repeats=25,
+        impressions=200,
+        repeats=10,
     )
     assert found.difference > 0
     assert found.found["team draft"][-1] > found.found[AB][-1]

@@ -76,10 +76,11 @@ def _run_until_trouble(
             command, cwd=ROOT, pass_fds=[theirs], stdout=subprocess.DEVNULL, stderr=errors
         )
         os.close(theirs)
-        done, rest = cases.start, b""
-        while chunk := _read(pipe, seconds):
+        done, rest, limit = cases.start, b"", SECONDS  # to start, whatever a case may take
+        while chunk := _read(pipe, limit):
+            limit = seconds
             *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
+            for line in filter(None, lines):
                 done, outcome, failed = json.loads(line)
                 if failed:
                     report.failures[done] = outcome
@@ -110,6 +111,7 @@ def work(fuzzer, cases: range, folder: Path, only: str, descriptor: int) -> None
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     wanted = re.compile(only)
     with os.fdopen(descriptor, "w") as pipe:
+        print(file=pipe, flush=True)  # it has started
         for case in filter(lambda case: wanted.match(fuzzer.label(case)), cases):
             before = most_held()
             try:

@@ -12,9 +12,14 @@ CHECKS = list(every_check())
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("estimator", "check"), CHECKS)
-def test_check(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(("estimator", "check", "why"), CHECKS)
+def test_check(estimator, check, why):
+    if why is None:
+        check(estimator)
+        return
+    with pytest.raises((AssertionError, TypeError, ValueError)):
+        check(estimator)
+    pytest.xfail(why)  # told here, as the traces of the checks themselves take long to make
 
 
 def test_the_list_of_expected_failures_is_short_and_about_checks_that_run():

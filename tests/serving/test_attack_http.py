@@ -15,6 +15,8 @@ from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
 from rankloop.serving.server import background
 
+from .tools import until
+
 ITEMS = '"items": [{"id": "a", "features": [1, 0]}, {"id": "b", "features": [0, 1]}]'
 BODY = f'{{"id": "r1", {ITEMS}}}'.encode()
 
@@ -36,12 +38,23 @@ def service(tmp_path_factory):
     patch.undo()
 
 
+def make_patient(patch):
+    """Give clients time again, where what they get is a proper answer."""
+    patch.setattr(protocol, "HEADERS_WITHIN", 60.0)
+    patch.setattr(limits, "SLOWEST", 60.0)
+
+
+@pytest.fixture
+def patient(service, monkeypatch):
+    make_patient(monkeypatch)
+
+
 @pytest.fixture
 def send(service):
     """Send bytes piece by piece, and return all that comes back until the end."""
     before = service.loops["shop"].head
 
-    def talk(*pieces, pause=0.0, timeout=20.0):
+    def talk(*pieces, pause=0.0, timeout=60.0):
         with socket.create_connection(("127.0.0.1", service.port), timeout) as connection:
             for piece in pieces:
                 try:
@@ -59,7 +72,11 @@ def send(service):
 
     yield talk
     assert service.loops["shop"].head == before  # whatever was sent, nothing was journaled
-    assert httpx.get(f"{service.url}/readyz", trust_env=False).status_code == 200
+    patience = pytest.MonkeyPatch()
+    make_patient(patience)
+    ready = httpx.get(f"{service.url}/readyz", trust_env=False, timeout=60)
+    patience.undo()
+    assert ready.status_code == 200
 
 
 def status(answer):
@@ -111,7 +128,7 @@ def test_headers_too_large(send, header):
     assert status(answer) == 431 if answer else True  # it may close while we still send
 
 
-def test_a_long_url_is_answered(send):
+def test_a_long_url_is_answered(send, patient):
     answer = send(
         f"GET /{'x' * 60_000} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
     )
@@ -171,7 +188,7 @@ def test_what_is_not_http(send, content):
         assert problem(answer)["detail"]
 
 
-def test_pipelined_requests_are_answered_in_order(send):
+def test_pipelined_requests_are_answered_in_order(send, patient):
     paths = ["/livez", "/nothing", "/readyz"] * 10
     text = "".join(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n" for path in paths)
     answer = send(
@@ -199,15 +216,15 @@ def test_who_goes_away_halfway_leaves_nothing(send, service):
         (b'{"items": [{"id": "a", "features": [1, 2]}], "k": 1e30}', 422),
     ],
 )
-def test_json_that_hurts(send, service, body, expected):
+def test_json_that_hurts(send, patient, service, body, expected):
     headers = {"content-type": "application/json"}
     url = f"{service.url}/v1/shop/rank"
-    answer = httpx.post(url, content=body, headers=headers, trust_env=False)
+    answer = httpx.post(url, content=body, headers=headers, trust_env=False, timeout=60)
     assert answer.status_code in (expected, 400, 422)
     assert answer.json()["detail"]
 
 
-def test_ten_thousand_idle_connections(service, send):
+def test_ten_thousand_idle_connections(service, send, patient):
     """Loopback only; each costs a file on both sides."""
     wanted = 10_000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -217,20 +234,17 @@ def test_ten_thousand_idle_connections(service, send):
         if wanted < 1000:
             pytest.skip(f"the system allows {hard:,} files, and this test needs {needed:,}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    patch = pytest.MonkeyPatch()
-    patch.setattr(protocol, "HEADERS_WITHIN", 60.0)
     idle = []
     try:
         for _ in range(wanted):
             idle.append(socket.create_connection(("127.0.0.1", service.port), 20))
-        body = httpx.get(f"{service.url}/v1/shop", trust_env=False, timeout=20)
+        body = httpx.get(f"{service.url}/v1/shop", trust_env=False, timeout=60)
         assert body.status_code == 200
         idle[0].sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"200" in idle[0].recv(1000)
     finally:
         for connection in idle:
             connection.close()
-        patch.undo()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -240,15 +254,13 @@ def test_more_connections_than_are_taken(tmp_path):
     service = Service.start(as_settings(plain))
     with background(service) as url:
         place = ("127.0.0.1", int(url.rsplit(":", 1)[1]))
-        held = [socket.create_connection(place, 20) for _ in range(5)]
-        time.sleep(0.2)
-        with socket.create_connection(place, 20) as one_more:
+        held = [socket.create_connection(place, 60) for _ in range(5)]
+        with socket.create_connection(place, 60) as one_more:  # taken after those before it
             answer = one_more.recv(10_000)
         assert status(answer) == 503
         assert "retry-after: 1" in answer.decode()
         held.pop().close()
-        time.sleep(0.2)
-        assert httpx.get(f"{url}/livez", trust_env=False).status_code == 200
+        until(lambda: httpx.get(f"{url}/livez", trust_env=False, timeout=60).status_code == 200)
         for connection in held:
             connection.close()
     service.stop()

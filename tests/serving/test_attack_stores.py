@@ -25,7 +25,7 @@ from rankloop.serving.server import background
 from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import replayed
 
-from .tools import Clock, click, ranked, small
+from .tools import Clock, click, ranked, small, until
 
 ITEMS = {"a": [1.0, 0.5], "b": [0.0, 1.0]}
 
@@ -79,13 +79,6 @@ def compared(service, crowd):
         assert one.acknowledged <= set(named)
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert condition()
-
-
 @pytest.fixture
 def own_postgres():
     """A PostgreSQL for one test, which may stop and start it."""
@@ -112,20 +105,20 @@ def test_postgres_killed_and_started_again_under_load(own_postgres):
         crowd = [Crowd(url, n) for n in range(3)]
         for one in crowd:
             one.start()
-        wait_for(lambda: all(len(one.acknowledged) > 20 for one in crowd))
+        until(lambda: all(len(one.acknowledged) > 20 for one in crowd))
         before = sum(len(one.acknowledged) for one in crowd)
         crashed(own_postgres)
-        wait_for(lambda: sum(one.refused for one in crowd) > 3)
+        until(lambda: sum(one.refused for one in crowd) > 3)
         answer = httpx.post(
             f"{url}/v1/shop/rank",
             json={"items": [{"id": "a", "features": [1, 2]}]},
             trust_env=False,
-            timeout=30,
+            timeout=60,
         )
         assert answer.status_code == 503
         assert answer.json()["title"] == "Try again in a moment"
         own_postgres.ensure_postgres_running()
-        wait_for(lambda: sum(len(one.acknowledged) for one in crowd) > before + 60)
+        until(lambda: sum(len(one.acknowledged) for one in crowd) > before + 60)
         for one in crowd:
             one.done = True
         for one in crowd:
@@ -150,7 +143,7 @@ def test_connections_cut_under_load(postgres):
                 "WHERE application_name = 'rankloop shop'"
             )
         before = sum(len(one.acknowledged) for one in crowd)
-        wait_for(lambda: sum(len(one.acknowledged) for one in crowd) > before + 30)
+        until(lambda: sum(len(one.acknowledged) for one in crowd) > before + 30)
         for one in crowd:
             one.done = True
         for one in crowd:
@@ -209,16 +202,16 @@ def test_a_full_disk(tmp_path, ended):
     crowd = [Crowd(url, n) for n in range(2)]
     for one in crowd:
         one.start()
-    wait_for(lambda: all(len(one.acknowledged) > 10 for one in crowd))
+    until(lambda: all(len(one.acknowledged) > 10 for one in crowd))
     most(1000)  # less than a page: wherever the store writes, it fails
-    wait_for(lambda: all(one.refused > 2 for one in crowd))
+    until(lambda: all(one.refused > 2 for one in crowd))
     question = {"items": [{"id": "a", "features": [1, 2]}]}
-    refused = httpx.post(f"{url}/v1/shop/rank", json=question, trust_env=False, timeout=30)
+    refused = httpx.post(f"{url}/v1/shop/rank", json=question, trust_env=False, timeout=60)
     assert refused.status_code == refused.json()["status"] == 503
     assert "disk" in refused.json()["detail"]
     before = sum(len(one.acknowledged) for one in crowd)
     most(resource.RLIM_INFINITY)
-    wait_for(lambda: sum(len(one.acknowledged) for one in crowd) > before + 30)
+    until(lambda: sum(len(one.acknowledged) for one in crowd) > before + 30)
     for one in crowd:
         one.done = True
     for one in crowd:
@@ -244,7 +237,7 @@ def test_a_clock_that_jumps_back(tmp_path, rng):
         clock.now += 61
         time.sleep(0.3)
         clock.now += 10_000
-        wait_for(lambda: loop.published.counters.closed == 2)
+        until(lambda: loop.published.counters.closed == 2)
         clock.now -= 50_000
         time.sleep(0.2)
         loop.settle()
@@ -265,7 +258,7 @@ def test_a_slow_disk_makes_callers_wait_and_loses_nothing(tmp_path):
         crowd = [Crowd(url, n) for n in range(4)]
         for one in crowd:
             one.start()
-        wait_for(lambda: all(len(one.acknowledged) >= 3 for one in crowd))
+        until(lambda: all(len(one.acknowledged) >= 3 for one in crowd))
         for one in crowd:
             one.done = True
         for one in crowd:
@@ -282,12 +275,12 @@ def test_two_services_on_one_file(tmp_path):
         crowd = [Crowd(here, 0), Crowd(there, 1), Crowd(here, 2), Crowd(there, 3)]
         for each in crowd:
             each.start()
-        wait_for(lambda: all(len(each.acknowledged) > 20 for each in crowd))
+        until(lambda: all(len(each.acknowledged) > 20 for each in crowd))
         for each in crowd:
             each.done = True
         for each in crowd:
             each.join()
-        wait_for(lambda: one.loops["shop"].head == other.loops["shop"].head)
+        until(lambda: one.loops["shop"].head == other.loops["shop"].head)
         compared(one, crowd)
         compared(other, crowd)
     one.stop()

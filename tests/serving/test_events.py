@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-
 import msgspec
 import pytest
 
 from rankloop.serving.journal.entries import Closed, ExperimentEnded, ExperimentStarted, Promoted
 from rankloop.serving.routes import events
+from rankloop.serving.routes.state import loop_state
 
 from .test_routes import start  # noqa: F401
-from .tools import click, ranked
+from .tools import click, ranked, until
 
 EVENTS = "/v1/shop/events"
 
@@ -69,6 +68,17 @@ def test_each_message_tells_what_is_new(shop, rng):
     heard.close()
 
 
+def test_a_message_tells_the_state_it_was_made_of_though_another_follows(shop):
+    service, _ = shop
+    loop = service.loops["shop"]
+    before = loop.published
+    loop.append(Promoted("p", "slam:measure=AP"))
+    loop.settle()
+    told = loop_state(loop, before)
+    assert [one.name for one in told.models if one.champion] == [before.champion]
+    assert (told.lag, loop_state(loop, loop.published).lag) == (1, 0)
+
+
 def test_silence_is_broken_by_heartbeats_and_the_end_is_told(shop, monkeypatch):
     service, http = shop
     monkeypatch.setattr(events, "HEARTBEAT", 0.05)
@@ -87,10 +97,5 @@ def test_too_many_clients_are_refused_and_the_gone_are_forgotten(shop, monkeypat
     assert http.get(EVENTS).status_code == 503
     assert "try again later" in http.get(EVENTS).json()["detail"]
     first.close()
-    gone = threading.Event()
-    for _ in range(200):
-        if not service.listening["shop"]:
-            break
-        gone.wait(0.05)
-    assert service.listening["shop"] == 0
+    until(lambda: service.listening["shop"] == 0)
     assert http.get("/v1/nobody/events").status_code == 404

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
 from .test_routes import start  # noqa: F401
+from .tools import until
 
 RANKING = {
     "id": "81f46c34",
@@ -54,11 +54,7 @@ def test_a_question_is_ranked_and_an_interaction_learnt(start):  # noqa: F811
     again = shop.post("/feedback", json=[CLICK, {**CLICK, "id": "other", "item": "not shown"}])
     assert again.json()["statuses"] == {"duplicate": 1, "rejected": 1}
     loop = service.loops["shop"]
-    for _ in range(200):
-        loop.settle()
-        if loop.published.counters.lessons:
-            break
-        time.sleep(0.02)
+    until(lambda: loop.published.counters.lessons)
     assert loop.published.counters.lessons == 1
     assert "features" not in shop.post("/rank/shop", json={**RANKING, "id": "b"}).json()["items"][0]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from rankloop.serving.engine import Engine
@@ -11,6 +9,7 @@ from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.snapshots import replayed
 
 from .test_routes import FEEDBACK, RANK, start  # noqa: F401
+from .tools import until
 
 MANY = [{"id": f"d{n}", "features": [float(n), 1.0]} for n in range(8)]
 
@@ -119,10 +118,7 @@ def test_late_feedback_is_learnt_where_the_loop_says_so(start, late):  # noqa: F
     service, http = start(window=0, late=late)
     loop = service.loops["shop"]
     http.post(RANK, json={"id": "r", "items": MANY, "k": 5})
-    for _ in range(200):
-        if not loop.open_rankings:
-            break
-        time.sleep(0.02)
+    until(lambda: not loop.open_rankings)
     shown = service.loops["shop"].find_ranking("r").entry
     item = shown.items[shown.order[-1]]
     events = [{"event_id": "e", "ranking_id": "r", "item": item}]

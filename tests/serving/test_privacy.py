@@ -6,7 +6,6 @@ import json
 import os
 import sqlite3
 import sys
-import time
 from contextlib import ExitStack, closing
 
 import psycopg
@@ -25,7 +24,7 @@ from rankloop.serving.privacy import Personal, Vault
 from rankloop.serving.server import background
 from rankloop.serving.snapshots import replayed
 
-from .tools import running
+from .tools import running, until
 
 SECRET = "where is the nearest clinic"
 ITEMS = [{"id": "a", "features": [1.0, 0.5]}, {"id": "b", "features": [0, 1]}]
@@ -121,11 +120,7 @@ def test_another_process_lets_go_of_a_forgotten_key(start, address):
     with open_journal(*address) as journal:
         ids = Vault(read_keys(MASTER)).forgettable(journal, "ada@example.org", None, None)
         journal.append([Draft(Forgotten("f", ids, "somebody else"), 1)])
-    for _ in range(200):
-        if loop.vault.at_hand("user ada@example.org") is None:
-            break
-        time.sleep(0.05)
-    assert loop.vault.at_hand("user ada@example.org") is None
+    until(lambda: loop.vault.at_hand("user ada@example.org") is None)
     assert loop.acts.last()[-1].by == "somebody else"
 
 

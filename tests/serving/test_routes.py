@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -17,7 +16,7 @@ from rankloop.serving.config import as_settings
 from rankloop.serving.journal.base import JournalError
 from rankloop.serving.routes.openapi import document
 
-from .tools import running
+from .tools import running, until
 
 RANK, FEEDBACK = "/v1/shop/rank", "/v1/shop/feedback"
 
@@ -201,11 +200,7 @@ def test_feedback_may_bring_its_ranking(start):
     }
     assert shop.post(FEEDBACK, json=body).json()["events"][0]["status"] == "applied"
     loop = service.loops["shop"]
-    for _ in range(200):
-        loop.settle()
-        if loop.published.counters.lessons:
-            break
-        time.sleep(0.02)
+    until(lambda: loop.published.counters.lessons)
     assert loop.published.counters.lessons == 1
     assert loop.published.shown.mean < 1  # the purchase was on the second place
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -13,14 +14,7 @@ from rankloop.serving.service import Loop
 from rankloop.serving.snapshots import brought_back, replayed
 from rankloop.serving.threads.queue import BusyError
 
-from .tools import Clock, best_item, click, ranked, small
-
-
-def until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
+from .tools import Clock, best_item, click, ranked, small, until
 
 
 def a_day(loop, rng, rankings=12, start=0):
@@ -190,18 +184,17 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
 
 def test_a_full_queue_says_so(tmp_path, rng):
     with Loop("loop", small(), open_journal(str(tmp_path / "j"), "l"), most_waiting=4) as loop:
-        entries = [ranked(loop, f"r{n}", rng) for n in range(200)]
-        append, loop._journal.append = (
-            loop._journal.append,
-            lambda *d: time.sleep(0.2) or append(*d),
-        )
-        futures = [loop.submit([entry]) for entry in entries[:2]]
-        time.sleep(0.1)  # the first of them is on its way to the disk
-        futures += [loop.submit([entry]) for entry in entries[2:5]]
+        entries = [ranked(loop, f"r{n}", rng) for n in range(6)]
+        append, on_its_way, free = loop._journal.append, threading.Event(), threading.Event()
+        loop._journal.append = lambda *d: on_its_way.set() or (free.wait(60) and append(*d))
+        futures = [loop.submit([entries[0]])]
+        on_its_way.wait()
+        futures += [loop.submit([entry]) for entry in entries[1:4]]
         with pytest.raises(BusyError, match="wait for the disk, of at most 4"):
-            loop.submit(entries[5:7])
+            loop.submit(entries[4:6])
+        free.set()
         for future in futures:
-            assert future.result(20)[0].status == "accepted"
+            assert future.result(60)[0].status == "accepted"
 
 
 def test_features_cannot_change(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 
 import httpx
@@ -63,6 +64,14 @@ def click(event_id, entry, item=None):
     return Observed(event_id, entry.id, item or best_item(entry))
 
 
+def until(condition, seconds=120):
+    """Wait until a condition holds; the limit is for a machine that is very busy."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
 class Clock:
     """A clock that tests set."""
 
@@ -78,6 +87,6 @@ def running(service):
     """A service that listens, and a client for it."""
     with (
         background(service) as url,
-        httpx.Client(base_url=url, timeout=30, trust_env=False) as client,
+        httpx.Client(base_url=url, timeout=120, trust_env=False) as client,
     ):
         yield client

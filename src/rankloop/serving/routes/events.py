@@ -52,7 +52,7 @@ async def _messages(service: Service, loop: Loop) -> AsyncIterator[bytes]:
         while loop.ready and not service.draining:
             if loop.published is not published:
                 published = loop.published
-                now = msgspec.to_builtins(loop_state(loop))
+                now = msgspec.to_builtins(loop_state(loop, published))
                 new = {name: value for name, value in now.items() if known.get(name) != value}
                 kind = _kind(known, now)
                 known, silent = now, 0.0

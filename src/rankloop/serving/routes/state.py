@@ -94,9 +94,8 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     experiment: ExperimentInfo | None = None
 
 
-def loop_state(loop: Loop) -> LoopState:
-    """Return how a loop does now."""
-    now = loop.published
+def loop_state(loop: Loop, now: Published) -> LoopState:
+    """Return how a loop does, at a state that it published."""
     models = [
         ModelInfo(
             name,
@@ -113,7 +112,7 @@ def loop_state(loop: Loop) -> LoopState:
         now.settings.policy,
         now.settings.lesson,
         loop.head,
-        loop.lag,
+        loop.head - now.position,
         loop.open_rankings,
         loop.leads,
         models,
@@ -148,7 +147,7 @@ def running(now: Published) -> ExperimentInfo | None:
 
 async def state(call: Call) -> Response:
     """Return how a loop does now."""
-    return answer(loop_state(call.loop))
+    return answer(loop_state(call.loop, call.loop.published))
 
 
 STATE = Endpoint("GET", "/v1/{loop}", state, "How a loop does.", "metrics", answer=LoopState)
