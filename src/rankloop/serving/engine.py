@@ -237,10 +237,13 @@ class Engine:
         status = self.joins.observed(
             entry.ranking_id, record.position, settings.most_early, settings.most_events
         )
-        self.counters.events += 1
-        self.counters.pending += status == "pending"
-        self.counters.late += status == "late"
-        self.counters.rejected += status == "rejected"
+        counters = self.counters
+        counters.events += 1
+        if status == "applied":
+            return status
+        counters.pending += status == "pending"
+        counters.late += status == "late"
+        counters.rejected += status == "rejected"
         if status == "late" and settings.late:
             late = self.joins.late(entry.ranking_id, record.position, settings.most_events)
             if late is not None:

@@ -291,7 +291,7 @@ def new_rows(
     last = head
     for draft in drafts:
         _, key, fingerprint, _ = draft
-        if key is not None and key in known:
+        if key in known:
             position, other = known[key]
             same = other == fingerprint
             outcomes.append(Outcome("duplicate" if same else "conflict", position))
@@ -303,6 +303,8 @@ def new_rows(
             known[key] = (last, fingerprint)
     checks = _core.crc32_of_each(head + 1, [body for _, _, _, body in new])
     return outcomes, [
-        (n, *draft, check)
-        for n, draft, check in zip(range(head + 1, last + 1), new, checks, strict=True)
+        (n, at, key, fingerprint, body, check)
+        for n, (at, key, fingerprint, body), check in zip(
+            range(head + 1, last + 1), new, checks, strict=True
+        )
     ]

@@ -21,7 +21,7 @@ from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ranking import Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -351,9 +351,8 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Entry)
 
 
-def encode(entry: Entry) -> bytes:
-    """Return an entry's bytes."""
-    return _encoder.encode(entry)
+encode: Callable[[Entry], bytes] = _encoder.encode
+"""Return an entry's bytes."""
 
 
 def decode(body: bytes) -> Entry:
