@@ -74,11 +74,17 @@ class Recent:
         """Return the entry at a position: from memory, else from the journal."""
         return self.get(position) or journal.record(position)
 
-    def follow(self, journal: Journal, after: int, until: int | None = None) -> Iterator[Record]:
+    def follow(
+        self,
+        journal: Journal,
+        after: int,
+        until: int | None = None,
+        decode: Callable[[bytes], Entry] = decode,
+    ) -> Iterator[Record]:
         """Give all entries of a journal that follow a position, and keep them."""
         while rows := journal.rows(after, until):
-            self.add((row.position, row.at, row.body) for row in rows)
-            yield from journal.records(after, rows)
+            self.add([(row.position, row.at, row.body) for row in rows])
+            yield from journal.records(after, rows, decode)
             after = rows[-1].position
 
 

@@ -13,7 +13,7 @@ from rankloop.exceptions import RankloopError
 from rankloop.serving.journal.entries import Forgotten, decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rankloop.serving.journal.entries import Entry
 
@@ -197,7 +197,9 @@ class Journal(ABC):
         """Return up to `limit` entries that follow a position; raise where one is damaged."""
         return self.records(after, self.rows(after, until, limit))
 
-    def records(self, after: int, rows: Sequence[Row]) -> list[Record]:
+    def records(
+        self, after: int, rows: Sequence[Row], decode: Callable[[bytes], Entry] = decode
+    ) -> list[Record]:
         """Return rows that follow a position as entries; raise where one is missing or damaged."""
         for expected, row in enumerate(rows, start=after + 1):
             if row.position != expected:
