@@ -6,11 +6,10 @@ import logging
 import threading
 import time
 from collections import deque
-from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from rankloop.serving.journal.base import Record, UnreachableError
-from rankloop.serving.journal.entries import decode
+from rankloop.serving.journal.entries import decode, decode_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,10 +64,17 @@ class Recent:
         return None if known is None else Record(position, known[1], decode(known[2]))
 
     def read(self, after: int, until: int, limit: int, journal: Journal) -> list[Record]:
-        """Return up to `limit` entries that follow a position: from memory, else from a journal."""
-        here = map(self.get, range(after + 1, min(until, after + limit) + 1))
-        found = [record for record in takewhile(lambda one: one is not None, here) if record]
-        return found or journal.read(after, until, limit)
+        """Return up to `limit` entries that follow a position: from memory, else from a journal.
+
+        Of rankings no more than the id is read.
+        """
+        found = []
+        for position in range(after + 1, min(until, after + limit) + 1):
+            known = self._known.get(position)
+            if known is None:
+                break
+            found.append(Record(position, known[1], decode_ids(known[2])))
+        return found or journal.records(after, journal.rows(after, until, limit), decode_ids)
 
     def record(self, position: int, journal: Journal) -> Record:
         """Return the entry at a position: from memory, else from the journal."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 from zlib import crc32
 
 import msgspec
 
 from rankloop import _core
 from rankloop.exceptions import RankloopError
-from rankloop.serving.journal.entries import Forgotten, decode, encode
+from rankloop.serving.journal.entries import Forgotten, Ranked, RankedId, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +54,15 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     position: int
     at: int
     entry: Entry
+
+
+def with_id_alone(record: Record) -> Record:
+    """Return a record as :func:`decode_ids` gives its entry."""
+    entry: Any = record.entry
+    if isinstance(entry, Ranked):
+        entry = RankedId(entry.id)
+        return Record(record.position, record.at, entry)
+    return record
 
 
 Sealed: TypeAlias = tuple[int, str | None, bytes, bytes]
