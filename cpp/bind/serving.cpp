@@ -41,7 +41,24 @@ void work_on(const std::vector<std::string_view>& texts, Work work) {
     for (const auto text : texts) size += text.size();
     std::optional<nb::gil_scoped_release> released;
     if (size > 65536) released.emplace();
-    for (std::size_t i = 0; i < texts.size(); ++i) work(i, texts[i]);
+    work();
+}
+
+std::vector<Blake2bDigest> blake2b_of_each(const std::vector<std::string_view>& texts) {
+    std::vector<Blake2bDigest> digests(texts.size());
+    for (std::size_t first = 0; first < texts.size(); first += 4) {
+        const std::size_t n = std::min<std::size_t>(texts.size() - first, 4);
+        if (n == 1) {
+            digests[first] = blake2b(texts[first]);
+            continue;
+        }
+        std::string_view four[4];
+        Blake2bDigest found[4];
+        std::copy_n(&texts[first], n, four);
+        blake2b_of_four(four, found);
+        std::copy_n(found, n, &digests[first]);
+    }
+    return digests;
 }
 
 }  // namespace
@@ -59,8 +76,8 @@ void bind_serving(nb::module_& m) {
     m.def("blake2b_of_each", [](const Texts& list) {
         const nb::tuple kept(list);  // nobody else can change it while the GIL is released
         const auto texts = texts_of(kept);
-        std::vector<Blake2b::Digest> digests(texts.size());
-        work_on(texts, [&](std::size_t i, std::string_view text) { digests[i] = Blake2b::of(text); });
+        std::vector<Blake2bDigest> digests;
+        work_on(texts, [&] { digests = blake2b_of_each(texts); });
         Texts found;
         for (const auto& digest : digests) found.append(nb::bytes(digest.data(), digest.size()));
         return found;
@@ -69,11 +86,11 @@ void bind_serving(nb::module_& m) {
     // Folds words into a digest: each time that of the digest so far, a position of 8 bytes and the word.
     m.def("blake2b_chain", [](const nb::bytes& chain, std::uint64_t first, const Words& words) {
         std::string text(chain.c_str(), chain.size());
-        Blake2b::Digest digest;
+        Blake2bDigest digest;
         for (const nb::handle word : words) {
             text.append(reinterpret_cast<const char*>(&first), sizeof first);
             text += word_of(word);
-            digest = Blake2b::of(text);
+            digest = blake2b(text);
             text.assign(digest.data(), digest.size());
             ++first;
         }
@@ -113,9 +130,11 @@ void bind_serving(nb::module_& m) {
         const nb::tuple kept(list);  // nobody else can change it while the GIL is released
         const auto texts = texts_of(kept);
         std::vector<std::uint32_t> sums(texts.size());
-        work_on(texts, [&](std::size_t i, std::string_view text) {
-            const std::uint64_t position = first + i;
-            sums[i] = crc32(text, crc32({reinterpret_cast<const char*>(&position), sizeof position}));
+        work_on(texts, [&] {
+            for (std::size_t i = 0; i < texts.size(); ++i) {
+                const std::uint64_t position = first + i;
+                sums[i] = crc32(texts[i], crc32({reinterpret_cast<const char*>(&position), sizeof position}));
+            }
         });
         nb::typed<nb::list, nb::int_> found;
         for (const std::uint32_t sum : sums) found.append(sum);

@@ -80,6 +80,7 @@ def test_grades_of_feedback():
     assert graded(("b", "purchase", 1), ("b", "click", 1)) == [0, 3, 0]  # in any order
     assert graded(("b", "click", 1), ("b", "purchase", 1)) == [0, 3, 0]
     assert graded(("b", "unheard of", 1)) == [0, 0, 0]
+    assert graded(("a", "click", 1), ("b", "cart", 1), ("c", "click", 1)) == [1, 2, 1]
 
 
 def test_rules():

@@ -17,7 +17,7 @@ from rankloop.client import Client, ServiceError
 from rankloop.feedback.events import Feedback
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
-from rankloop.serving.journal.base import UnreachableError
+from rankloop.serving.journal.base import Draft, Outcome, UnreachableError
 from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.journal.sqlite import SqliteJournal
@@ -290,7 +290,8 @@ def test_two_services_on_one_file(tmp_path):
 def test_a_writer_that_holds_the_file_for_too_long_is_named(tmp_path):
     with SqliteJournal(tmp_path / "j", busy=0.1) as one, SqliteJournal(tmp_path / "j") as other:
         other._db.execute("BEGIN IMMEDIATE")
+        drafts = [Draft(Closed("r1"), 0)]
         with pytest.raises(UnreachableError, match="locked"):
-            one.append([])
+            one.append(drafts)
         other._db.execute("ROLLBACK")
-        one.append([])
+        assert one.append(drafts) == [Outcome("new", 1)]

@@ -18,6 +18,7 @@ from rankloop.serving.journal.entries import (
     packed,
 )
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.recent import Recent
 
 
 def event(number, item="a"):
@@ -181,3 +182,28 @@ def test_bytes_that_are_no_entry():
 def test_no_entry_beyond_the_end(journal):
     with pytest.raises(JournalError, match="there is no entry 5"):
         journal.at(5)
+
+
+def test_known_keys_and_other_writers_among_many_new_entries(journal):
+    journal.append([event(250)])
+    with journal.another() as other:
+        other.append([event(1000)])
+        outcomes = journal.append([event(number) for number in range(300)])
+        assert outcomes[250] == Outcome("duplicate", 1)
+        new = outcomes[:250] + outcomes[251:]
+        assert new == [Outcome("new", position) for position in range(3, 302)]
+        assert other.append([event(1001), event(0)]) == [
+            Outcome("new", 302),
+            Outcome("duplicate", 3),
+        ]
+    assert [record.position for record in journal.scan()] == list(range(1, 303))
+
+
+def test_the_newest_entries_are_read_from_memory_while_they_are_there(journal):
+    recent = Recent(most_bytes=1000)
+    journal.append([event(number) for number in range(20)])
+    records = list(recent.follow(journal, 0))
+    assert recent.get(1) is None
+    assert recent.get(20) == records[19]
+    assert recent.read(0, 20, 3, journal) == records[:3]
+    assert recent.read(18, 20, 9, None) == records[18:]

@@ -20,6 +20,7 @@ def test_digests_and_checksums_are_those_of_the_standard_library():
     assert _core.blake2b_of_each(texts) == [blake2b(t, digest_size=16).digest() for t in texts]
     sums = [crc32(t, crc32(n.to_bytes(8, "little"))) for n, t in enumerate(texts, start=2**40)]
     assert _core.crc32_of_each(2**40, texts) == sums
+    assert _core.blake2b_of_each(texts[-1:]) == [blake2b(texts[-1], digest_size=16).digest()]
     assert _core.blake2b_of_each([]) == _core.crc32_of_each(1, []) == []
 
 

@@ -96,17 +96,24 @@ def feedback_grades(
     >>> feedback_grades(ranking, [Feedback("r1", "c"), Feedback("r1", "c", "purchase")]).tolist()
     [0.0, 0.0, 3.0]
     """
-    known = as_rules(rules)
-    worth = np.zeros(len(ranking))
+    return grades_by(as_rules(rules), ranking, feedback)
+
+
+def grades_by(
+    rules: Mapping[str, Rule], ranking: Ranking, feedback: Iterable[Event]
+) -> NDArray[np.float64]:
+    """Return what :func:`feedback_grades` does, by rules that :func:`as_rules` has read."""
+    worth = [0.0] * len(ranking)
     for event in feedback:
         _check_names(ranking, event)
-        rule = known.get(event.type)
+        rule = rules.get(event.type)
         if rule is not None:
             place, gain = ranking.place(event.item), rule.worth(event.value)
-            stronger = gain > worth[place] if gain > 0 or worth[place] > 0 else gain < worth[place]
-            worth[place] = gain if stronger else worth[place]
+            known = worth[place]
+            stronger = gain > known if gain > 0 or known > 0 else gain < known
+            worth[place] = gain if stronger else known
     grades = np.full(len(ranking.scores), UNJUDGED)
-    grades[ranking.order] = worth - worth.min(initial=0.0)
+    grades[ranking.order] = np.array(worth) - min([0.0, *worth])
     return grades
 
 

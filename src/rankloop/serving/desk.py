@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -17,9 +17,13 @@ from rankloop.serving.joins import Joins
 from rankloop.serving.journal.entries import Closed, Configured, Observed, Paged, Ranked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rankloop.serving.engine import Engine
     from rankloop.serving.joins import Status
     from rankloop.serving.journal.base import Record
+
+    Outcome: TypeAlias = Status | Literal["accepted"]
 
 
 class Desk:
@@ -31,14 +35,22 @@ class Desk:
         self.joins = msgspec.msgpack.decode(msgspec.msgpack.encode(engine.joins), type=Joins)
         self._opened = deque(self.joins.open)
 
-    def follow(self, record: Record) -> Status | Literal["accepted"]:
-        """Take in the entry that follows, and say what became of it."""
-        self.position = record.position
+    def follow(self, records: Iterable[Record]) -> dict[int, Outcome]:
+        """Take in the entries that follow, and say what became of each, by position."""
+        found: dict[int, Outcome] = {}
+        for record in records:
+            entry, settings, self.position = record.entry, self.settings, record.position
+            if isinstance(entry, Observed) and settings is not None:
+                found[record.position] = self.joins.observed(
+                    entry.ranking_id, record.position, settings.most_early, settings.most_events
+                )
+            else:
+                self._follow(record)
+                found[record.position] = "accepted"
+        return found
+
+    def _follow(self, record: Record) -> None:
         entry, joins, settings = record.entry, self.joins, self.settings
-        if isinstance(entry, Observed) and settings is not None:
-            return joins.observed(
-                entry.ranking_id, record.position, settings.most_early, settings.most_events
-            )
         if isinstance(entry, Ranked):
             joins.ranked(entry.id, record.position, record.at)
             self._opened.append(entry.id)
@@ -48,7 +60,6 @@ class Desk:
             joins.paged(entry.ranking_id, entry.page)
         elif isinstance(entry, Closed) and settings is not None:
             joins.close(entry.ranking_id, settings.most_closed)
-        return "accepted"
 
     def due(self, now: int, limit: int = 1000) -> list[str]:
         """Return rankings whose window is over at this time, or that are too many, oldest first."""

@@ -15,7 +15,7 @@ import msgspec
 
 from rankloop import _core
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.feedback.grading import feedback_grades, judged_grades
+from rankloop.feedback.grading import grades_by, judged_grades
 from rankloop.learners.model_files.saving import loads
 from rankloop.serving.config import LoopSettings, rules_of
 from rankloop.serving.contest import Contest
@@ -35,6 +35,7 @@ from rankloop.serving.journal.entries import (
     Paged,
     Promoted,
     Ranked,
+    RankedId,
     RolledBack,
     digest_of,
 )
@@ -228,7 +229,7 @@ class Engine:
         self.settings, self.models = settings, models
         self.contest.champion = self.champion or settings.learners[0]
 
-    def _ranked(self, record: Record, entry: Ranked) -> None:
+    def _ranked(self, record: Record, entry: Ranked | RankedId) -> None:
         self.counters.rankings += 1
         self.joins.ranked(entry.id, record.position, record.at)
 
@@ -237,10 +238,13 @@ class Engine:
         status = self.joins.observed(
             entry.ranking_id, record.position, settings.most_early, settings.most_events
         )
-        self.counters.events += 1
-        self.counters.pending += status == "pending"
-        self.counters.late += status == "late"
-        self.counters.rejected += status == "rejected"
+        counters = self.counters
+        counters.events += 1
+        if status == "applied":
+            return status
+        counters.pending += status == "pending"
+        counters.late += status == "late"
+        counters.rejected += status == "rejected"
         if status == "late" and settings.late:
             late = self.joins.late(entry.ranking_id, record.position, settings.most_events)
             if late is not None:
@@ -274,8 +278,8 @@ class Engine:
                 self.counters.strays += 1
         if trial is not None and ranked.experiment == trial.id and not late:
             rules = rules_of(trial.feedback)
-            trial.judge(ranked, feedback_grades(ranking, events, rules), settings.most_closed)
-        grades = feedback_grades(ranking, events, settings.rules)
+            trial.judge(ranked, grades_by(rules, ranking, events), settings.most_closed)
+        grades = grades_by(settings.rules, ranking, events)
         return self._teach(ranking, grades, position, by_clicks=True)
 
     def _judged(self, record: Record, entry: Judged) -> str:
@@ -358,6 +362,7 @@ class Engine:
 _APPLY: Mapping[type, Callable[..., object]] = {
     Configured: Engine._configured,
     Ranked: Engine._ranked,
+    RankedId: Engine._ranked,
     Observed: Engine._observed,
     Closed: Engine._closed,
     Judged: Engine._judged,

@@ -62,9 +62,10 @@ class Joins(msgspec.Struct, dict=True):
         """Take an event in, and say what became of it."""
         ranking = self.open.get(ranking_id)
         if ranking is not None:
-            if len(ranking.events) >= most_events:
+            events = ranking.events
+            if len(events) >= most_events:
                 return "rejected"
-            ranking.events.append(position)
+            events.append(position)
             return "applied"
         if ranking_id in self.closed:
             return "late"

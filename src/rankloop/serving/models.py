@@ -18,7 +18,7 @@ from rankloop.metrics.measures import parse
 from rankloop.serving.lessons import seen_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,12 +43,14 @@ class Curve(msgspec.Struct):
     total: float = 0.0
     recent: float = 0.0
 
-    def add(self, value: float) -> None:
-        """Take one more ranking in."""
-        self.n += 1
-        self.total += value
-        weight = max(1 - RECENT, 1 / self.n)
-        self.recent += weight * (value - self.recent)
+    def add(self, values: Iterable[float]) -> None:
+        """Take more rankings in."""
+        n, total, recent = self.n, self.total, self.recent
+        for value in values:
+            n += 1
+            total += value
+            recent += max(1 - RECENT, 1 / n) * (value - recent)
+        self.n, self.total, self.recent = n, total, recent
 
     @property
     def mean(self) -> float:
@@ -191,10 +193,11 @@ def fresh(ranker: OnlineRanker, names: tuple[str, ...]) -> OnlineRanker:
 def qualities(
     scores: Sequence[NDArray[np.float64]], grades: NDArray[np.float64], offsets: NDArray[np.int64]
 ) -> list[list[float]]:
-    """Return the nDCG@10 of several scorings of each query in which any document is good."""
+    """Return the nDCG@10 of several scorings, each of all queries in which a document is good."""
     starts = (len(grades) * np.arange(len(scores)))[:, None] + offsets[:-1]
     rows = np.append(starts.ravel(), len(scores) * len(grades))  # all scorings, one after the other
     every = np.tile(grades, len(scores))
     values = measure_queries(np.concatenate(scores), every, rows, _MEASURE, _RULES)[0]
-    by_query: list[list[float]] = values.reshape(len(scores), -1).T.tolist()
-    return [found for found in by_query if found[0] == found[0]]
+    by_scores = values.reshape(len(scores), -1)
+    known: list[list[float]] = by_scores[:, ~np.isnan(by_scores[0])].tolist()
+    return known

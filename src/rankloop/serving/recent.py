@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
 from rankloop.serving.journal.base import Record, UnreachableError
-from rankloop.serving.journal.entries import decode
+from rankloop.serving.journal.entries import decode, decode_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,36 +38,59 @@ class Recent:
 
     def __init__(self, most_bytes: int = 64_000_000) -> None:
         self._most, self._size = most_bytes, 0
-        self._known: dict[int, tuple[int, bytes]] = {}
+        self.added = 0  # bytes of all that ever came
+        self._known: dict[int, tuple[int, int, bytes]] = {}
         self._order: deque[int] = deque()
         self._lock = threading.Lock()
 
     def add(self, entries: Iterable[tuple[int, int, bytes]]) -> None:
         """Keep more entries: where each stands, when it came, and its bytes."""
         with self._lock:
-            for position, at, body in entries:
+            before = self._size
+            for entry in entries:
+                position, _, body = entry
                 if position not in self._known:
-                    self._known[position] = (at, body)
+                    self._known[position] = entry
                     self._order.append(position)
                     self._size += len(body) + _OVERHEAD
+            self.added += self._size - before
             while self._size > self._most and self._order:
-                _, body = self._known.pop(self._order.popleft())
+                _, _, body = self._known.pop(self._order.popleft())
                 self._size -= len(body) + _OVERHEAD
 
     def get(self, position: int) -> Record | None:
         """Return the entry at a position, if it is here."""
         known = self._known.get(position)
-        return None if known is None else Record(position, known[0], decode(known[1]))
+        return None if known is None else Record(position, known[1], decode(known[2]))
+
+    def read(self, after: int, until: int, limit: int, journal: Journal) -> list[Record]:
+        """Return up to `limit` entries that follow a position: from memory, else from a journal.
+
+        Of rankings no more than the id is read.
+        """
+        found = []
+        for position in range(after + 1, min(until, after + limit) + 1):
+            known = self._known.get(position)
+            if known is None:
+                break
+            found.append(Record(position, known[1], decode_ids(known[2])))
+        return found or journal.records(after, journal.rows(after, until, limit), decode_ids)
 
     def record(self, position: int, journal: Journal) -> Record:
         """Return the entry at a position: from memory, else from the journal."""
         return self.get(position) or journal.record(position)
 
-    def follow(self, journal: Journal, after: int, until: int | None = None) -> Iterator[Record]:
+    def follow(
+        self,
+        journal: Journal,
+        after: int,
+        until: int | None = None,
+        decode: Callable[[bytes], Entry] = decode,
+    ) -> Iterator[Record]:
         """Give all entries of a journal that follow a position, and keep them."""
         while rows := journal.rows(after, until):
-            self.add((row.position, row.at, row.body) for row in rows)
-            yield from journal.records(after, rows)
+            self.add([(row.position, row.at, row.body) for row in rows])
+            yield from journal.records(after, rows, decode)
             after = rows[-1].position
 
 

@@ -85,8 +85,10 @@ class Loop:
         self._writer = Writer(
             name, self._queue, journal, self._desk, recent, progress, clock, closes, self._watch
         )
-        self._learner = Learner(name, self._engine, learns, progress, self.submit, self._written)
-        follower = Follower(name, follows, progress, self._writer.others)
+        self._learner = Learner(
+            name, self._engine, learns, recent, progress, self.submit, self._written
+        )
+        follower = Follower(name, follows, progress, recent, self._writer.others)
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), name=f"{name}-{what}", daemon=True)
             for what, work in (

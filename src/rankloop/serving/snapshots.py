@@ -10,7 +10,7 @@ import msgspec
 from rankloop.exceptions import RankloopError
 from rankloop.serving.engine import Engine
 from rankloop.serving.journal.base import JournalError, Record, Saved
-from rankloop.serving.journal.entries import digest_of
+from rankloop.serving.journal.entries import decode_ids, digest_of
 from rankloop.serving.recent import Recent, remembered
 from rankloop.serving.state import State
 
@@ -62,7 +62,7 @@ def brought_back(
             f"{journal.where}: entries up to {journal.base()} were compacted, and there is no "
             "whole state to go on from; take a later position, or restore the journal from a copy"
         )
-    for record in recent.follow(journal, engine.position, until):
+    for record in recent.follow(journal, engine.position, until, decode_ids):
         engine.apply(record)
     return engine
 
@@ -91,9 +91,10 @@ def replayed(
             f"{journal.where}: entry {until} cannot be gone back to, as what came before entry "
             f"{engine.position} was compacted; take a later one"
         )
-    for record in recent.follow(journal, engine.position, until):
-        if without is None:
+    if without is None:
+        for record in recent.follow(journal, engine.position, until, decode_ids):
             engine.apply(record)
-        else:
-            engine.pass_over(record) if without(record) else engine.apply(record, check=False)
+        return engine
+    for record in recent.follow(journal, engine.position, until):
+        engine.pass_over(record) if without(record) else engine.apply(record, check=False)
     return engine

@@ -20,7 +20,7 @@ from rankloop.serving.lessons import Lesson, seen_in
 from rankloop.serving.models import Curve, qualities
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,8 +67,7 @@ class Lessons:
         position : of the entry that teaches
         by_clicks : whether the grades come from feedback
         """
-        judged = grades[grades >= 0]
-        if not len(judged) or (judged == judged[0]).all():
+        if len({grade for grade in grades.tolist() if grade >= 0}) < 2:
             return "nothing"
         if ranking.X is None:  # the journal keeps them always
             raise DataError(f"ranking {ranking.id} has no features")
@@ -88,12 +87,11 @@ class Lessons:
         for (nobody_saw, *_), run in groupby(waiting, _alike):
             lessons = list(run)
             seen = seen_in(lessons)
-            orders = np.concatenate([_as_scores(lesson.ranking) for lesson in lessons])
+            orders = _as_scores(lessons, seen.offsets)
             scores = [orders, *(model.study(lessons, seen) for model in models)]
             curves = [Curve() if nobody_saw else shown, *(model.curve for model in models)]
-            for values in qualities(scores, seen.y, seen.offsets):
-                for curve, value in zip(curves, values, strict=True):
-                    curve.add(value)
+            for curve, values in zip(curves, qualities(scores, seen.y, seen.offsets), strict=True):
+                curve.add(values)
 
 
 def _alike(lesson: Lesson) -> tuple[bool, bool, bool]:
@@ -101,11 +99,15 @@ def _alike(lesson: Lesson) -> tuple[bool, bool, bool]:
     return lesson.ranking.policy == JUDGED, lesson.weights is None, lesson.pairs is None
 
 
-def _as_scores(ranking: Ranking) -> Floats:
-    """Return scores that lead to the order that was shown."""
-    places = np.full(len(ranking.scores), -float(len(ranking.scores)))
-    places[ranking.order] = -np.arange(float(len(ranking)))
-    return places
+def _as_scores(lessons: Sequence[Lesson], offsets: NDArray[np.int64]) -> Floats:
+    """Return scores that lead to the orders that were shown: minus the place, counted from 0."""
+    orders = [lesson.ranking.order for lesson in lessons]
+    sizes = [len(order) for order in orders]
+    ends = np.cumsum(sizes)
+    rows = np.concatenate(orders) + np.repeat(offsets[:-1], sizes)
+    scores = np.repeat(-np.diff(offsets).astype(np.float64), np.diff(offsets))
+    scores[rows] = np.repeat(ends - sizes, sizes) - np.arange(float(len(rows)))
+    return scores
 
 
 def _as_settings_say(settings: LoopSettings, lesson: Lesson) -> Lesson:

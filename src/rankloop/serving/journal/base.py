@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 from zlib import crc32
 
 import msgspec
 
 from rankloop import _core
 from rankloop.exceptions import RankloopError
-from rankloop.serving.journal.entries import Forgotten, decode, encode
+from rankloop.serving.journal.entries import Forgotten, Ranked, RankedId, decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rankloop.serving.journal.entries import Entry
 
@@ -54,6 +54,15 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     position: int
     at: int
     entry: Entry
+
+
+def with_id_alone(record: Record) -> Record:
+    """Return a record as :func:`decode_ids` gives its entry."""
+    entry: Any = record.entry
+    if isinstance(entry, Ranked):
+        entry = RankedId(entry.id)
+        return Record(record.position, record.at, entry)
+    return record
 
 
 Sealed: TypeAlias = tuple[int, str | None, bytes, bytes]
@@ -197,7 +206,9 @@ class Journal(ABC):
         """Return up to `limit` entries that follow a position; raise where one is damaged."""
         return self.records(after, self.rows(after, until, limit))
 
-    def records(self, after: int, rows: Sequence[Row]) -> list[Record]:
+    def records(
+        self, after: int, rows: Sequence[Row], decode: Callable[[bytes], Entry] = decode
+    ) -> list[Record]:
         """Return rows that follow a position as entries; raise where one is missing or damaged."""
         for expected, row in enumerate(rows, start=after + 1):
             if row.position != expected:
@@ -291,7 +302,7 @@ def new_rows(
     last = head
     for draft in drafts:
         _, key, fingerprint, _ = draft
-        if key is not None and key in known:
+        if key in known:
             position, other = known[key]
             same = other == fingerprint
             outcomes.append(Outcome("duplicate" if same else "conflict", position))
@@ -303,6 +314,8 @@ def new_rows(
             known[key] = (last, fingerprint)
     checks = _core.crc32_of_each(head + 1, [body for _, _, _, body in new])
     return outcomes, [
-        (n, *draft, check)
-        for n, draft, check in zip(range(head + 1, last + 1), new, checks, strict=True)
+        (n, at, key, fingerprint, body, check)
+        for n, (at, key, fingerprint, body), check in zip(
+            range(head + 1, last + 1), new, checks, strict=True
+        )
     ]

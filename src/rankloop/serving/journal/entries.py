@@ -21,7 +21,7 @@ from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ranking import Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -123,7 +123,8 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         Further pages belong to no team, and were not drawn by chance. Feedback is joined by
         `places`; `named` gives all candidates their ids as well, which takes as long as the rest.
         """
-        order = np.array(self.shown(pages), np.int64)
+        shown = self.shown(pages)
+        order = np.array(shown, np.int64)
         more = len(order) - len(self.order)
         chances, teams = self.propensities, self.teams
         ranking = Ranking(
@@ -141,8 +142,14 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             f"{self.policy}, then best-first" if more else self.policy,
         )
         items = self.items
-        vars(ranking)["places"] = {items[row]: place for place, row in enumerate(order.tolist())}
+        vars(ranking)["places"] = {items[row]: place for place, row in enumerate(shown)}
         return ranking
+
+
+class RankedId(_Entry, frozen=True, tag="ranked"):
+    """Of a ranking no more than its id, which is all that a replay needs until it is closed."""
+
+    id: str
 
 
 class Observed(_Entry, frozen=True, tag="observed"):
@@ -327,9 +334,8 @@ class Checked(_Entry, frozen=True, tag="checked"):
         return f"checked:{self.position}"
 
 
-Entry: TypeAlias = (
+_NotRanked: TypeAlias = (
     Configured
-    | Ranked
     | Observed
     | Judged
     | Paged
@@ -343,17 +349,18 @@ Entry: TypeAlias = (
     | Forgotten
     | Checked
 )
+Entry: TypeAlias = Ranked | _NotRanked
 
 TRAFFIC = (Observed, Ranked, Closed, Paged, Judged, Checked)
 """What comes by the thousand; all other entries are acts and settings."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Entry)
+_id_decoder = msgspec.msgpack.Decoder(RankedId | _NotRanked)
 
 
-def encode(entry: Entry) -> bytes:
-    """Return an entry's bytes."""
-    return _encoder.encode(entry)
+encode: Callable[[Entry], bytes] = _encoder.encode
+"""Return an entry's bytes."""
 
 
 def decode(body: bytes) -> Entry:
@@ -362,11 +369,24 @@ def decode(body: bytes) -> Entry:
     >>> decode(encode(Closed("r1")))
     Closed(ranking_id='r1')
     """
+    entry: Entry = _decoded(_decoder, body)
+    return entry
+
+
+def decode_ids(body: bytes) -> Any:
+    """Return the entry of these bytes; of a ranking its id alone, which takes a fifth of the time.
+
+    >>> decode_ids(encode(Ranked("r1", ["a"], 1, b"1234", [0], b"12345678")))
+    RankedId(id='r1')
+    """
+    return _decoded(_id_decoder, body)
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[Any], body: bytes) -> Any:
     try:
-        entry: Entry = _decoder.decode(body)
+        return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(f"these bytes are no entry of a journal: {error}") from None
-    return entry
 
 
 def packed(X: NDArray[np.float32]) -> tuple[bytes, bool]:

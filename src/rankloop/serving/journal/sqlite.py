@@ -6,7 +6,6 @@ import json
 import sqlite3
 import time
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -20,6 +19,7 @@ from rankloop.serving.journal.base import (
     Record,
     Row,
     Saved,
+    Sealed,
     Stored,
     StoredKey,
     UnreachableError,
@@ -77,6 +77,7 @@ class SqliteJournal(Journal):
         self._path, self._busy = Path(path), busy
         self.where = str(path)
         self._lease: int | None = None
+        self._last = 0  # the last position that this object knows
         with self._faults():
             self._db = sqlite3.connect(
                 self._path, timeout=busy, isolation_level=None, check_same_thread=False
@@ -111,34 +112,62 @@ class SqliteJournal(Journal):
             self._db.execute(f"PRAGMA user_version={SCHEMA}")
 
     def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
-        """Append entries in one transaction; see :meth:`Journal.append`."""
+        """Append entries in one transaction; see :meth:`Journal.append`.
+
+        Almost always all keys are new, and nobody else has appended. So entries are inserted as if
+        that were so; only where the file refuses them is it asked what it holds.
+        """
         new = sealed(drafts)
-        names = [key for _, key, _, _ in new if key is not None]
-        with self._faults(), self._writing():
-            found = self._db.execute(_KNOWN, (json.dumps(names),))
-            known = {key: (position, fingerprint) for key, position, fingerprint in found}
-            head, _ = known.pop(None)
-            outcomes, rows = new_rows(new, known, head)
-            self._insert(rows)
-            if keys:
-                self._db.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", keys)
-            if gone := destroyed(drafts, outcomes):
-                wipe = "UPDATE keys SET name = x'', wrapped = x'' WHERE id = ?"
-                self._db.executemany(wipe, [(key,) for key in gone])
+        with self._faults():
+            try:
+                outcomes, rows = new_rows(new, {}, self._last)
+                gone = destroyed(drafts, outcomes)
+                if len(rows) <= _FEW and not keys and not gone:
+                    self._insert(rows)  # one statement is a transaction of its own
+                else:
+                    with self._writing():
+                        self._store(rows, keys, gone)
+            except sqlite3.IntegrityError:
+                with self._writing():
+                    outcomes, rows = new_rows(new, *self._known(new))
+                    self._store(rows, keys, destroyed(drafts, outcomes))
+        self._last = rows[-1][0] if rows else self._last
         return outcomes
+
+    def _known(self, new: Sequence[Sealed]) -> tuple[dict[str, tuple[int, bytes]], int]:
+        """Return position and fingerprint of each key that is stored, and the last position."""
+        names = [key for _, key, _, _ in new if key is not None]
+        found = self._db.execute(_KNOWN, (json.dumps(names),))
+        known = {key: (position, fingerprint) for key, position, fingerprint in found}
+        last, _ = known.pop(None)
+        return known, last
+
+    def _store(self, rows: list[Stored], keys: Sequence[StoredKey], gone: Sequence[bytes]) -> None:
+        """Insert rows, keep new keys, and destroy those that are gone."""
+        self._insert(rows)
+        if keys:
+            self._db.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", keys)
+        if gone:
+            wipe = "UPDATE keys SET name = x'', wrapped = x'' WHERE id = ?"
+            self._db.executemany(wipe, [(key,) for key in gone])
 
     def _insert(self, rows: list[Stored]) -> None:
         """Insert many rows by few statements.
 
         Each step of a statement gives the interpreter away, and a busy thread gives it back late.
+        A bytearray is bound as it is, while sqlite3 looks for an adapter of bytes.
         """
         first = 0
         while first < len(rows):
             left = len(rows) - first  # few texts to prepare
             n = left if left <= _FEW else min(1 << (left.bit_length() - 1), _AT_ONCE)
             values = ",".join([_ROW] * n)
-            some = rows[first : first + n]
-            self._db.execute(f"INSERT INTO entries VALUES {values}", [*chain.from_iterable(some)])
+            bound = [
+                value
+                for position, at, key, fingerprint, body, check in rows[first : first + n]
+                for value in (position, at, key, bytearray(fingerprint), bytearray(body), check)
+            ]
+            self._db.execute(f"INSERT INTO entries VALUES {values}", bound)
             first += n
 
     def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:

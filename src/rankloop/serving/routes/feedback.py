@@ -99,7 +99,8 @@ async def feedback(call: Call) -> Response:
         if key is not None:
             keys[key.row.id] = key
     new = [key.row for key in keys.values() if not key.stored]
-    entries += [event for event in events if event.type in settings.rules]
+    rules = settings.rules
+    entries += [event for event in events if event.type in rules]
     outcomes = await loop.submit_from(asyncio.get_running_loop(), entries, new)
     for key in keys.values():
         key.stored = True
@@ -108,7 +109,7 @@ async def feedback(call: Call) -> Response:
             raise Problem(409, f"the ranking {one.ranking_id!r} is known with other contents")
     taken = iter(outcomes[len(request.rankings) :])
     answers = [
-        _told(event, next(taken)) if event.type in settings.rules else _refused(event, settings)
+        _told(event, next(taken)) if event.type in rules else _refused(event, settings)
         for event in events
     ]
     return answered(call, answers)

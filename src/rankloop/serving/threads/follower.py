@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     import threading
 
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
 
 _log = logging.getLogger("rankloop.serving")
 
-_TEND_AFTER = 200  # entries between two looks after the store
+_TEND_AFTER = 4_000_000  # bytes of entries between two looks after the store
 _PATIENCE = 0.5  # seconds to wait for others at a time
 
 
@@ -28,23 +29,29 @@ class Follower:
     name : the loop's
     journal : for this thread alone
     progress : up to where this process knows the journal
+    recent : counts what was appended
     others : set where there is more
     """
 
     def __init__(
-        self, name: str, journal: Journal, progress: Progress, others: threading.Event
+        self,
+        name: str,
+        journal: Journal,
+        progress: Progress,
+        recent: Recent,
+        others: threading.Event,
     ) -> None:
         self._name, self._journal = name, journal
-        self._progress, self._others = progress, others
+        self._progress, self._recent, self._others = progress, recent, others
 
     def run(self) -> None:
         """Work until the loop stops."""
-        progress = self._progress
-        tended = progress.head
+        progress, recent = self._progress, self._recent
+        tended = recent.added
         while not progress.stopping:
             try:
-                if progress.head - tended > _TEND_AFTER:
-                    tended = progress.head
+                if recent.added - tended > _TEND_AFTER:
+                    tended = recent.added
                     self._journal.tend()
                 self._journal.wait(_PATIENCE)
                 if self._journal.head() > progress.head:

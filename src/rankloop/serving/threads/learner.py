@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rankloop.serving.engine import Engine
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
 
 _log = logging.getLogger("rankloop.serving")
@@ -33,6 +34,7 @@ class Learner:
     name : the loop's
     engine : changed by this thread alone, under its `lock`
     journal : for this thread alone
+    recent : has the newest entries, where the learner is too far behind to be handed them
     progress : hands over what is durable, and is told what was learnt
     submit : appends an entry of its own: a digest, the end of an experiment
     over : whether nothing more becomes durable
@@ -43,12 +45,13 @@ class Learner:
         name: str,
         engine: Engine,
         journal: Journal,
+        recent: Recent,
         progress: Progress,
         submit: Callable[[list[Entry]], object],
         over: Callable[[], bool],
     ) -> None:
         self._name, self._engine, self._journal = name, engine, journal
-        self._progress = progress
+        self._recent, self._progress = recent, progress
         self._submit, self._over = submit, over
         self.lock = threading.Lock()
 
@@ -56,7 +59,7 @@ class Learner:
         """Work until nothing more becomes durable."""
         engine, progress = self._engine, self._progress
         read = patient(
-            lambda after: self._journal.read(after, progress.head, _AT_ONCE),
+            lambda after: self._recent.read(after, progress.head, _AT_ONCE, self._journal),
             lambda: progress.stopping,
         )
         while True:

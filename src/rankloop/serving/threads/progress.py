@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from rankloop.serving.journal.base import with_id_alone
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankloop.serving.journal.base import Record
     from rankloop.serving.state import Published
 
-_MOST_FRESH = 2000  # records handed over; a learner that is further behind reads the journal
+_MOST_FRESH = 20_000  # records handed over, some 6 MB; a learner that is further behind reads them
 
 
 class Progress:
@@ -34,13 +36,16 @@ class Progress:
         self._fresh: list[Record] = []
 
     def durable(self, head: int, records: Sequence[Record] = ()) -> None:
-        """Note that entries up to this position are on the disk; hand over the newest of them."""
+        """Note that entries up to this position are on the disk; hand over the newest of them.
+
+        Of rankings no more than the id is kept, as few of them are ever learnt from.
+        """
         with self.changed:
             self.head = head
             if len(self._fresh) + len(records) > _MOST_FRESH:
                 self._fresh = []
             else:
-                self._fresh += records
+                self._fresh += [with_id_alone(record) for record in records]
             self.changed.notify_all()
 
     def take(self, after: int, most: int) -> list[Record]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.base import StoredKey
     from rankloop.serving.journal.entries import Entry
 
-_MOST_AT_ONCE = 1000  # entries of one transaction
+_MOST_AT_ONCE = 2000  # entries of one transaction
 
 
 class BusyError(RankloopError):

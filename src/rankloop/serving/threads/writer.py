@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.exceptions import RankloopError
 from rankloop.serving.journal.base import Draft, JournalError, Record
@@ -17,7 +17,7 @@ from rankloop.serving.threads.queue import Answer, BusyError, finish
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rankloop.serving.desk import Desk
+    from rankloop.serving.desk import Desk, Outcome
     from rankloop.serving.joins import Open
     from rankloop.serving.journal.base import Journal, StoredKey
     from rankloop.serving.recent import Recent
@@ -139,28 +139,26 @@ class Writer:
         """Return why an event is not even journaled; None where it may be."""
         known = self._desk.joins.find(entry.ranking_id)
         if known is not None:
-            shown = entry.item in self._shown(known.position) or (
-                known.pages and entry.item in self._further(known)
-            )
-            return None if shown else Answer("rejected", None)
+            shown = self._shown_at.get(known.position) or self._shown(known.position)
+            if entry.item in shown or (known.pages and entry.item in self._further(known)):
+                return None
+            return Answer("rejected", None)
         settings = self._desk.settings
         if settings is not None and settings.most_early == 0:
             return Answer("unknown_ranking", None)
         return None
 
     def _shown(self, position: int) -> frozenset[str]:
-        """Return the items that a ranking showed."""
-        known = self._shown_at.get(position)
-        if known is None:
-            ranked = self._recent.record(position, self._journal).entry
-            rows = ranked.order if isinstance(ranked, Ranked) else []
-            known = frozenset(ranked.items[row] for row in rows)  # type: ignore[union-attr]
-            self._shown_at[position] = known
-            self._n_shown += len(known)
-            while self._n_shown > _SHOWN_KEPT and len(self._shown_at) > 1:
-                _, oldest = self._shown_at.popitem(last=False)
-                self._n_shown -= len(oldest)
-        return known
+        """Return the items that a ranking showed, and keep them at hand."""
+        ranked = self._recent.record(position, self._journal).entry
+        rows = ranked.order if isinstance(ranked, Ranked) else []
+        shown = frozenset(ranked.items[row] for row in rows)  # type: ignore[union-attr]
+        self._shown_at[position] = shown
+        self._n_shown += len(shown)
+        while self._n_shown > _SHOWN_KEPT and len(self._shown_at) > 1:
+            _, oldest = self._shown_at.popitem(last=False)
+            self._n_shown -= len(oldest)
+        return shown
 
     def _further(self, known: Open) -> list[str]:
         """Return the items of pages after the first that were shown."""
@@ -169,17 +167,16 @@ class Writer:
             return []
         return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
 
-    def _follow(self, records: Sequence[Record]) -> dict[int, Any]:
+    def _follow(self, records: Sequence[Record]) -> dict[int, Outcome]:
         """Take in entries that are durable; return what became of each, by position."""
         desk = self._desk
         if records and records[0].position > desk.position + 1:  # others came between
             before = self._recent.follow(self._journal, desk.position, records[0].position - 1)
             records = [*before, *records]
-        statuses: dict[int, Any] = {}
         for record in records:
             if not isinstance(record.entry, TRAFFIC):
                 self._watch(record)
-            statuses[record.position] = desk.follow(record)
+        statuses = desk.follow(records)
         self._progress.durable(desk.position, records)
         return statuses
 
