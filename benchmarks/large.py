@@ -28,18 +28,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LEARNERS = ("slam", "xendcg")
-_FEATURES, _ROWS = 136, 60_000
+_FEATURES, _LENGTH, _ROWS = 136, 120, 60_000
 
 
-def batches(rows: int) -> Iterator[QueryDataset]:
-    """Yield whole queries, about `rows` rows: copies of some simulated ones, with new ids."""
-    made = mslr_like(_ROWS // 120, np.random.default_rng(0), n_features=_FEATURES).data
-    X = np.sign(made.X) * np.log1p(np.abs(made.X))
+def batches(rows: float, batch: int = _ROWS) -> Iterator[QueryDataset]:
+    """Yield whole queries, about `rows` rows: noisy copies of some simulated ones, with new ids."""
+    made = simulated(0, batch)
+    rng = np.random.default_rng(1)
     done = copy = 0
     while done < rows:
         ids = made.query_ids + copy * len(made)
-        yield QueryDataset(X.astype(np.float32), made.y, made.offsets, ids)
-        done, copy = done + len(X), copy + 1
+        noise = rng.standard_normal(made.X.shape, dtype=np.float32)
+        yield QueryDataset(made.X * (1 + noise / 20), made.y, made.offsets, ids)
+        done, copy = done + made.n_documents, copy + 1
+
+
+def unseen() -> QueryDataset:
+    """Return queries of the same kind, of which no batch has copies."""
+    return simulated(_ROWS // _LENGTH, _ROWS)
+
+
+def simulated(first: int, rows: int) -> QueryDataset:
+    """Return about `rows` rows of simulated queries from number `first` on."""
+    end = first + max(rows // _LENGTH, 1)
+    rng = np.random.default_rng(0)
+    made = mslr_like(end, rng, n_features=_FEATURES).data.select(slice(first, end))
+    X = np.sign(made.X) * np.log1p(np.abs(made.X))
+    return QueryDataset(X.astype(np.float32), made.y, made.offsets, made.query_ids)
 
 
 def learn(path: str, learner: str, limit: int | None) -> dict[str, Any]:
