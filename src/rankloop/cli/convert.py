@@ -43,7 +43,7 @@ def convert(
 ) -> None:
     """Convert data to another format, in bounded memory: DATA... TARGET, or DATA... -o TARGET.
 
-    With --sparse, text is also written without zeros.
+    With --sparse, text is also written without zeros, and a mapped file (rlds) has sparse rows.
     """
     from rankloop.data.io import formats
     from rankloop.data.io.locations import data_files, format_for
@@ -53,8 +53,8 @@ def convert(
     if not places:
         raise typer.BadParameter("Missing argument: name what to read and what to write")
     known = to or format_for(target)
-    if source.sparse and known != "letor":
-        raise typer.BadParameter(f"--sparse is for LETOR text, not for {known}")
+    if source.sparse and known not in ("letor", "rlds"):
+        raise typer.BadParameter(f"--sparse is for LETOR text and mapped files, not for {known}")
     if layout is not None and known not in ("parquet", "arrow"):
         raise typer.BadParameter(f"--layout is for Parquet and Arrow, not for {known}")
     writing: dict[str, Any] = {"letor": {"sparse": source.sparse}, "qrels": {}, "rlds": {}}

@@ -157,7 +157,7 @@ def written(tmp_path_factory):
         (lambda raw: b"", "not a mapped data set"),
         (lambda raw: raw[:20], "not a mapped data set"),
         (lambda raw: b"PAR1" + raw[4:], "not a mapped data set"),
-        (lambda raw: raw[:8] + b"\x02" + raw[9:], "version 2"),
+        (lambda raw: raw[:8] + b"\x03" + raw[9:], "version 3"),
         (lambda raw: raw[:-1], "damaged or incomplete: it has"),
         (lambda raw: raw[:5000], "damaged or incomplete: it has"),
         (lambda raw: raw + b"x", "damaged or incomplete: it has"),
