@@ -37,11 +37,17 @@ def kill(client):
     def now():
         pids = client.run(os.getpid)
         os.kill(pids[min(pids)], signal.SIGKILL)
-        deadline = time.monotonic() + 60
-        while min(pids) in client.nthreads() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: min(pids) not in client.nthreads())
 
     return now
+
+
+def until(condition, seconds=120):
+    """Wait for a condition, and return whether it became true."""
+    deadline = time.monotonic() + seconds
+    while not (true := condition()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return true
 
 
 def queries(n=60, seed=0, **more):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -62,10 +63,10 @@ def convert(
     counted = {"queries": 0, "documents": 0, "features": 0}
     files = [file for place in places for file in data_files(place)]
     with progress_bar(f"{places[0]} -> {target}") as progress:
-        if gather or len(files) > 1:
+        if gather or (len(files) > 1 and known != "rlds"):
             batches: Iterable[QueryDataset] = [source.read(*files).select(slice(None))]
         else:
-            batches = source.batches(files[0], progress=progress)
+            batches = chain.from_iterable(source.batches(one, progress=progress) for one in files)
         formats.write_batches(_counting(batches, counted), target, format=known, **how)
     if json:
         print_json({"source": ",".join(places), "target": target, "format": known, **counted})

@@ -112,7 +112,7 @@ class _Writer:
             if ours != theirs:
                 raise DataError(
                     f"the data sets differ in their {what}, so they cannot be one file; write "
-                    "files of their own, or join them with concat"
+                    "files of their own, or join them with concat (rankloop convert --gather)"
                 )
 
     def _wait(self, name: str, values: NDArray[Any]) -> None:
