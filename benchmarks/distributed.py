@@ -173,6 +173,7 @@ def kill_runs(folder: str, learners: list[str], kills: int) -> None:
                 found = learn(client, learner, folder).digest()
                 struck += dead.is_set()
             same += found == expected
+            _say(f"{learner}: killed after {after:.1f} s; so far {struck} struck, {same} the same")
         _say(
             f"{learner}: the same model in {same} of {kills} runs; in {struck} of them the worker "
             f"was killed before the end; a run without a fault took {whole:.1f} s"

@@ -23,6 +23,8 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.simulate import mslr_like
+from rankloop.learners.boosting.base import BoostedRanker
+from rankloop.learners.boosting.bridge import engine
 from rankloop.learners.registry import make_learner
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def simulated(first: int, rows: int) -> QueryDataset:
 
 def learn(path: str, learner: str, limit: int | None) -> dict[str, Any]:
     """Learn from a mapped file, in place or, without a limit, from a copy in memory."""
-    data = read_mapped(path)
+    data, ranker = read_mapped(path), made(learner)
     if limit is None:
         whole = np.array(data.X)
         data = QueryDataset(whole, data.y, data.offsets, data.query_ids)
@@ -71,7 +73,7 @@ def learn(path: str, learner: str, limit: int | None) -> dict[str, Any]:
         now = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_DATA, (now + limit, now + limit))
     start = os.times()
-    model = made(learner).fit(data)
+    model = ranker.fit(data)
     end = os.times()
     return {
         "seconds": end.elapsed - start.elapsed,
@@ -85,6 +87,8 @@ def made(learner: str) -> Any:
     """Make a learner, perhaps with a parameter of LightGBM."""
     name, _, bins = learner.partition(" max_bin=")
     ranker = make_learner(name)
+    if isinstance(ranker, BoostedRanker):
+        engine()  # what it imports is no part of learning
     return ranker.set_params(params={"max_bin": int(bins)}) if bins else ranker
 
 
