@@ -66,7 +66,9 @@ class SparseRows:
         ):
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 raise DataError(f"{name} must be a {np.dtype(kind)} array; found {array!r}")
-        self.data, self.indices, self.indptr = map(_contiguous, (data, indices, indptr))
+        self.data = _contiguous(data)
+        self.indices = _contiguous(indices)
+        self.indptr = _contiguous(indptr)
         self.shape = (len(indptr) - 1, n_features)
         try:
             self.core = _core.SparseRows(self.indptr, self.indices, self.data, n_features)
