@@ -26,7 +26,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     """The cluster with both workers, also after a test that killed one."""
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=300)
     return cluster
 
 

@@ -13,9 +13,16 @@ from threading import Thread
 import pytest
 
 import rankloop as rl
-from rankloop.distributed import Parts, fit
+from rankloop.distributed import Parts, connect, fit
 
 from .conftest import dealt, until
+
+
+@pytest.fixture
+def own():
+    """A cluster for one test, which need not get back the worker that it loses."""
+    with connect("local:2") as client:
+        yield client
 
 
 class StandStill:
@@ -72,19 +79,19 @@ async def _give_up(address, dask_scheduler):
 
 
 @pytest.mark.parametrize("then", [StandStill.go_on, StandStill.give_up])
-def test_linear_learners_do_not_mind_a_slow_worker(then, client, data):
-    parts = Parts(client, dealt(data))
+def test_linear_learners_do_not_mind_a_slow_worker(then, own, data):
+    parts = Parts(own, dealt(data))
     expected = fit(rl.XENDCG(), parts).digest()
-    standing = StandStill(client, then)
+    standing = StandStill(own, then)
     assert fit(rl.XENDCG(), parts, on_round=standing).digest() == expected
     standing.check()
 
 
 @pytest.mark.parametrize("then", [StandStill.go_on, StandStill.give_up])
-def test_online_learners_do_not_mind_a_slow_worker(then, client, data):
-    parts = Parts(client, dealt(data))
+def test_online_learners_do_not_mind_a_slow_worker(then, own, data):
+    parts = Parts(own, dealt(data))
     expected = fit(rl.Slam(), parts, mix_every=5).digest()
-    standing = StandStill(client, then)
+    standing = StandStill(own, then)
 
     def after_a_mix(done):
         if done.what == "mixing":
