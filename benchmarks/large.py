@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.memory import in_fresh_process, resident
+from benchmarks.memory import in_fresh_process
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
@@ -28,23 +28,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LEARNERS = ("slam", "xendcg")
-_FEATURES, _ROWS = 136, 60_000
+_FEATURES, _LENGTH, _ROWS = 136, 120, 60_000
 
 
-def batches(rows: int) -> Iterator[QueryDataset]:
-    """Yield whole queries, about `rows` rows: copies of some simulated ones, with new ids."""
-    made = mslr_like(_ROWS // 120, np.random.default_rng(0), n_features=_FEATURES).data
-    X = np.sign(made.X) * np.log1p(np.abs(made.X))
+def batches(rows: float, batch: int = _ROWS) -> Iterator[QueryDataset]:
+    """Yield whole queries, about `rows` rows: noisy copies of some simulated ones, with new ids."""
+    made = simulated(0, batch)
+    rng = np.random.default_rng(1)
     done = copy = 0
     while done < rows:
         ids = made.query_ids + copy * len(made)
-        yield QueryDataset(X.astype(np.float32), made.y, made.offsets, ids)
-        done, copy = done + len(X), copy + 1
+        noise = rng.standard_normal(made.X.shape, dtype=np.float32)
+        yield QueryDataset(made.X * (1 + noise / 20), made.y, made.offsets, ids)
+        done, copy = done + made.n_documents, copy + 1
+
+
+def unseen() -> QueryDataset:
+    """Return queries of the same kind, of which no batch has copies."""
+    return simulated(_ROWS // _LENGTH, _ROWS)
+
+
+def simulated(first: int, rows: int) -> QueryDataset:
+    """Return about `rows` rows of simulated queries from number `first` on."""
+    end = first + max(rows // _LENGTH, 1)
+    rng = np.random.default_rng(0)
+    made = mslr_like(end, rng, n_features=_FEATURES).data.select(slice(first, end))
+    X = np.sign(made.X) * np.log1p(np.abs(made.X))
+    return QueryDataset(X.astype(np.float32), made.y, made.offsets, made.query_ids)
 
 
 def learn(path: str, learner: str, limit: int | None) -> dict[str, Any]:
     """Learn from a mapped file, in place or, without a limit, from a copy in memory."""
-    data = read_mapped(path)
+    data, ranker = read_mapped(path), make_learner(learner)
     if limit is None:
         whole = np.array(data.X)
         data = QueryDataset(whole, data.y, data.offsets, data.query_ids)
@@ -52,14 +67,13 @@ def learn(path: str, learner: str, limit: int | None) -> dict[str, Any]:
         now = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_DATA, (now + limit, now + limit))
     start = os.times()
-    model = make_learner(learner).fit(data)
+    model = ranker.fit(data)
     end = os.times()
     return {
         "seconds": end.elapsed - start.elapsed,
         "cpu": end.user + end.system - start.user - start.system,
         "digest": model.digest(),
         "weights": model.weights_.tolist(),
-        "highest": resident("VmHWM"),
     }
 
 
@@ -72,10 +86,10 @@ def main() -> None:
         path = Path(folder, "large.rlds")
         write_mapped(batches(chosen.rows), path)
         size = path.stat().st_size
-        limit = size // 4
-        print(f"file {size / 2**20:,.0f} MB, limit {limit / 2**20:,.0f} MB")
+        print(f"file {size / 2**20:,.0f} MB", flush=True)
         for learner in LEARNERS:
             mapped, memory = [], []
+            limit = size // 4
             for _ in range(chosen.repeat):
                 for runs, most in ((mapped, limit), (memory, None)):
                     runs.append(
@@ -91,9 +105,11 @@ def main() -> None:
                 )
             peaks = [max(run.peak for run in runs) / 2**20 for runs in (mapped, memory)]
             print(
-                f"{learner}: peak mapped {peaks[0]:,.0f} MB, in memory {peaks[1]:,.0f} MB; "
+                f"{learner}: limit {limit / 2**20:,.0f} MB, peak with pages of the file "
+                f"{peaks[0]:,.0f} MB, in memory {peaks[1]:,.0f} MB; "
                 f"same bits {one['digest'] == other['digest']}, largest difference of a weight "
-                f"{apart:.1e}"
+                f"{apart:.1e}",
+                flush=True,
             )
 
 

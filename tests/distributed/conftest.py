@@ -26,7 +26,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     """The cluster with both workers, also after a test that killed one."""
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=300)
     return cluster
 
 
@@ -37,11 +37,17 @@ def kill(client):
     def now():
         pids = client.run(os.getpid)
         os.kill(pids[min(pids)], signal.SIGKILL)
-        deadline = time.monotonic() + 60
-        while min(pids) in client.nthreads() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: min(pids) not in client.nthreads())
 
     return now
+
+
+def until(condition, seconds=120):
+    """Wait for a condition, and return whether it became true."""
+    deadline = time.monotonic() + seconds
+    while not (true := condition()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return true
 
 
 def queries(n=60, seed=0, **more):

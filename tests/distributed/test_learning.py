@@ -124,6 +124,14 @@ def test_trees_of_one_machine_are_those_of_one_process(client, data):
     assert found.digest() == ranker.fork().fit(data).digest()
 
 
+def test_a_worker_may_have_several_machines(client, data):
+    """They wait for each other, and a worker has one thread; so it is after a worker was lost."""
+    ranker = rl.LambdaMART(trees=2, leaves=3)
+    found = fit(ranker, Parts(client, dealt(data)), machines=3)
+    assert found.rounds_ == 2
+    assert found.n_queries_seen_ == len(data)
+
+
 def test_several_kinds_of_parts(client, data, files, tmp_path):
     ranker = rl.XENDCG()
     expected = in_order(ranker, dealt(data)).weights_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,7 +44,7 @@ def convert(
 ) -> None:
     """Convert data to another format, in bounded memory: DATA... TARGET, or DATA... -o TARGET.
 
-    With --sparse, text is also written without zeros.
+    With --sparse, text is also written without zeros, and a mapped file (rlds) has sparse rows.
     """
     from rankloop.data.io import formats
     from rankloop.data.io.locations import data_files, format_for
@@ -53,8 +54,8 @@ def convert(
     if not places:
         raise typer.BadParameter("Missing argument: name what to read and what to write")
     known = to or format_for(target)
-    if source.sparse and known != "letor":
-        raise typer.BadParameter(f"--sparse is for LETOR text, not for {known}")
+    if source.sparse and known not in ("letor", "rlds"):
+        raise typer.BadParameter(f"--sparse is for LETOR text and mapped files, not for {known}")
     if layout is not None and known not in ("parquet", "arrow"):
         raise typer.BadParameter(f"--layout is for Parquet and Arrow, not for {known}")
     writing: dict[str, Any] = {"letor": {"sparse": source.sparse}, "qrels": {}, "rlds": {}}
@@ -62,10 +63,10 @@ def convert(
     counted = {"queries": 0, "documents": 0, "features": 0}
     files = [file for place in places for file in data_files(place)]
     with progress_bar(f"{places[0]} -> {target}") as progress:
-        if gather or len(files) > 1:
+        if gather or (len(files) > 1 and known != "rlds"):
             batches: Iterable[QueryDataset] = [source.read(*files).select(slice(None))]
         else:
-            batches = source.batches(files[0], progress=progress)
+            batches = chain.from_iterable(source.batches(one, progress=progress) for one in files)
         formats.write_batches(_counting(batches, counted), target, format=known, **how)
     if json:
         print_json({"source": ",".join(places), "target": target, "format": known, **counted})

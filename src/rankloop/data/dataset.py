@@ -12,6 +12,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.frames import check_same_rows, frame_rows, has_other_kinds
 from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size
+from rankloop.data.parts import is_mapped
 from rankloop.data.settling import positions, settled_fields
 from rankloop.data.sparse_rows import SparseRows, all_values, as_dense_type
 from rankloop.data.validation import (
@@ -277,6 +278,10 @@ class QueryDataset:
         """Bytes of all arrays; a text longer than 15 bytes counts as the 16 bytes in its array."""
         arrays = (v for v in self._values().values() if isinstance(v, np.ndarray | SparseRows))
         return sum(v.nbytes for v in arrays)
+
+    def __sizeof__(self) -> int:
+        """Return the bytes in memory, for `sys.getsizeof`; mapped features are not in memory."""
+        return self.nbytes - (self.X.nbytes if is_mapped(self) else 0)
 
     @property
     def is_sparse(self) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import mmap
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rankloop.data.sparse_rows import SparseRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,20 @@ PART_BYTES = 2**26
 
 def is_mapped(data: QueryDataset) -> bool:
     """Whether the features are on the disk, and are read when they are used."""
-    return isinstance(data.X, np.memmap)
+    return isinstance(_arrays(data)[0], np.memmap)
+
+
+def _arrays(data: QueryDataset) -> tuple[NDArray[Any], ...]:
+    """Return the arrays that the features are in, as far as their rows reach."""
+    X: Any = data.X
+    return (X.values, X.own_indices) if isinstance(X, SparseRows) else (X,)
+
+
+def _bytes_by_query(data: QueryDataset) -> NDArray[np.int64]:
+    X: Any = data.X
+    if isinstance(X, SparseRows):
+        return 8 * np.diff(X.indptr[data.offsets]) + 8 * data.sizes
+    return 4 * data.n_features * data.sizes
 
 
 def in_parts(
@@ -43,12 +58,12 @@ def in_parts(
     if not is_mapped(data) or data.X.nbytes <= part_bytes:
         yield data if order is None else data.select(order)
         return
-    sizes = data.sizes if order is None else data.sizes[order]
-    ends = np.cumsum(sizes)
-    rows, first = max(part_bytes // max(4 * data.n_features, 1), 1), 0
+    sizes = _bytes_by_query(data)
+    sizes = sizes if order is None else sizes[order]
+    ends, first = np.cumsum(sizes), 0
     while first < len(data):
         before = ends[first] - sizes[first]
-        end = max(int(np.searchsorted(ends, before + rows, side="right")), first + 1)
+        end = max(int(np.searchsorted(ends, before + part_bytes, side="right")), first + 1)
         yield data.select(slice(first, end) if order is None else order[first:end])
         first = end
 
@@ -64,10 +79,9 @@ def lent(data: QueryDataset) -> Iterator[QueryDataset]:
 
 def give_back(data: QueryDataset) -> None:
     """Tell the system that the pages of mapped features are not needed for now."""
-    X = data.X
-    if not isinstance(X, np.memmap) or not X.size or not hasattr(mmap, "MADV_DONTNEED"):
-        return
-    file: mmap.mmap = X._mmap  # type: ignore[attr-defined]
-    start = X.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
-    first = start - start % mmap.PAGESIZE
-    file.madvise(mmap.MADV_DONTNEED, first, start + X.nbytes - first)
+    for array in _arrays(data):
+        file: mmap.mmap | None = getattr(array, "_mmap", None)  # None for a copy of a mapped array
+        if file is not None and array.size and hasattr(mmap, "MADV_DONTNEED"):
+            start = array.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
+            first = start - start % mmap.PAGESIZE
+            file.madvise(mmap.MADV_DONTNEED, first, start + array.nbytes - first)

@@ -66,9 +66,9 @@ class SparseRows:
         ):
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 raise DataError(f"{name} must be a {np.dtype(kind)} array; found {array!r}")
-        self.data = np.ascontiguousarray(data)
-        self.indices = np.ascontiguousarray(indices)
-        self.indptr = np.ascontiguousarray(indptr)
+        self.data = _contiguous(data)
+        self.indices = _contiguous(indices)
+        self.indptr = _contiguous(indptr)
         self.shape = (len(indptr) - 1, n_features)
         try:
             self.core = _core.SparseRows(self.indptr, self.indices, self.data, n_features)
@@ -261,6 +261,11 @@ def place_in_rows(X: NDArray[np.float32], place: int) -> tuple[int, int]:
 def as_dense_type(X: SparseRows) -> NDArray[np.float32]:
     """Return sparse rows where the type of dense ones is declared: as `X` of a data set."""
     return cast("NDArray[np.float32]", X)
+
+
+def _contiguous(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array whose values lie next to each other; a mapped one stays mapped."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

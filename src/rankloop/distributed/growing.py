@@ -112,8 +112,13 @@ def grow(
     native: bool,
     valid: QueryDataset | None,
 ) -> bytes:
-    """Grow trees together with the other machines, and return the model as the bytes of a file."""
+    """Grow trees together with the other machines, and return the model as the bytes of a file.
+
+    The task leaves the worker's threads to others: another machine may be on the same worker, and
+    machines wait for each other.
+    """
     folder, worker = Path(machine.folder), dask().get_worker()
+    dask().secede()
     if valid is not None:
         write_mapped(valid, folder / "valid.rlds")
     own = {**(ranker.params or {}), **machine.params}
@@ -124,6 +129,7 @@ def grow(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
+            env={"OMP_WAIT_POLICY": "passive", **os.environ},  # machines may share processors
         )
         _processes.setdefault(machine.job, set()).add(process)
         assert process.stdin is not None

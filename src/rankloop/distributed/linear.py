@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rankloop.data.parts import lent
 from rankloop.distributed.calling import gathered, submitted
 from rankloop.distributed.summary import checked, summary_of
 from rankloop.learners.batch.loss_sum import added
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 class HeldLoss:
     """The loss of a part, on the worker that holds it."""
 
+    data: QueryDataset
     loss: PartLoss
     summary: Summary
 
@@ -80,7 +82,7 @@ def fit_linear(
 
 def _held_loss(data: QueryDataset, ranker: ConvexRanker) -> HeldLoss:
     ranker.check_part(data)
-    return HeldLoss(ranker.part_loss(data), summary_of(data))
+    return HeldLoss(data, ranker.part_loss(data), summary_of(data))
 
 
 def _summary(held: HeldLoss) -> Summary:
@@ -88,4 +90,5 @@ def _summary(held: HeldLoss) -> Summary:
 
 
 def _call(held: HeldLoss, method: str, given: tuple[Any, ...]) -> Any:
-    return getattr(held.loss, method)(*given)
+    with lent(held.data):
+        return getattr(held.loss, method)(*given)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.data.parts import lent
 from rankloop.distributed.calling import gathered, submitted
 from rankloop.distributed.parts import SAMPLE
 from rankloop.distributed.progress import Clock
@@ -117,7 +118,8 @@ def _learnt(
     queries: Any = slice(first, end)
     if seed is not None:
         queries = np.random.default_rng(seed).permutation(len(data))[queries]
-    return base.fork().partial_fit(data.select(queries))
+    with lent(data):
+        return base.fork().partial_fit(data.select(queries))
 
 
 def _merged(base: OnlineRanker, learnt: list[OnlineRanker]) -> OnlineRanker:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rankloop.distributed.progress import OnProgress
 
 _MAPPED_PART = 2**28
+_NO_FEATURES: Mapping[str, Any] = {"like": None, "features": (), "category": ()}
 SAMPLE = 100_000
 """Documents that a scaler is fitted to."""
 
@@ -45,6 +46,12 @@ class FilePart:
         if self.queries is not None:
             return read_mapped(self.path, doc_ids=False).select(slice(*self.queries))
         return read(self.path, **self.options)
+
+    def query_ids(self) -> NDArray[Any]:
+        """Read the ids of the queries, and of tables no features."""
+        if self.queries is not None:
+            return self.load().query_ids
+        return read(self.path, **{**self.options, **_NO_FEATURES}).query_ids
 
 
 class Parts:
@@ -110,7 +117,9 @@ class Parts:
 
     def check_queries(self) -> None:
         """Raise if a query is in more than one part; the ids meet on a worker, as 64-bit hashes."""
-        held = self.held(_hashes)
+        held = [
+            submitted(self.client, _hashes_of, source, self._options) for source in self._sources
+        ]
         task = submitted(self.client, _first_shared, held)
         shared = gathered(self.client, [task], ["all parts"])[0]
         if shared is not None:
@@ -200,7 +209,7 @@ def _sampled(data: QueryDataset, documents: int) -> QueryDataset:
 
 
 def _piece(data: QueryDataset, k: int, n: int) -> QueryDataset:
-    return data.select(_hashes(data) % np.uint64(n) == k)
+    return data.select(_hashes(data.query_ids) % np.uint64(n) == k)
 
 
 def _join(pieces: Sequence[QueryDataset]) -> QueryDataset:
@@ -208,9 +217,13 @@ def _join(pieces: Sequence[QueryDataset]) -> QueryDataset:
     return concat(filled) if filled else pieces[0]
 
 
-def _hashes(data: QueryDataset) -> NDArray[np.uint64]:
+def _hashes_of(source: Any, options: dict[str, Any]) -> NDArray[np.uint64]:
+    alone = isinstance(source, FilePart)
+    return _hashes(source.query_ids() if alone else _load(source, options).query_ids)
+
+
+def _hashes(ids: NDArray[Any]) -> NDArray[np.uint64]:
     """Return a hash of each query id, which is the same on every machine."""
-    ids = data.query_ids
     if ids.dtype == TEXT:
         codes = [text.encode() for text in ids.tolist()]
         values = [zlib.crc32(code) << 32 | zlib.crc32(code[::-1]) for code in codes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 import zlib
 from dataclasses import replace
 
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import rankloop as rl
+from rankloop.cli.app import app
 from rankloop.data.io.formats import read_batches, write_batches
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
@@ -105,6 +108,20 @@ def test_it_is_a_format_like_others(tmp_path):
         write_batches([data], tmp_path / "a.rlds.gz", format="rlds")
 
 
+def test_convert_reads_one_file_after_the_other(tmp_path, monkeypatch):
+    parts = [some(), some(seed=1)]
+    parts[1] = replace(parts[1], query_ids=parts[1].query_ids + 1000)
+    files = [str(tmp_path / f"{k}.parquet") for k in range(2)]
+    for part, file in zip(parts, files, strict=True):
+        write_batches([part], file)
+    monkeypatch.setattr("rankloop.data.io.formats.read", None)  # it would read all at once
+    done = CliRunner().invoke(app, ["convert", *files, str(tmp_path / "a.rlds")])
+    assert done.exit_code == 0, done.output
+    same(read_mapped(tmp_path / "a.rlds"), concat(parts))
+    again = CliRunner().invoke(app, ["convert", files[0], files[0], str(tmp_path / "b.rlds")])
+    assert "starts again" in again.output
+
+
 def test_descriptions_of_columns_are_kept(tmp_path):
     table = pytest.importorskip("pyarrow").table(
         {"qid": [1, 1, 2], "label": [0, 1, 2], "shop": ["a", "b", "a"]}
@@ -157,7 +174,7 @@ def written(tmp_path_factory):
         (lambda raw: b"", "not a mapped data set"),
         (lambda raw: raw[:20], "not a mapped data set"),
         (lambda raw: b"PAR1" + raw[4:], "not a mapped data set"),
-        (lambda raw: raw[:8] + b"\x02" + raw[9:], "version 2"),
+        (lambda raw: raw[:8] + b"\x03" + raw[9:], "version 3"),
         (lambda raw: raw[:-1], "damaged or incomplete: it has"),
         (lambda raw: raw[:5000], "damaged or incomplete: it has"),
         (lambda raw: raw + b"x", "damaged or incomplete: it has"),
@@ -290,3 +307,10 @@ def test_linear_learners_find_the_same_optimum_over_parts(learner, tmp_path, mon
     assert other.n_queries_seen_ == 60
     again = learner.fork().set_params(tolerance=1e-12).fit(mapped)
     assert other.digest() == again.digest()
+
+
+def test_mapped_features_are_not_counted_as_memory(written):
+    """Dask asks for the size of what a worker holds."""
+    found = read_mapped(written[0])
+    rest = found.nbytes - found.X.nbytes
+    assert sys.getsizeof(found) < rest + 100 < sys.getsizeof(everything())

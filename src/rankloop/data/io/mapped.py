@@ -4,6 +4,9 @@ The file begins with 32 bytes: eight that name the format, the version, the chec
 and where the header is. The features follow at byte 4096, row by row, then the other arrays; each
 begins at a multiple of 64 bytes and is little-endian. The header, as JSON, is last: numbers of
 queries, documents and features, names of features, and type, place and checksum of each array.
+
+Sparse rows (version 2) have their nonzeros at byte 4096; `X.columns` has the column of each, and
+`X.starts` the place where each row starts, and the end.
 """
 
 from __future__ import annotations
@@ -22,13 +25,14 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.features import Features
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.files import unreadable
+from rankloop.data.sparse_rows import SparseRows, as_dense_type
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAGIC = b"RLDATA\r\n"
-VERSION = 1
+DENSE, SPARSE = 1, 2  # versions
 START = struct.Struct("<8sIIQQ")
 FIRST, ALIGNED = 4096, 64
 
@@ -39,7 +43,8 @@ def read_mapped(
     """Open a mapped data set: X is a view of the file, of which the system reads what is used.
 
     The file must not be changed while it is in use; replacing it, as `write_mapped` does, is
-    safe. Memory: grades, weights and ids are views too, except ids that are text.
+    safe. Memory: grades, weights and ids are views too, except ids that are text. The columns of
+    sparse rows are read and checked.
 
     Parameters
     ----------
@@ -69,10 +74,10 @@ def _header(name: str, file: NDArray[np.uint8]) -> dict[str, Any]:
     if len(start) < START.size or not start.startswith(MAGIC):
         raise ParseError(name, None, "it is not a mapped data set (rankloop convert makes one)")
     _, version, crc, at, length = START.unpack(start)
-    if version != VERSION:
+    if version not in (DENSE, SPARSE):
         raise ParseError(
-            name, None, f"it has version {version}; this program reads version {VERSION}: convert "
-            "the data again, or update rankloop"
+            name, None, f"it has version {version}; this program reads versions {DENSE} and "
+            f"{SPARSE}: convert the data again, or update rankloop"
         )  # fmt: skip
     if at + length != len(file):
         raise _damaged(name, f"it has {len(file):,} bytes instead of {at + length:,}")
@@ -112,13 +117,23 @@ def _opened(file: Any, header: dict[str, Any], doc_ids: bool, verify: bool) -> Q
             found[i] = whole[a:b].decode()
         return found
 
+    def features() -> Any:
+        if "X" in header["arrays"]:
+            return array("X", "<f4", n, d)
+        starts = array("X.starts", "<i8", n + 1)
+        k = int(starts[-1])
+        if k < 0 or starts[0]:
+            raise DataError("X.starts is damaged")
+        rows = array("X.values", "<f4", k), array("X.columns", "<i4", k), starts
+        return as_dense_type(SparseRows(*rows, d))
+
     def optional(name: str, count: int) -> NDArray[Any] | None:
         return np.asarray(array(name, "<f8", count)) if name in header["arrays"] else None
 
     names, described = header["feature_names"], header["described"]
     numbers = "query_ids" in header["arrays"]
     found = QueryDataset(
-        array("X", "<f4", n, d),
+        features(),
         np.asarray(array("y", "<f8", n)) if n else np.zeros(0),
         np.asarray(array("offsets", "<i8", q + 1)),
         np.asarray(array("query_ids", "<i8", q)) if numbers else text("query_ids", q),

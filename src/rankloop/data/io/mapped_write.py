@@ -13,9 +13,10 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
-from rankloop.data.io.mapped import ALIGNED, FIRST, MAGIC, START, VERSION
+from rankloop.data.io.mapped import ALIGNED, DENSE, FIRST, MAGIC, SPARSE, START
 from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.parts import in_parts, lent
+from rankloop.data.sparse_rows import SparseRows
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ _OPTIONAL = ("doc_ids", "sample_weight", "query_weight")
 def write_mapped(data: QueryDataset | Iterable[QueryDataset], path: str | os.PathLike[str]) -> None:
     """Write a mapped data set, completely or not at all.
 
-    The rows of each query are together, in the order of the data set, not of the caller. Memory:
-    one data set at a time, and 40 bytes per query.
+    The rows of each query are together, in the order of the data set, not of the caller. Sparse
+    rows stay sparse. Memory: one data set at a time, and 40 bytes per query.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class _Writer:
 
     def __init__(self, out: BinaryIO, like: QueryDataset, files: contextlib.ExitStack) -> None:
         self._out, self._like = out, like.select(slice(0, 0))
-        self._crc = self._documents = 0
+        self._crc = self._documents = self._values = 0
         self._has_missing = False
         self._sizes: list[NDArray[Any]] = []
         self._ids: list[NDArray[Any]] = []
@@ -78,9 +79,14 @@ class _Writer:
 
     def add(self, part: QueryDataset) -> None:
         self._check(part)
-        rows = np.ascontiguousarray(part.X, "<f4")
+        X: Any = part.X
+        rows = np.ascontiguousarray(X.values if isinstance(X, SparseRows) else X, "<f4")
         self._crc = zlib.crc32(rows.data.cast("B") if rows.size else b"", self._crc)
         rows.tofile(self._out)
+        if isinstance(X, SparseRows):
+            self._wait("X.columns", X.own_indices)
+            self._wait("X.starts", X.indptr[:-1] - X.indptr[0] + self._values)
+        self._values += rows.size
         self._documents += part.n_documents
         self._has_missing |= part.has_missing
         self._sizes.append(part.sizes)
@@ -100,12 +106,13 @@ class _Writer:
         for what, ours, theirs in (
             ("features", like.n_features, part.n_features),
             ("feature names", like.feature_names, part.feature_names),
+            ("kind of rows, dense or sparse", like.is_sparse, part.is_sparse),
             *((n, getattr(like, n) is None, getattr(part, n) is None) for n in _OPTIONAL),
         ):
             if ours != theirs:
                 raise DataError(
                     f"the data sets differ in their {what}, so they cannot be one file; write "
-                    "files of their own, or join them with concat"
+                    "files of their own, or join them with concat (rankloop convert --gather)"
                 )
 
     def _wait(self, name: str, values: NDArray[Any]) -> None:
@@ -122,8 +129,15 @@ class _Writer:
                 "first (rankloop convert --gather)"
             )
         d, q = self._like.n_features, len(ids)
-        shape = [self._documents, d]
-        arrays = {"X": {"type": "<f4", "shape": shape, "at": FIRST, "crc32": self._crc}}
+        sparse = self._like.is_sparse
+        shape = [self._values] if sparse else [self._documents, d]
+        name = "X.values" if sparse else "X"
+        arrays = {name: {"type": "<f4", "shape": shape, "at": FIRST, "crc32": self._crc}}
+        if sparse:
+            self._wait("X.columns", np.empty(0, "<i4"))
+            self._wait("X.starts", np.array([self._values], "<i8"))
+            self._place(arrays, "X.columns", self._blocks("X.columns", "<i4"))
+            self._place(arrays, "X.starts", self._blocks("X.starts", "<i8"))
         offsets = np.r_[0, np.cumsum(np.concatenate(self._sizes))]
         self._place(arrays, "offsets", [offsets.astype("<i8")])
         for name, kind in (("y", "<f8"), ("sample_weight", "<f8")):
@@ -152,7 +166,8 @@ class _Writer:
         at = self._aligned()
         self._out.write(text)
         self._out.seek(0)
-        self._out.write(START.pack(MAGIC, VERSION, zlib.crc32(text), at, len(text)))
+        version = SPARSE if sparse else DENSE
+        self._out.write(START.pack(MAGIC, version, zlib.crc32(text), at, len(text)))
         self._out.flush()
 
     def _aligned(self) -> int:

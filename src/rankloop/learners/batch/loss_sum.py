@@ -84,7 +84,7 @@ class PartLoss:
         return type(self), (self._data, self._loss)
 
     def __sizeof__(self) -> int:
-        return self._data.nbytes
+        return self._data.__sizeof__()
 
 
 class LentLoss:
