@@ -19,8 +19,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 # For each of (name, queries, whether to leak): learns some queries to warm up, then as many as
-# asked for, and tells by how many kB the most memory it ever held grew. VmHWM, as ru_maxrss of a
-# new process begins with that of its parent.
+# asked for, twice, and tells by how many kB the most memory it ever held grew in the calmer of
+# the two: a heap that settles grows once, a leak always. VmHWM, as ru_maxrss of a new process
+# begins with that of its parent.
 SCRIPT = """
 import ctypes, gc, json, sys
 import numpy as np
@@ -46,13 +47,16 @@ def growth(name, queries, leak):
             learner.learn(X, y)
             if leak:
                 kept.append(X.copy())
-    run(queries // 4)
-    gc.collect()
-    give_back(0)  # what others left would hide what this one takes
-    open("/proc/self/clear_refs", "w").write("5")  # from here on
-    before = peak()
-    run(queries)
-    return peak() - before
+    def stretch():
+        gc.collect()
+        give_back(0)  # what others left would hide what this one takes
+        run(100)
+        open("/proc/self/clear_refs", "w").write("5")  # from here on
+        before = peak()
+        run(queries)
+        return peak() - before
+    run(queries // 2)
+    return min(stretch(), stretch())
 
 print(json.dumps([growth(*one) for one in json.loads(sys.argv[1])]))
 """
@@ -66,29 +70,19 @@ BUDGETED = [
 # Mixes measure every query, duels try many rankers on it, kernels compare it with all they hold:
 # fewer queries, and a tighter limit.
 SLOW = ("mix", "auto", "mgd", "dbgd", "predtron", *BUDGETED)
-SLOWER = [(name, 1_000, False) for name in SLOW]
-FAST = [(name, 10_000, False) for name in [*LINEAR, "mapped"] if name not in SLOW]
-LEAKS = [("pairwise", 10_000, True), ("pairwise", 1_000, True)]
-LIMITS = {10_000: 1000, 1_000: 300}
+SLOWER = [(name, 500, False) for name in SLOW]
+FAST = [(name, 5_000, False) for name in [*LINEAR, "mapped"] if name not in SLOW]
+LEAKS = [("pairwise", 5_000, True), ("pairwise", 500, True)]
+LIMITS = {5_000: 1000, 500: 300}
 
 
-@pytest.fixture(scope="module")
-def growth():
-    """By how many kB each of them grew; the leaks come last, so that all others could hide them."""
-    asked = [*SLOWER, *FAST, *LEAKS]
+def test_memory_stays():
+    asked = [*SLOWER, *FAST, *LEAKS]  # the leaks come last, so that all others could hide them
     command = [sys.executable, "-c", SCRIPT, json.dumps(asked)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return dict(zip(asked, json.loads(done.stdout), strict=True))
-
-
-@pytest.mark.parametrize("asked", [*FAST, *SLOWER], ids=lambda asked: asked[0])
-def test_memory_stays(asked, growth):
-    assert growth[asked] < LIMITS[asked[1]]
-
-
-@pytest.mark.parametrize("asked", LEAKS)
-def test_a_learner_that_keeps_its_queries_would_be_found(asked, growth):
-    assert growth[asked] > LIMITS[asked[1]]
+    growth = dict(zip(asked, json.loads(done.stdout), strict=True))
+    grown = {one: kB for one, kB in growth.items() if kB > LIMITS[one[1]]}
+    assert list(grown) == LEAKS, grown
 
 
 @pytest.mark.parametrize("name", online_names())
