@@ -127,15 +127,13 @@ class _Job:
         return prepared
 
     def _grow(self, prepared: list[Prepared]) -> list[bytes]:
-        client = self.parts.client
-        taken: dict[str, list[int]] = {}
-        for place in dict.fromkeys(self.places):
-            try:
-                found = client.run(growing.free_ports, self.places.count(place), workers=[place])
-            except (OSError, ValueError, KeyError):
-                raise MachineLostError(f"the worker {place} was lost") from None
-            taken[place] = found[place]
-        ports = [taken[place].pop() for place in self.places]
+        client, places = self.parts.client, list(dict.fromkeys(self.places))
+        asked = [
+            submitted(client, growing.free_ports, self.places.count(place), workers=[place])
+            for place in places
+        ]
+        free = dict(zip(places, self._results(asked, "connecting"), strict=True))
+        ports = [free[place].pop() for place in self.places]
         hosts = [urlsplit(place).hostname for place in self.places]
         network = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
         chosen = self.ranker.sizes_for(sum(one.teaching for one in prepared))
