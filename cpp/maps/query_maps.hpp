@@ -61,22 +61,45 @@ typedef std::int32_t LooseInt8 __attribute__((vector_size(32), aligned(4), may_a
 RANKLOOP_INLINE Int8 load_counts(const std::int32_t* p) { return *reinterpret_cast<const LooseInt8*>(p); }
 RANKLOOP_INLINE void store_counts(std::int32_t* p, Int8 v) { *reinterpret_cast<LooseInt8*>(p) = v; }
 
-// places = (number of smaller values + half the number of equal ones) / m of eight columns at once (x and places m x 8), by
-// comparing every pair of rows: O(m^2). Twice the number sought is m + (smaller ones) - (larger ones).
-RANKLOOP_CLONES inline void count_places(const float* x, std::size_t m, std::int32_t* counts, float* places) {
+// Whole numbers in the order of the floats; 0 and -0 are one.
+RANKLOOP_INLINE std::int32_t sortable(float value) {
+    const auto b = std::bit_cast<std::int32_t>(value == 0 ? 0.0f : value);
+    return b ^ (b >> 31 & 0x7fffffff);
+}
+
+// 1 where value is the larger one, -1 where it is the smaller one
+RANKLOOP_INLINE Int8 larger(Int8 value, Int8 other) { return (other > value) - (value > other); }  // true is -1
+
+// places = (number of smaller values + half the number of equal ones) / m of eight columns at once (keys and places m x 8), by
+// comparing every pair of rows, four rows at a time: O(m^2). Twice the number sought is m + (smaller ones) - (larger ones).
+RANKLOOP_CLONES inline void count_places(const std::int32_t* keys, std::size_t m, std::int32_t* counts, float* places) {
     for (std::size_t i = 0; i < m; ++i) store_counts(counts + 8 * i, Int8{} + static_cast<std::int32_t>(m));
-    for (std::size_t i = 0; i < m; ++i) {
-        const Float8 value = load8(x + 8 * i);
-        Int8 own = load_counts(counts + 8 * i);
-        for (std::size_t k = i + 1; k < m; ++k) {
-            const Float8 other = load8(x + 8 * k);
-            const Int8 above = (other > value) - (other < value);  // true is -1
-            own += above;
-            store_counts(counts + 8 * k, load_counts(counts + 8 * k) - above);
+    std::size_t i = 0;
+    for (; i + 4 <= m; i += 4) {
+        Int8 value[4], own[4];
+        for (std::size_t r = 0; r < 4; ++r) value[r] = load_counts(keys + 8 * (i + r)), own[r] = load_counts(counts + 8 * (i + r));
+        for (std::size_t r = 0; r < 4; ++r) {
+            for (std::size_t other = r + 1; other < 4; ++other) {
+                const Int8 won = larger(value[r], value[other]);
+                own[r] += won, own[other] -= won;
+            }
         }
-        store_counts(counts + 8 * i, own);
+        for (std::size_t k = i + 4; k < m; ++k) {
+            const Int8 other = load_counts(keys + 8 * k);
+            const Int8 won[4] = {larger(value[0], other), larger(value[1], other), larger(value[2], other), larger(value[3], other)};
+            for (std::size_t r = 0; r < 4; ++r) own[r] += won[r];
+            store_counts(counts + 8 * k, load_counts(counts + 8 * k) - (won[0] + won[1] + won[2] + won[3]));
+        }
+        for (std::size_t r = 0; r < 4; ++r) store_counts(counts + 8 * (i + r), own[r]);
     }
-    for (std::size_t i = 0; i < 8 * m; ++i) places[i] = 0.5f * static_cast<float>(counts[i]) / static_cast<float>(m);
+    for (; i < m; ++i) {
+        for (std::size_t k = i + 1; k < m; ++k) {
+            const Int8 won = larger(load_counts(keys + 8 * i), load_counts(keys + 8 * k));
+            store_counts(counts + 8 * i, load_counts(counts + 8 * i) + won);
+            store_counts(counts + 8 * k, load_counts(counts + 8 * k) - won);
+        }
+    }
+    for (std::size_t at = 0; at < 8 * m; ++at) places[at] = 0.5f * static_cast<float>(counts[at]) / static_cast<float>(m);
 }
 
 // The same by sorting, 11 bits of the values at a time: O(m).
@@ -87,7 +110,7 @@ public:
         keys_.resize(m), other_.resize(m);
         counts_.assign(digits * size, 0);
         for (std::size_t i = 0; i < m; ++i) {
-            const std::uint64_t key = sortable(column[i]);
+            const std::uint64_t key = std::bit_cast<std::uint32_t>(sortable(column[i])) ^ 0x80000000u;
             keys_[i] = key << 32 | i;
             for (unsigned digit = 0; digit < digits; ++digit) ++counts_[digit * size + (key >> (bits * digit) & (size - 1))];
         }
@@ -110,12 +133,6 @@ public:
 private:
     std::vector<std::uint64_t> keys_, other_;
     std::vector<std::uint32_t> counts_;
-
-    // Whole numbers in the order of the floats; 0 and -0 are one.
-    static std::uint32_t sortable(float value) {
-        const auto b = std::bit_cast<std::uint32_t>(value == 0 ? 0.0f : value);
-        return b & 0x80000000u ? ~b : b | 0x80000000u;
-    }
 };
 
 // The place of each value inside its query, from 0 to 1; ties share their mean place. Values must not be NaN.
@@ -124,20 +141,20 @@ public:
     void operator()(const float* x, std::size_t m, std::size_t d, MapOutput out) {
         if (m > count_up_to) return sort(x, m, d, out);
         constexpr std::size_t together = 8;
-        column_.assign(together * m, 0.0f), places_.resize(together * m), counts_.resize(together * m);
+        keys_.assign(together * m, 0), places_.resize(together * m), counts_.resize(together * m);
         for (std::size_t first = 0; first < d; first += together) {
             const std::size_t some = std::min(together, d - first);
-            for (std::size_t i = 0; i < m; ++i) std::copy_n(x + i * d + first, some, column_.data() + i * together);
-            count_places(column_.data(), m, counts_.data(), places_.data());
+            for (std::size_t i = 0; i < m; ++i) std::transform(x + i * d + first, x + i * d + first + some, keys_.data() + i * together, sortable);
+            count_places(keys_.data(), m, counts_.data(), places_.data());
             for (std::size_t i = 0; i < m; ++i) std::copy_n(places_.data() + i * together, some, out.data + i * out.stride + first);
         }
     }
 
 private:
-    static constexpr std::size_t count_up_to = 240;  // documents; beyond, sorting is faster
+    static constexpr std::size_t count_up_to = 800;  // documents; beyond, sorting is faster
 
     std::vector<float> column_, places_;
-    std::vector<std::int32_t> counts_;
+    std::vector<std::int32_t> keys_, counts_;
     SortedPlaces sorted_;
 
     void sort(const float* x, std::size_t m, std::size_t d, MapOutput out) {

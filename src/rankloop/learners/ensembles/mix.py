@@ -186,10 +186,12 @@ class Mix(OnlineRanker):
 
     def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        members = [member.score_rows(X, offsets) for member in self.members_]
-        none = np.empty((0, len(members)))
+        scores = np.empty((len(self.members_), len(X)))
+        for own, member in zip(scores, self.members_, strict=True):
+            own[:] = member.score_rows(X, offsets)
+        none = np.empty((0, len(scores)))
         return _core.mix_queries(
-            np.stack(members, dtype=np.float64),
+            scores,
             offsets,
             none,
             self.losses_.copy(),

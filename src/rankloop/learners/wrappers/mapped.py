@@ -53,7 +53,7 @@ def centre(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
 def rank(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:
     """Replace each value by its rank within the query, from 0 to 1; equal values share a rank.
 
-    Cost: O(m d), by sorting; lists of up to 240 documents are ranked by counting.
+    Cost: O(m d), by sorting; lists of up to 800 documents are ranked by comparing all pairs.
     """
     _core.query_ranks(X, offsets, out, column)
 
