@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import tempfile
 import warnings
 from pathlib import Path
@@ -16,6 +17,7 @@ from .tiny import Tiny
 
 hypothesis.settings.register_profile("rankloop", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("rankloop")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _databases = itertools.count()

@@ -25,8 +25,12 @@ except KeyboardInterrupt:
 def test_an_interrupt_ends_a_long_fit(model):
     module = {"PBM": "pbm", "DBN": "dbn", "TrustBias": "trust"}[model]
     script = SCRIPT.format(module=module, model=model)
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[0] == "ended\n"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=60)[0] == "ended\n"
+        finally:
+            process.kill()

@@ -43,7 +43,7 @@ def test_clang(by_gcc, tmp_path):
 def test_another_kind_of_processor(by_gcc, tmp_path):
     compiler = needed("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
     emulator = needed("qemu-aarch64", "qemu-user")
-    assert digests(compiler, tmp_path, "-static", run=[emulator]) == by_gcc
+    assert digests(compiler, tmp_path, "-static", "-O2", run=[emulator]) == by_gcc
 
 
 def test_without_vectors(by_gcc, tmp_path):

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammainc, gammaln
 
 from rankloop.exceptions import DataError
 
@@ -117,25 +115,25 @@ def best_rho(v: float, alpha: float) -> float:
 
 def _log_mixture(s: float, v: float, rho: float) -> float:
     """Return the log of the gamma-exponential mixture, scale 1."""
+    from scipy.special import gammainc, gammaln  # long to load, and only experiments need it
+
     top = s + v + rho
     return float(
         rho * math.log(rho)
         - gammaln(rho)
         - math.log(gammainc(rho, rho))
         + gammaln(v + rho)
-        + _log_gammainc(v + rho, top)
+        + float(np.log(np.maximum(gammainc(v + rho, top), 1e-300)))
         - (v + rho) * math.log(top)
         + s
         + v
     )
 
 
-def _log_gammainc(a: float, x: float) -> float:
-    return float(np.log(np.maximum(gammainc(a, x), 1e-300)))
-
-
 def mixture_bound(v: float, rho: float, alpha: float) -> float:
     """Return the s at which the mixture reaches 1 / alpha."""
+    from scipy.optimize import brentq
+
     wanted = math.log(1 / alpha)
     high = 2 * (math.sqrt((v + rho) * wanted) + wanted)
     while _log_mixture(high, v, rho) < wanted:
