@@ -43,12 +43,11 @@ clang:          ## build a wheel with clang, install it into an empty environmen
 	build/clang/venv/bin/python -m pip install --quiet build/clang/*.whl
 	build/clang/venv/bin/python tests/learners/golden.py | diff - tests/learners/golden.json
 
-wheel: install  ## build a wheel and a source archive, install each into an empty environment, and try it
+wheel: install  ## build a source archive, and from it a wheel; install that into an empty environment, and try it
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build --outdir build/wheel .
 	$(MAKE) smoke ARCHIVE="$$(ls build/wheel/*.whl)" INTO=build/wheel/from-wheel
-	$(MAKE) smoke ARCHIVE="$$(ls build/wheel/*.tar.gz)" INTO=build/wheel/from-source
 
 smoke:          # install ARCHIVE into an empty environment INTO, and use it as a user would
 	$(PYTHON) -m venv $(INTO)

@@ -127,7 +127,10 @@ def test_an_interrupt_is_clean(simulated, tmp_path):
             if kept.is_file() and kept.stat().st_size > 1000:
                 break
         process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=60)
+        try:
+            _, complaint = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert complaint.strip() in (b"", b"interrupted")  # typer's own end, or ours
 
