@@ -168,13 +168,12 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
         loop.append(ExperimentStarted("x", ["good"], promote="auto"))
         loop.settle()
         n = 0
-        while loop.published.duel is not None:
-            entry = ranked(loop, f"r{n}", rng, session=f"s{n}")
-            assert entry.policy == "team-draft"
+        while (entry := ranked(loop, f"r{n}", rng, session=f"s{n}")).policy == "team-draft":
             loop.append(entry, click(f"e{n}", entry), Closed(entry.id))
             loop.settle()
             n += 1
             assert n < 500
+        assert n > 0
         until(lambda: loop.published.champion == "good")
         assert loop.published.contest.promotions == 2
         digest, head = loop.inspect(Engine.digest), loop.head
