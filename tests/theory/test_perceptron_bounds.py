@@ -22,7 +22,7 @@ from rankloop.theory.surrogates import data_seen_by, measure_losses, weight_rati
 from .twins import algorithm_2, noisy, simulated
 
 MEASURES = ["nDCG", "nDCG@1", "nDCG@3", "AP"]
-SEEDS = range(3)
+SEEDS = range(2)
 
 
 def bound_of(data, weights, measure, **options):
