@@ -154,8 +154,9 @@ def check_finite(
     X: NDArray[np.float32], ids: Sequence[str], names: Sequence[str]
 ) -> NDArray[np.float32]:
     """Return the features; raise where one is no finite float32."""
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+    place = _core.first_not_finite(X, False)
+    if place >= 0:
+        row, column = divmod(place, X.shape[1])
         raise Problem(
             422,
             f"feature {names[column]!r} of item {ids[row]!r} is {X[row, column]}; features must be "
