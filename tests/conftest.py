@@ -23,11 +23,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 _databases = itertools.count()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than processors: some tests wait for others."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of real data: RANKLOOP_DATA, else ../shared/data beside the repository."""
