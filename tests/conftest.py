@@ -15,7 +15,10 @@ from rankloop.learners import registry
 
 from .tiny import Tiny
 
-hypothesis.settings.register_profile("rankloop", deadline=None, print_blob=True)
+examples = 40 if os.environ.get("CI") else 100
+hypothesis.settings.register_profile(
+    "rankloop", deadline=None, print_blob=True, max_examples=examples
+)
 hypothesis.settings.load_profile("rankloop")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 
