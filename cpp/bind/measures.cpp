@@ -61,7 +61,7 @@ Array<double> measure_queries(In<Score, 1> scores, In<double, 1> grades, In<doub
     std::vector<Measure> measures;
     bool needs_ties = average_ties;
     for (const auto& [kind, cutoff, rel, parameter] : specs) {
-        check(kind >= 0 && kind <= static_cast<int>(Kind::pair_accuracy) && cutoff >= 0, "there is no such measure");
+        check(kind >= 0 && kind <= static_cast<int>(last_kind) && cutoff >= 0, "there is no such measure");
         measures.push_back({static_cast<Kind>(kind), cutoff ? static_cast<std::size_t>(cutoff) : SIZE_MAX, rel, parameter});
         needs_ties |= measures.back().kind == Kind::pair_accuracy;
     }

@@ -11,7 +11,7 @@
 
 #include "linalg/math.hpp"
 #include "linalg/parallel.hpp"
-#include "online/softmax.hpp"
+#include "losses/targets.hpp"
 
 namespace rankloop {
 
@@ -89,30 +89,25 @@ private:
 
     // Fills phi, which sums to 1 over all copies, or is 0; returns the cross entropy.
     double target(std::size_t q, std::size_t m, const double* grades, double best, const double* a, const double* cost, double* phi) const {
-        const double one = math::exp2(-best);  // all scaled by the largest: no grade overflows
+        const bool drawn = targets == Targets::gains && gamma_kind == GammaKind::random;
+        const double one = math::exp2(-best);  // a gamma of 1, scaled as the gains are
+        const TargetGain gain(targets, gamma_kind == GammaKind::number ? gamma : 0.0, best);
         double sum = 0, value = 0;
-        if (targets == Targets::grades) {
-            for (std::size_t i = 0; i < m; ++i) phi[i] = math::exp(grades[i] - best);
-        } else {
-            for (std::size_t i = 0; i < m; ++i) phi[i] = math::exp2(grades[i] - best);
-            if (gamma_kind == GammaKind::number) {
-                for (std::size_t i = 0; i < m; ++i) phi[i] -= gamma * one;
-            } else if (gamma_kind == GammaKind::tight) {
-                tighten(m, a, one, cost, phi);
-            } else {
-                double mean_sum = 0;
-                for (std::size_t i = 0; i < m; ++i) {
-                    const double mean = (a ? a[i] : 1.0) * (phi[i] - 0.5 * one);
-                    mean_sum += mean, value += mean * cost[i];
-                }
-                value = mean_sum > 0 ? value / mean_sum : 0;
-                Draws draws(seed + static_cast<std::uint32_t>(q), draw * m);
-                for (std::size_t i = 0; i < m; ++i) phi[i] -= draws.next() * one;
+        for (std::size_t i = 0; i < m; ++i) phi[i] = gain(grades[i]);
+        if (targets == Targets::gains && gamma_kind == GammaKind::tight) tighten(m, a, one, cost, phi);
+        if (drawn) {
+            double mean_sum = 0;
+            for (std::size_t i = 0; i < m; ++i) {
+                const double mean = (a ? a[i] : 1.0) * (phi[i] - 0.5 * one);
+                mean_sum += mean, value += mean * cost[i];
             }
+            value = mean_sum > 0 ? value / mean_sum : 0;
+            Draws draws(seed + static_cast<std::uint32_t>(q), draw * m);
+            for (std::size_t i = 0; i < m; ++i) phi[i] -= draws.next() * one;
         }
         for (std::size_t i = 0; i < m; ++i) sum += (a ? a[i] : 1.0) * phi[i];
         for (std::size_t i = 0; i < m; ++i) phi[i] = sum > 0 ? phi[i] / sum : 0;
-        if (targets == Targets::gains && gamma_kind == GammaKind::random) return value;
+        if (drawn) return value;
         for (std::size_t i = 0; i < m; ++i) value += (a ? a[i] : 1.0) * phi[i] * cost[i];
         return value;
     }

@@ -6,7 +6,7 @@
 
 #include "linalg/math.hpp"
 #include "losses/judged.hpp"
-#include "online/softmax.hpp"
+#include "losses/targets.hpp"
 
 namespace rankloop {
 
@@ -16,12 +16,9 @@ public:
         : judged_(judged), target_(judged.rows.size()), rho_(judged.rows.size()), mass_(judged.queries()) {
         for (std::size_t q = 0; q < judged.queries(); ++q) {
             const std::size_t first = judged.begin[q], end = judged.begin[q + 1];
+            const TargetGain gain(kind, gamma, judged.grades[first]);  // the first is the highest
             double sum = 0;
-            for (std::size_t i = first; i < end; ++i) {
-                const double y = judged.grades[i], top = judged.grades[first];  // scaled by the largest: no overflow
-                const double gain = kind == Targets::grades ? math::exp(y - top) : math::exp2(y - top) - gamma * math::exp2(-top);
-                sum += target_[i] = judged.weights[i] * gain;
-            }
+            for (std::size_t i = first; i < end; ++i) sum += target_[i] = judged.weights[i] * gain(judged.grades[i]);
             mass_[q] = sum > 0 ? 1 : 0;
             for (std::size_t i = first; i < end; ++i) target_[i] = sum > 0 ? target_[i] / sum : 0;
         }

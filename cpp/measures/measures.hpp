@@ -16,6 +16,7 @@
 namespace rankloop {
 
 enum class Kind { dcg, ndcg, ap, precision, recall, rr, err, rbp, success, pair_accuracy };
+constexpr Kind last_kind = Kind::pair_accuracy;
 
 struct Measure {
     Kind kind;

@@ -5,12 +5,11 @@
 #include <limits>
 #include <vector>
 
+#include "losses/targets.hpp"
 #include "online/loop.hpp"
 #include "online/rate.hpp"
 
 namespace rankloop {
-
-enum class Targets { grades, gains };  // softmax of the grades (ListNet); 2^y - gamma (XE_NDCG)
 
 // Fills `target` with the distribution over judged documents; false where there is nothing to learn. Where all
 // have one grade it is uniform, and learnt only where `one_grade` says so.
@@ -21,12 +20,10 @@ bool target_distribution(Targets kind, double gamma, const Rows& rows, std::vect
         if (rows.y[i] >= 0) top = std::max(top, rows.y[i]), low = std::min(low, rows.y[i]);
     }
     if (!(low < top) && !(one_grade && low == top)) return false;
+    const TargetGain gain(kind, gamma, top);
     target.assign(rows.m, 0.0);
     for (std::size_t i = 0; i < rows.m; ++i) {
-        if (rows.y[i] < 0) continue;
-        // scaled by the largest, so that no grade overflows
-        const double gain = kind == Targets::grades ? math::exp(rows.y[i] - top) : math::exp2(rows.y[i] - top) - gamma * math::exp2(-top);
-        sum += target[i] = rows.weight_of(i) * gain;
+        if (rows.y[i] >= 0) sum += target[i] = rows.weight_of(i) * gain(rows.y[i]);
     }
     for (double& t : target) t /= sum;
     return sum > 0;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,10 @@ from rankloop.cli import options as o
 from rankloop.cli.bundles import shows
 from rankloop.cli.progress import progress_bar, typed_command
 from rankloop.cli.tables import Shown
+
+if TYPE_CHECKING:
+    from rankloop.experiments.papers.declaration import Experiment, Setting
+    from rankloop.experiments.papers.runner import Outcome
 
 
 @shows
@@ -53,65 +57,78 @@ def reproduce(
     seed: o.Seed = 0,
 ) -> None:
     """Run experiments of the papers, and compare the results with the published ones."""
-    from rankloop.experiments.papers import EXPERIMENTS
     from rankloop.experiments.papers.declaration import Setting
-    from rankloop.experiments.papers.runner import run
+    from rankloop.experiments.papers.page import write_page
 
     if list_all or not experiments:
         _list(shown)
         return
-    names = list(EXPERIMENTS) if experiments == ["all"] else experiments
+    outcomes = _run(_chosen(experiments), Setting(quick, seed, trials), data, out)
+    if report is not None:
+        write_page(outcomes, report, typed_command())
+    if shown.json:
+        shown.records([outcome.to_dict() for outcome in outcomes])
+        return
+    for outcome in outcomes:
+        _show(outcome, shown)
+        if outcome.reason and not quick:
+            shown.note(f"Why some are far: {outcome.reason}\n")
+
+
+def _chosen(names: list[str]) -> list[Experiment]:
+    from rankloop.experiments.papers import EXPERIMENTS
+
+    if names == ["all"]:
+        return list(EXPERIMENTS.values())
     for name in names:
         if name not in EXPERIMENTS:
             hint = o.did_you_mean(name, list(EXPERIMENTS))
             raise typer.BadParameter(f"unknown experiment {name!r}{hint}; see --list")
-    setting, keep = Setting(quick, seed, trials), None if out is None else out / "parts"
+    return [EXPERIMENTS[name] for name in names]
+
+
+def _run(
+    experiments: list[Experiment], setting: Setting, data: list[str], out: Path | None
+) -> list[Outcome]:
+    """Run experiments one after the other; write each of them as soon as it is finished."""
+    from rankloop.experiments.papers import EXPERIMENTS
+    from rankloop.experiments.papers.report import write, write_index
+    from rankloop.experiments.papers.runner import run
+
     outcomes = []
-    whole = sum(EXPERIMENTS[name].seconds for name in names)
-    before = 0.0
+    whole, before = sum(one.seconds for one in experiments), 0.0
     with progress_bar("reproducing") as show:
-        for name in names:
-            experiment = EXPERIMENTS[name]
+        for experiment in experiments:
 
             def share(
                 _: str, done: float, first: float = before, size: float = experiment.seconds
             ) -> None:
                 show((first + done * size) / whole)
 
-            outcome = run(experiment, setting, data, keep, share)
+            outcome = run(experiment, setting, data, out and out / "parts", share)
             before += experiment.seconds
             if out is not None:
-                from rankloop.experiments.papers.report import write
-
                 write(outcome, out)
             outcomes.append(outcome)
     if out is not None:
-        from rankloop.experiments.papers.report import write_index
-
         write_index(out, EXPERIMENTS.values())
-    if report is not None:
-        from rankloop.experiments.papers.page import write_page
+    return outcomes
 
-        write_page(outcomes, report, typed_command())
-    if shown.json:
-        shown.records([outcome.to_dict() for outcome in outcomes])
-        return
-    for outcome in outcomes:
-        counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
-        rows = [
-            [j.part, j.name, j.ours, j.spread or None, j.expected, str(j.verdict), j.data]
-            for j in outcome.judged
-            if j.ours is not None
-        ]
-        missing = dict.fromkeys((j.part, j.why) for j in outcome.judged if j.ours is None)
-        rows += [[part, "", None, None, None, "not run", why] for part, why in missing]
-        shown.table(
-            ["part", "value", "ours", "±", "published", "verdict", "data"],
-            rows,
-            f"{outcome.experiment.id}: {outcome.experiment.source}. {counts}",
-        )
-        if outcome.reason and not quick:
-            shown.note(f"Why some are far: {outcome.reason}\n")
+
+def _show(outcome: Outcome, shown: Shown) -> None:
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
+    rows = [
+        [j.part, j.name, j.ours, j.spread or None, j.expected, str(j.verdict), j.data]
+        for j in outcome.judged
+        if j.ours is not None
+    ]
+    missing = dict.fromkeys((j.part, j.why) for j in outcome.judged if j.ours is None)
+    rows += [[part, "", None, None, None, "not run", why] for part, why in missing]
+    shown.table(
+        ["part", "value", "ours", "±", "published", "verdict", "data"],
+        rows,
+        f"{outcome.experiment.id}: {outcome.experiment.source}. {counts}",
+    )
 
 
 def _list(shown: Shown) -> None:
