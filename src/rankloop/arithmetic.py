@@ -27,8 +27,8 @@ _ENOUGH = 8192  # products of rows, from which on several threads may pay
 
 def _by_element(
     function: Callable[[Floats], Floats], doc: str
-) -> Callable[[NDArray[Any] | float], Floats]:
-    def apply(x: NDArray[Any] | float) -> Floats:
+) -> Callable[[NDArray[np.generic] | float], Floats]:
+    def apply(x: NDArray[np.generic] | float) -> Floats:
         values = np.asarray(x, np.float64)
         return function(np.ascontiguousarray(values).ravel()).reshape(values.shape)
 
@@ -46,7 +46,7 @@ sin = _by_element(_core.sin, "Return sines.")
 cos = _by_element(_core.cos, "Return cosines.")
 
 
-def power(x: NDArray[Any] | float, exponent: float) -> Floats:
+def power(x: NDArray[np.generic] | float, exponent: float) -> Floats:
     """Return numbers from 0 to the power of a number.
 
     >>> power(np.array([0.0, 2.0, 4.0]), 1.5)
@@ -57,7 +57,7 @@ def power(x: NDArray[Any] | float, exponent: float) -> Floats:
     return _core.power(flat, float(exponent)).reshape(values.shape)
 
 
-def dot(x: NDArray[Any], y: NDArray[Any]) -> float:
+def dot(x: NDArray[np.generic], y: NDArray[np.generic]) -> float:
     """Return the sum of products, added up from the first to the last.
 
     >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
@@ -66,13 +66,13 @@ def dot(x: NDArray[Any], y: NDArray[Any]) -> float:
     return _core.dot(_vector(x), _vector(y))
 
 
-def total(x: NDArray[Any]) -> float:
+def total(x: NDArray[np.generic]) -> float:
     """Return the sum of all numbers, added up from the first to the last."""
     values = _vector(x)
     return _core.dot(values, np.ones(len(values)))
 
 
-def row_pairs(x: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
+def row_pairs(x: NDArray[np.generic], z: NDArray[np.generic]) -> NDArray[Any]:
     """Return x @ z.T: the product of every row of x with every row of z.
 
     In float32 where both are, else in float64. O(n m d).
@@ -99,5 +99,5 @@ def _threads(products: int) -> int:
     return threads() if products > _ENOUGH else 1
 
 
-def _vector(x: NDArray[Any]) -> Floats:
+def _vector(x: NDArray[np.generic]) -> Floats:
     return np.ascontiguousarray(x, np.float64).ravel()

@@ -20,6 +20,8 @@ from rankloop.exceptions import MissingExtraError, RankloopError
 from rankloop.feedback.ids import new_id
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import httpx
 
     from rankloop.feedback.events import Feedback, Judgement
@@ -88,10 +90,10 @@ class _Requests:
         self._options: dict[str, object] = {"base_url": url, "headers": headers, "timeout": timeout}
 
     def _rank(
-        self, items: Mapping[str, Features], more: Mapping[str, Any]
-    ) -> dict[str, Any] | bytes:
+        self, items: Mapping[str, Features], more: Mapping[str, object]
+    ) -> dict[str, object] | bytes:
         given = {name: value for name, value in more.items() if value is not None}
-        request: dict[str, Any] = {"id": new_id(), **given}
+        request: dict[str, object] = {"id": new_id(), **given}
         rows = [
             dict(row) if isinstance(row, Mapping) else [float(x) for x in row]
             for row in items.values()
@@ -106,7 +108,7 @@ class _Requests:
         packed: bytes = _need("msgspec").msgpack.encode(request)
         return packed
 
-    def _feedback(self, events: Iterable[Feedback]) -> dict[str, Any]:
+    def _feedback(self, events: Iterable[Feedback]) -> dict[str, object]:
         return {"events": [_renamed(event) for event in events]}
 
     def _path(self, what: str) -> str:
@@ -167,7 +169,9 @@ class Client(_Requests):
         found: dict[str, object] = self.send("GET", "")
         return found
 
-    def send(self, method: str, what: str, body: Any = None, content: bytes | None = None) -> Any:
+    def send(
+        self, method: str, what: str, body: object = None, content: bytes | None = None
+    ) -> Any:
         """Send any request about the loop, again where the service was busy; return the answer.
 
         `body` is sent as JSON, or is MessagePack already where it is bytes; `content` is sent raw.
@@ -227,7 +231,7 @@ class AsyncClient(_Requests):
         return found
 
     async def send(
-        self, method: str, what: str, body: Any = None, content: bytes | None = None
+        self, method: str, what: str, body: object = None, content: bytes | None = None
     ) -> Any:
         """Send any request about the loop, as :meth:`Client.send` does."""
         path, sent = self._path(what), _sent(body, content)
@@ -255,7 +259,7 @@ class AsyncClient(_Requests):
         await self.close()
 
 
-def _renamed(event: Feedback | Judgement) -> dict[str, Any]:
+def _renamed(event: Feedback | Judgement) -> dict[str, object]:
     plain = event.to_dict()
     plain["event_id"] = plain.pop("id")
     return plain
@@ -275,13 +279,13 @@ def _gone(url: str, error: Exception) -> ServiceError:
     return ServiceError(0, {"detail": f"the service at {url} cannot be reached: {error}"})
 
 
-def _sent(body: Any, content: bytes | None) -> dict[str, Any]:
+def _sent(body: object, content: bytes | None) -> dict[str, object]:
     if isinstance(body, bytes):
         return {"content": body, "headers": {"content-type": "application/msgpack"}}
     return {"json": body, "content": content}
 
 
-def _need(package: str) -> Any:
+def _need(package: str) -> ModuleType:
     """Import a package late, as only who speaks to a service needs it."""
     try:
         return importlib.import_module(package)

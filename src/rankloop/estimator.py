@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rankloop.exceptions import DataError
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+    from sklearn.utils.metadata_routing import MetadataRequest
 
 _ROUTED = ("fit", "partial_fit", "predict", "transform", "score")
 _METADATA = ("qid", "group", "sample_weight", "query_weight")
@@ -19,7 +23,7 @@ class Estimator:
     """
 
     @classmethod
-    def parameters(cls) -> dict[str, Any]:
+    def parameters(cls) -> dict[str, object]:
         """Return the names of the parameters with their defaults."""
         found = inspect.signature(cls).parameters.values()
         return {p.name: p.default for p in found}
@@ -59,7 +63,7 @@ class Estimator:
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRequest:
         """Tell scikit-learn what to route: `qid`, and groups and weights if requested."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
@@ -102,7 +106,7 @@ class Estimator:
         """Whether it takes sparse rows; transformers make them dense."""
         return True
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that this is a ranker for numbers, and which."""
         from sklearn.utils import InputTags, Tags, TargetTags
 

@@ -49,7 +49,7 @@ class ParseError(DataError):
         where = path if line is None else f"{path}:{line}"
         super().__init__(f"{where}: {message}")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.path, self.line, self._message)
 
 
@@ -81,12 +81,12 @@ class NotFittedError(RankloopError, ValueError, AttributeError):
 
 
 @functools.cache
-def _also(ours: Any, theirs: Any) -> Any:
+def _also(ours: type[Exception], theirs: type[Exception]) -> type:
     """Return a class that both names catch; it is printed and pickled as ours."""
     if issubclass(ours, theirs):
         return ours
 
-    def reduce(error: Any) -> tuple[Any, ...]:
+    def reduce(error: Exception) -> tuple[object, ...]:
         return ours, *ours.__reduce__(error)[1:]
 
     members = {"__module__": ours.__module__, "__reduce__": reduce}
@@ -103,7 +103,7 @@ class MissingExtraError(RankloopError, ImportError):
             f"Install it with: pip install 'rankloop[{extra}]'"
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._given
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -12,10 +13,10 @@ if TYPE_CHECKING:
 class Learner(Protocol):
     """A ranker that learns: higher scores are better, and rows may come in any order."""
 
-    def fit(self, X: Any, y: ArrayLike, *, qid: ArrayLike) -> Any:
+    def fit(self, X: object, y: ArrayLike, *, qid: ArrayLike) -> Self:
         """Fit from scratch, and forget what was learnt before; return self."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[np.generic]:
         """Score each row separately.
 
         A learner that looks at whole queries sets `scores_rows_alone = False`, and takes `qid=`.
@@ -26,8 +27,8 @@ class Learner(Protocol):
 class OnlineLearner(Learner, Protocol):
     """A learner that can continue to learn."""
 
-    def partial_fit(self, X: Any, y: ArrayLike, *, qid: ArrayLike) -> Any:
+    def partial_fit(self, X: object, y: ArrayLike, *, qid: ArrayLike) -> Self:
         """Learn from queries in the given order, starting from the current state; return self."""
 
-    def learn(self, X: Any, y: ArrayLike) -> Any:
+    def learn(self, X: object, y: ArrayLike) -> Self:
         """Learn from one query; return self."""

@@ -6,7 +6,7 @@ import inspect
 import pkgutil
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.checks import learners, losses, measures
 from rankloop.checks.contracts import Learner, OnlineLearner
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Check = Callable[[object], None]
 
 
-def discover() -> Iterator[Any]:
+def discover() -> Iterator[object]:
     """Yield every measure, loss and learner of the package, with default parameters."""
     for name, family in FAMILIES.items():
         yield Measure(name, 10 if family.takes_cutoff else None)
@@ -64,7 +64,7 @@ def check(subject: object) -> None:
         function(subject)
 
 
-def all_checks() -> list[tuple[Any, Check]]:
+def all_checks() -> list[tuple[object, Check]]:
     """List every subject of the package with every check that applies to it."""
     return [(subject, function) for subject in discover() for function in checks_for(subject)]
 

@@ -19,9 +19,15 @@ from rankloop.metrics.evaluation import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
+
+    from numpy.typing import ArrayLike, NDArray
 
     from rankloop.checks.contracts import Learner
     from rankloop.data.dataset import QueryDataset
+
+    L = TypeVar("L", bound=Learner)
+    Scores = NDArray[np.float32 | np.float64]
 
 
 def easy_queries(n_queries: int = 60, seed: int = 0) -> QueryDataset:
@@ -32,12 +38,12 @@ def easy_queries(n_queries: int = 60, seed: int = 0) -> QueryDataset:
     return simulated.data
 
 
-def fitted(learner: Learner, data: QueryDataset) -> Any:
+def fitted(learner: L, data: QueryDataset) -> L:
     """Fit a copy of the learner."""
     return copy.deepcopy(learner).fit(data.X, data.y, qid=data.qid)
 
 
-def scored(model: Any, X: Any, qid: Any = None) -> Any:
+def scored(model: Any, X: NDArray[np.float32], qid: ArrayLike | None = None) -> Scores:
     """Score rows; a learner that looks at whole queries gets the query ids (default: one query)."""
     if getattr(model, "scores_rows_alone", True):
         return np.asarray(model.predict(X))
@@ -192,7 +198,7 @@ def check_missing_values_are_refused(learner: Learner) -> None:
     before = scored(model, data.X, data.qid)
     for method in ("fit", "partial_fit"):
         try:
-            learns = getattr(model, method, model.fit)
+            learns: Callable[..., object] = getattr(model, method, model.fit)
             if isinstance(learner, Ranker):
                 learns(missing)
             else:
@@ -208,7 +214,7 @@ def check_missing_values_are_refused(learner: Learner) -> None:
 
 def check_survives_hostile_streams(learner: OnlineLearner) -> None:
     """Every difficult query is learnt from or raises an error, and scores stay finite."""
-    mine: Any = copy.deepcopy(learner)
+    mine = copy.deepcopy(learner)
     rng = np.random.default_rng(0)
     rows = rng.random((20, 8), np.float32)
     for i, (X, y) in enumerate(hostile_queries(150, rng)):
@@ -233,7 +239,7 @@ def check_learns_after_outliers(learner: OnlineLearner) -> None:
 
     def reached(value: float | None) -> float:
         """Measure the last 100 queries, each before the learner learns from it."""
-        mine: Any = fitted(learner, data.select(slice(0, 50)))
+        mine = fitted(learner, data.select(slice(0, 50)))
         if value is not None:
             bad = outlier(data, 50, value)
             with contextlib.suppress(RankloopError):
@@ -255,7 +261,7 @@ def check_learns_after_outliers(learner: OnlineLearner) -> None:
 def check_threads_see_one_state(learner: OnlineLearner) -> None:
     """While one thread learns, other threads see the state before or after a whole query."""
     data = easy_queries(40)
-    states: list[Any] = [copy.deepcopy(learner)]
+    states = [copy.deepcopy(learner)]
     for query in data:
         states.append(copy.deepcopy(states[-1]).learn(query.X, query.y))
     del states[0]

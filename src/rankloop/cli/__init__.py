@@ -8,8 +8,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn, ParamSpec, TypeVar
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _PLAIN = {"±": "+/-", "─": "-", "│": "|", "…": "...", "→": "->", "≤": "<=", "≥": ">="}
 
 
@@ -29,11 +31,11 @@ def main() -> None:
     guarded(app)(prog_name="rankloop")
 
 
-def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
     """End a command cleanly after an error: with one line on standard error, and an exit code."""
 
     @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: P.args, **options: P.kwargs) -> R:
         from rankloop.exceptions import RankloopError
 
         try:
@@ -56,7 +58,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     line = " ".join(message.split("\n"))
     print(line if code == 130 else f"error: {line}", file=sys.stderr)
     sys.exit(code)

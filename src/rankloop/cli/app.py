@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -59,7 +59,7 @@ def rankloop(
     """Learning to rank that never stops learning."""
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {
+COMMANDS: dict[str, Callable[..., object]] = {
     "init": init.init,
     "inspect": inspect.inspect,
     "train": train.train,

@@ -19,19 +19,22 @@ from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypeVar
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.data.io.table_columns import Columns
+
+    T = TypeVar("T")
 
 Names = list[str]
 Column = str | None
 
 
-def _column(option: str, text: str) -> Any:
+def _column(option: str, text: str) -> object:
     return typer.Option(option, help=text, metavar="COLUMN", rich_help_panel="Columns of tables")
 
 
-def _columns(option: str, text: str) -> Any:
+def _columns(option: str, text: str) -> object:
     return typer.Option(
         option, help=text, metavar="COLUMN[,COLUMN]", rich_help_panel="Columns of tables"
     )
@@ -175,30 +178,30 @@ def _tell(columns: Columns) -> None:
         typer.echo(columns, err=True)
 
 
-def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
+def reads_data(command: Callable[..., T]) -> Callable[..., T]:
     """Give a command DATA... and the options of reading, as one argument `source`."""
     return _bundled(command, "source", Source)
 
 
-def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
+def reads_tables(command: Callable[..., T]) -> Callable[..., T]:
     """Do as `reads_data`, for a command with a `--config` of its own that needs dense rows."""
     return _bundled(command, "source", Source, without=("config", "sparse"))
 
 
-def shows(command: Callable[..., Any]) -> Callable[..., Any]:
+def shows(command: Callable[..., T]) -> Callable[..., T]:
     """Give a command the ways to show its result, as one argument `shown`."""
     return _bundled(command, "shown", Shown)
 
 
 def _bundled(
-    command: Callable[..., Any], name: str, bundle: Any, without: Sequence[str] = ()
-) -> Callable[..., Any]:
+    command: Callable[..., T], name: str, bundle: type, without: Sequence[str] = ()
+) -> Callable[..., T]:
     own = inspect.signature(command, eval_str=True)
     known = inspect.signature(bundle, eval_str=True).parameters
     added = [parameter for parameter in known.values() if parameter.name not in without]
 
     @functools.wraps(command)
-    def run(**given: Any) -> Any:
+    def run(**given: object) -> T:
         taken = {parameter.name: given.pop(parameter.name) for parameter in added}
         return command(**given, **{name: bundle(**taken)})
 

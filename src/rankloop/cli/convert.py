@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -58,7 +58,11 @@ def convert(
         raise typer.BadParameter(f"--sparse is for LETOR text and mapped files, not for {known}")
     if layout is not None and known not in ("parquet", "arrow"):
         raise typer.BadParameter(f"--layout is for Parquet and Arrow, not for {known}")
-    writing: dict[str, Any] = {"letor": {"sparse": source.sparse}, "qrels": {}, "rlds": {}}
+    writing: dict[str, dict[str, object]] = {
+        "letor": {"sparse": source.sparse},
+        "qrels": {},
+        "rlds": {},
+    }
     how = writing.get(known, {"layout": layout or "wide"})
     counted = {"queries": 0, "documents": 0, "features": 0}
     files = [file for place in places for file in data_files(place)]

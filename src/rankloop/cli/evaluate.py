@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,8 @@ from rankloop.cli.bundles import Source, reads_data, shows
 from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from rankloop.data.dataset import QueryDataset
     from rankloop.metrics.evaluation import Result
 
@@ -113,7 +115,9 @@ def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, o
     return row
 
 
-def _explain(data: QueryDataset, scores: Any, metrics: list[str], base: str, shown: Shown) -> None:
+def _explain(
+    data: QueryDataset, scores: ArrayLike, metrics: list[str], base: str, shown: Shown
+) -> None:
     from rankloop.metrics.explain import explain_measure
 
     found = {name: explain_measure(data, scores, name, base) for name in metrics}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankloop.cli.bundles import shows
 from rankloop.cli.options import did_you_mean
 from rankloop.cli.tables import Shown
+
+if TYPE_CHECKING:
+    from rankloop.experiments.peers import Peer
+    from rankloop.learners.base import Ranker
 
 
 @shows
@@ -43,7 +47,7 @@ def _described(name: str) -> dict[str, Any]:
     from rankloop.experiments.peers import PEERS
     from rankloop.learners.registry import learner_class, online_names
 
-    cls: Any = PEERS[name] if name in PEERS else learner_class(name)
+    cls: type[Peer] | type[Ranker] = PEERS[name] if name in PEERS else learner_class(name)
     text = inspect.getdoc(cls) or ""
     return {
         "learner": name,

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rankloop.exceptions import RankloopError
 
 
-def checked(check: Callable[[str], object]) -> Callable[[Any], Any]:
+def checked(check: Callable[[str], object]) -> Callable[[object], object]:
     """Return a callback that turns an error about a value into a usage error."""
 
-    def callback(value: Any) -> Any:
+    def callback(value: object) -> object:
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
                 try:

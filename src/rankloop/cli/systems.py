@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.learners.base import Scores
     from rankloop.metrics.evaluation import Result
 
 
@@ -21,7 +22,7 @@ class System:
     """A ranking of a data set, with notes on how the two fit together."""
 
     data: QueryDataset
-    scores: NDArray[Any]
+    scores: Scores
     notes: tuple[str, ...] = ()
 
     def values_for(self, judged: QueryDataset, result: Result) -> NDArray[np.float64]:

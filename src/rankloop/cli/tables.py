@@ -8,9 +8,12 @@ import json as json_module
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _PANEL = "How to show it"
 _LATEX = {
@@ -179,7 +182,7 @@ def print_table(
 
 def _drawn(
     columns: Sequence[str], cells: list[list[str]], title: str | None, ascii_only: bool
-) -> Any:
+) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def clipped_slopes(log: ClickLog, examination: Examination, clip: float) -> NDAr
 
 def training_data(
     log: ClickLog,
-    X: Any,
+    X: object,
     correction: Correction | None = None,
     *,
     grades: ArrayLike | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
+    from rankloop.data.grouping import Ids
 
 COEC = "coec"
 """Clicks over expected clicks."""
@@ -37,8 +38,8 @@ class Judgements:
     views : how often each was shown, which says how reliable the rating is
     """
 
-    queries: NDArray[Any]
-    documents: NDArray[Any]
+    queries: Ids
+    documents: Ids
     ratings: NDArray[np.float64]
     views: NDArray[np.float64]
 
@@ -143,6 +144,6 @@ def write_judgements(judgements: Judgements, path: str | os.PathLike[str] | Path
         json.dump(body, f, indent=1, ensure_ascii=False)
 
 
-def _rows(judgements: Judgements) -> list[tuple[Any, Any, float]]:
+def _rows(judgements: Judgements) -> list[tuple[int | str, int | str, float]]:
     columns = judgements.queries.tolist(), judgements.documents.tolist()
     return list(zip(*columns, judgements.ratings.tolist(), strict=True))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.data.io.table_columns import Columns
 
 KEYS = (
     "paths",
@@ -50,7 +51,7 @@ class Described:
 
 def describe(paths: Sequence[str], options: dict[str, Any]) -> Described:
     """Read data with the given options, and return how it was understood."""
-    found: list[Any] = []
+    found: list[Columns] = []
     data = read(*paths, labelled=False, notice=found.append, **options)
     roles: dict[str, str] = found[0].roles if found else {}
     settings: dict[str, object] = {"paths": [os.fspath(path) for path in paths]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,11 +30,15 @@ from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypeVar
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.features import Features
     from rankloop.data.grouping import Ids
+
+    Places = NDArray[np.bool_ | np.integer] | slice
+    S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +365,7 @@ class QueryDataset:
             raise DataError("a query is selected more than once; select each query at most once")
         if len(chosen) and (np.diff(chosen) == 1).all():
             first, end = self.offsets[chosen[0]], self.offsets[chosen[-1] + 1]
-            rows: object = slice(first, end)
+            rows: Places = slice(first, end)
             offsets = self.offsets[chosen[0] : chosen[-1] + 2] - first
         else:
             sizes = self.sizes[chosen]
@@ -401,7 +405,7 @@ class QueryDataset:
         taken = self._take(rows, self.offsets, slice(None))
         return self._checked({**taken._values(), "rows": rows}, vars(taken).get("has_missing"))
 
-    def _take(self, rows: Any, offsets: NDArray[np.int64], queries: Any) -> QueryDataset:
+    def _take(self, rows: Places, offsets: NDArray[np.int64], queries: Places) -> QueryDataset:
         values = {
             "X": self.X[rows],
             "y": self.y[rows],
@@ -419,7 +423,7 @@ class QueryDataset:
     def _values(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in _FIELDS}
 
-    def in_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
+    def in_row_order(self, values: NDArray[S]) -> NDArray[S]:
         """Bring one value per document from this data set's order to the caller's row order."""
         check_length("values", values, self.n_documents)
         if self.rows is None:
@@ -428,7 +432,7 @@ class QueryDataset:
         result[self.rows] = values
         return result
 
-    def from_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
+    def from_row_order(self, values: NDArray[S]) -> NDArray[S]:
         """Bring one value per row from the caller's order to this data set's."""
         check_length("values", values, self.n_documents)
         return values if self.rows is None else values[self.rows]

@@ -329,7 +329,7 @@ def _recoded(values: Rows, ours: Feature, theirs: Feature) -> Rows:
     return found
 
 
-def _plain(column: Feature) -> dict[str, Any]:
+def _plain(column: Feature) -> dict[str, object]:
     told = asdict(column)
     return {**told, "categories": list(column.categories), "shares": list(column.shares)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
     from numpy.typing import NDArray
 
     from rankloop.data.features import Features
+
+    S = TypeVar("S", bound=np.generic)
 
 
 def concat(datasets: Sequence[QueryDataset]) -> QueryDataset:
@@ -144,8 +147,8 @@ def _rows_of_callers(
 
 
 def _concat_optional(
-    parts: Sequence[NDArray[Any] | None], lengths: Sequence[int], fill: Any
-) -> NDArray[Any] | None:
+    parts: Sequence[NDArray[S] | None], lengths: Sequence[int], fill: object
+) -> NDArray[S] | None:
     known = next((p for p in parts if p is not None), None)
     if known is None:
         return None

@@ -31,7 +31,7 @@ def is_mapped(data: QueryDataset) -> bool:
     return isinstance(_arrays(data)[0], np.memmap)
 
 
-def _arrays(data: QueryDataset) -> tuple[NDArray[Any], ...]:
+def _arrays(data: QueryDataset) -> tuple[NDArray[np.generic], ...]:
     """Return the arrays that the features are in, as far as their rows reach."""
     X: Any = data.X
     return (X.values, X.own_indices) if isinstance(X, SparseRows) else (X,)

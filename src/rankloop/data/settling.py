@@ -18,7 +18,7 @@ from rankloop.data.validation import (
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sized
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -41,7 +41,7 @@ def settled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     q = len(offsets) - 1
     fields: dict[str, object] = {"offsets": offsets}
 
-    def settle(name: str, value: Any, length: int, what: str = "rows") -> None:
+    def settle(name: str, value: Sized, length: int, what: str = "rows") -> None:
         check_length(name, value, length, what)
         fields[name] = value
 

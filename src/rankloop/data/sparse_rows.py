@@ -12,8 +12,12 @@ from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    S = TypeVar("S", bound=np.generic)
 
 _MOST_FEATURES = 2**31 - 1
 
@@ -108,7 +112,7 @@ class SparseRows:
             csr.shape[1],
         )
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> csr_array:
         """Return a `scipy.sparse.csr_array` that shares the values."""
         from scipy.sparse import csr_array
 
@@ -156,7 +160,7 @@ class SparseRows:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         start, end = self.indptr[0], self.indptr[-1]
         own = self.data[start:end], self.indices[start:end], self.indptr - start
         return SparseRows, (*own, self.shape[1])
@@ -177,7 +181,7 @@ class SparseRows:
         indptr, indices, data = _core.take_sparse_rows(self.core, places)
         return SparseRows(data, indices, indptr, self.shape[1])
 
-    def __matmul__(self, weights: NDArray[Any]) -> NDArray[np.float64]:
+    def __matmul__(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
         """Return the products of the rows with weights, in float64."""
         return _core.row_products(self.core, np.ascontiguousarray(weights, np.float64), 1)
 
@@ -263,7 +267,7 @@ def as_dense_type(X: SparseRows) -> NDArray[np.float32]:
     return cast("NDArray[np.float32]", X)
 
 
-def _contiguous(array: NDArray[Any]) -> NDArray[Any]:
+def _contiguous(array: NDArray[S]) -> NDArray[S]:
     """Return an array whose values lie next to each other; a mapped one stays mapped."""
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils.metadata_routing import MetadataRequest
 
     from rankloop.data.dataset import QueryDataset
 
@@ -145,7 +146,7 @@ class QueryKFold:
     def split(
         self,
         X: Any,
-        y: Any = None,  # noqa: ARG002
+        y: object = None,  # noqa: ARG002
         groups: ArrayLike | None = None,
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Yield the row numbers of each fold's training and test part."""
@@ -172,7 +173,7 @@ class QueryKFold:
             tested = np.isin(query_of_row, test)
             yield np.flatnonzero(~tested), np.flatnonzero(tested)
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRequest:
         """Tell scikit-learn that `split` needs `groups`; only scikit-learn calls this."""
         # its own splitter by groups says just that, and is loaded by whoever asks
         return sys.modules["sklearn.model_selection"].GroupKFold().get_metadata_routing()

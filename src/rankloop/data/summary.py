@@ -215,7 +215,7 @@ def _has_two_grades(y: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArr
     return result
 
 
-def _histogram(values: NDArray[Any], *, whole: bool = False) -> Histogram:
+def _histogram(values: NDArray[np.int64 | np.float64], *, whole: bool = False) -> Histogram:
     """Count single values, or equal ranges if there are more than MAX_VALUES values."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= MAX_VALUES:
@@ -235,7 +235,7 @@ def _columns(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(np.flatnonzero(mask).tolist())
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, dict):
         return {key: _plain(v) for key, v in value.items()}
     if isinstance(value, tuple):

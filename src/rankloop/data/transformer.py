@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils import Tags
 
     Rows: TypeAlias = NDArray[np.float32]
     Offsets: TypeAlias = NDArray[np.int64] | None
@@ -91,9 +92,9 @@ class Transformer(Estimator, ABC):
     def transform(self, X: QueryDataset) -> QueryDataset: ...
 
     @overload
-    def transform(self, X: Any, *, qid: ArrayLike | None = None) -> Any: ...
+    def transform(self, X: object, *, qid: ArrayLike | None = None) -> Any: ...
 
-    def transform(self, X: Any, *, qid: ArrayLike | None = None) -> Any:
+    def transform(self, X: object, *, qid: ArrayLike | None = None) -> Any:
         """Transform a QueryDataset, or rows with one query id each, and return the same kind.
 
         Rows may be an array, a frame or a sparse matrix, and come back in the same order as a
@@ -132,7 +133,7 @@ class Transformer(Estimator, ABC):
             )
         return self._checked(matrix, bounds)
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the results; unnamed features are called x0, x1 and so on."""
         self._check_fitted()
         known = self.feature_names_in_
@@ -203,7 +204,7 @@ class Transformer(Estimator, ABC):
                 f"{type(self).__name__} is not fitted: call fit with training data"
             )
 
-    def _in_container(self, rows: Rows, X: Any) -> Any:
+    def _in_container(self, rows: Rows, X: object) -> Any:
         """Return rows as the frame that the caller wants, with the index of X in pandas."""
         sklearn = sys.modules.get("sklearn")
         default = "default" if sklearn is None else sklearn.get_config()["transform_output"]
@@ -227,7 +228,7 @@ class Transformer(Estimator, ABC):
         """Tell scikit-learn whether `fit` was called."""
         return hasattr(self, "n_features_in_")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that this transforms features to float32."""
         from sklearn.utils import TransformerTags
 
@@ -245,7 +246,7 @@ def _refuse_extras(y: ArrayLike | None, qid: ArrayLike | None) -> None:
         )
 
 
-def _are_offsets(offsets: NDArray[Any], n: int) -> bool:
+def _are_offsets(offsets: NDArray[np.integer], n: int) -> bool:
     return (
         offsets.ndim == 1
         and offsets.dtype.kind in "iu"

@@ -22,7 +22,10 @@ from rankloop.exceptions import DataError, DataTypeError
 if TYPE_CHECKING:
     from collections.abc import Sequence, Sized
 
+    import pyarrow
     from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.data.grouping import Ids
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -109,7 +112,7 @@ def bad_feature(
     )
 
 
-def check_not_empty(X: NDArray[Any]) -> None:
+def check_not_empty(X: NDArray[np.generic]) -> None:
     """Raise if there is nothing to learn from: no row, or no feature."""
     if X.size == 0:
         none = "0 feature(s)" if len(X) else "0 row(s)"
@@ -119,7 +122,7 @@ def check_not_empty(X: NDArray[Any]) -> None:
         )
 
 
-def _from_arrow(table: Any, memory_limit: int | str | None) -> NDArray[np.float32]:
+def _from_arrow(table: pyarrow.Table, memory_limit: int | str | None) -> NDArray[np.float32]:
     """Convert column by column; in addition to the matrix, it needs one float32 column."""
     check_fits(table.num_rows, table.num_columns, memory_limit)
     matrix = np.empty((table.num_rows, table.num_columns), np.float32)
@@ -175,7 +178,7 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
     return values
 
 
-def as_text(values: ArrayLike, name: str) -> NDArray[Any]:
+def as_text(values: ArrayLike, name: str) -> Ids:
     """Return document ids as text, none of them missing."""
     texts = np.asarray(values)
     if texts.dtype == TEXT and texts.ndim == 1:

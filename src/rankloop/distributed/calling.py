@@ -11,32 +11,41 @@ from rankloop.exceptions import DataError, RankloopError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
+    from typing import TypeVar
+
+    from distributed import Future
 
     from rankloop.distributed.progress import OnProgress
+
+    T = TypeVar("T")
 
 
 class MachineLostError(Exception):
     """One of several machines was lost, so all of them must start again."""
 
 
-def submitted(client: Any, function: Callable[..., Any], *given: Any, **where: Any) -> Any:
+def submitted(
+    client: Any, function: Callable[..., T], *given: object, **where: object
+) -> Future[T]:
     """Submit a task and return its future.
 
     Tasks are functions of their arguments. If a worker is lost, Dask computes what it held again,
     elsewhere, and with the same result.
     """
     name = f"rankloop-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
-    return client.submit(function, *given, key=name, **where)
+    future: Future[T] = client.submit(function, *given, key=name, **where)
+    return future
 
 
 def gathered(
     client: Any,
-    futures: Sequence[Any],
+    futures: Sequence[Future[T]],
     names: Sequence[str],
     what: str = "computing",
     on_progress: OnProgress | None = None,
-    on_result: Callable[[int, Any], None] | None = None,
-) -> list[Any]:
+    on_result: Callable[[int, T], None] | None = None,
+) -> list[T]:
     """Wait for all futures and return their results in order; an error names the part.
 
     `on_result` gets the number and the result of each future as soon as it is done.
@@ -52,7 +61,7 @@ def gathered(
             clock.tick()
             if on_result is not None:
                 on_result(k, future.result())
-        found: list[Any] = client.gather(list(futures))
+        found: list[T] = client.gather(list(futures))
     except (OSError, distributed.CancelledError) as error:
         raise DataError(
             f"the connection to the Dask scheduler was lost ({error}); start the job again when it "
@@ -61,7 +70,7 @@ def gathered(
     return found
 
 
-def explained(distributed: Any, part: str, future: Any) -> Exception:
+def explained(distributed: ModuleType, part: str, future: Any) -> Exception:
     """Return what went wrong with a part, as an error that says what to do."""
     error = future.exception() if future.status == "error" else None
     if isinstance(error, distributed.scheduler.KilledWorker):

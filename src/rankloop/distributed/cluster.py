@@ -11,19 +11,22 @@ from rankloop.exceptions import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
+
 
 _LOCAL = re.compile(r"local:([1-9]\d{0,3})")
 _ADDRESS = re.compile(r"([a-z]+://)?(?!local:)[^\s:/]+:\d{1,5}")
 _PATIENCE = "20s"
 
 
-def dask() -> Any:
+def dask() -> ModuleType:
     """Import `distributed`, or say what to install."""
     try:
         import distributed
     except ImportError:
         raise MissingExtraError("distributed", "dask", "using a cluster") from None
-    return distributed
+    module: ModuleType = distributed
+    return module
 
 
 def check_cluster(text: str) -> None:
@@ -36,7 +39,7 @@ def check_cluster(text: str) -> None:
 
 
 @contextmanager
-def connect(cluster: Any) -> Iterator[Any]:
+def connect(cluster: object) -> Iterator[Any]:
     """Yield a client of a cluster, and close at the end what was opened here.
 
     Parameters

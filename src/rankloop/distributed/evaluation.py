@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from rankloop.metrics.measures import parse_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
@@ -48,6 +50,8 @@ def evaluate(
     )
 
 
-def _measured(data: QueryDataset, ranker: Ranker, measures: list[str], rules: Any) -> Any:
+def _measured(
+    data: QueryDataset, ranker: Ranker, measures: list[str], rules: str | Convention
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     found = measured(data, ranker.predict(data), measures, rules)
     return np.array([result.values for result in found]), data.query_weight

@@ -63,7 +63,7 @@ def fit(
 
 
 def _fitted(
-    ranker: Any,
+    ranker: Ranker,
     parts: Parts,
     valid: QueryDataset | None,
     mix_every: int | None,
@@ -80,7 +80,7 @@ def _fitted(
         raise DataError(f"mix_every is for online learners; {type(ranker).__name__} is not one")
     if machines is not None and not isinstance(ranker, BoostedRanker):
         raise DataError(f"machines is for boosted trees; {type(ranker).__name__} has none")
-    made: Any = copy.deepcopy(ranker)
+    made = copy.deepcopy(ranker)
     if isinstance(made, ConvexRanker):
         fit_linear(made, parts, valid=valid, on_round=on_round, on_progress=on_progress)
     elif isinstance(made, BoostedRanker):

@@ -18,7 +18,7 @@ import tempfile
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
@@ -191,7 +191,7 @@ def main(arguments: Sequence[str]) -> None:
     ranker.save(folder / "model.rlm")
 
 
-def _say(told: dict[str, Any]) -> None:
+def _say(told: dict[str, object]) -> None:
     sys.stdout.write(f"{_SAYS}{json.dumps(told)}\n")
     sys.stdout.flush()
 

@@ -13,6 +13,8 @@ from rankloop.learners.batch.loss_sum import added
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from distributed import Future
+
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
@@ -38,7 +40,7 @@ class HeldLoss:
 class ClusterLoss:
     """The sum of the losses of parts on a cluster, in the order of the parts."""
 
-    def __init__(self, client: Any, held: list[Any], names: list[str]) -> None:
+    def __init__(self, client: Any, held: list[Future[HeldLoss]], names: list[str]) -> None:
         self._client, self._held, self._names = client, held, names
 
     def at(self, w: Floats) -> Value:
@@ -89,6 +91,6 @@ def _summary(held: HeldLoss) -> Summary:
     return held.summary
 
 
-def _call(held: HeldLoss, method: str, given: tuple[Any, ...]) -> Any:
+def _call(held: HeldLoss, method: str, given: tuple[Floats, ...]) -> Any:
     with lent(held.data):
         return getattr(held.loss, method)(*given)

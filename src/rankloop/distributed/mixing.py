@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from rankloop.learners.parameters import check_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
@@ -108,14 +110,14 @@ def _checked_part(data: QueryDataset, ranker: OnlineRanker) -> QueryDataset:
     return data
 
 
-def _given(model: Any) -> Any:
+def _given(model: OnlineRanker) -> OnlineRanker:
     return model
 
 
 def _learnt(
     base: OnlineRanker, data: QueryDataset, seed: list[int] | None, first: int, end: int
 ) -> OnlineRanker:
-    queries: Any = slice(first, end)
+    queries: slice | NDArray[np.int64] = slice(first, end)
     if seed is not None:
         queries = np.random.default_rng(seed).permutation(len(data))[queries]
     with lent(data):

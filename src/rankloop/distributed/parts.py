@@ -22,13 +22,21 @@ from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
+    from distributed import Future
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
     from rankloop.distributed.progress import OnProgress
 
+    T = TypeVar("T")
+    Task = Callable[..., T]
+    Then = Callable[[QueryDataset], QueryDataset] | None
+    Options = Mapping[str, Any]  # of reading
+
 _MAPPED_PART = 2**28
-_NO_FEATURES: Mapping[str, Any] = {"like": None, "features": (), "category": ()}
+_NO_FEATURES: Mapping[str, object] = {"like": None, "features": (), "category": ()}
 SAMPLE = 100_000
 """Documents that a scaler is fitted to."""
 
@@ -38,7 +46,7 @@ class FilePart:
     """A file of whole queries, or some queries of a mapped file; workers read it."""
 
     path: str
-    options: Mapping[str, Any]
+    options: Options
     queries: tuple[int, int] | None = None
 
     def load(self) -> QueryDataset:
@@ -47,7 +55,7 @@ class FilePart:
             return read_mapped(self.path, doc_ids=False).select(slice(*self.queries))
         return read(self.path, **self.options)
 
-    def query_ids(self) -> NDArray[Any]:
+    def query_ids(self) -> Ids:
         """Read the ids of the queries, and of tables no features."""
         if self.queries is not None:
             return self.load().query_ids
@@ -73,7 +81,7 @@ class Parts:
         self.client = client
         self.names, sources = _sources(client, data, options)
         self._options = {} if isinstance(sources[0], FilePart) else options
-        self._then: Callable[[QueryDataset], QueryDataset] | None = None
+        self._then: Then = None
         self._sources = self._shuffled(sources) if by_query else sources
 
     def __len__(self) -> int:
@@ -92,15 +100,15 @@ class Parts:
 
     def map(
         self,
-        function: Callable[..., Any],
-        *given: Any,
+        function: Task[T],
+        *given: object,
         what: str = "computing",
         on_progress: OnProgress | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         """Apply a function to each part, where it is loaded; return the results in order."""
         return gathered(self.client, self.held(function, *given), self.names, what, on_progress)
 
-    def held(self, function: Callable[..., Any], *given: Any) -> list[Any]:
+    def held(self, function: Task[T], *given: object) -> list[Future[T]]:
         """Apply a function to each part, and keep the results on the workers, as futures."""
         return [
             submitted(self.client, _apply, source, self._options, self._then, function, given)
@@ -108,8 +116,8 @@ class Parts:
         ]
 
     def submitted_together(
-        self, function: Callable[..., Any], places: range, *given: Any, **where: Any
-    ) -> Any:
+        self, function: Task[T], places: range, *given: object, **where: object
+    ) -> Future[T]:
         """Apply a function to some parts together, which are loaded one after the other."""
         some = [self._sources[k] for k in places]
         loading = some, self._options, self._then
@@ -130,7 +138,7 @@ class Parts:
                 "(--by-query)"
             )
 
-    def _shuffled(self, sources: list[Any]) -> list[Any]:
+    def _shuffled(self, sources: Sequence[object]) -> Sequence[object]:
         """Return as many parts, with each query in the part that its id determines."""
         n = len(sources)
         loaded = [submitted(self.client, _load, source, self._options) for source in sources]
@@ -140,7 +148,7 @@ class Parts:
         return joined
 
 
-def _sources(client: Any, data: Any, options: dict[str, Any]) -> tuple[list[str], list[Any]]:
+def _sources(client: Any, data: Any, options: Options) -> tuple[list[str], Sequence[object]]:
     """Return the parts with their names: descriptions of files, data sets, or futures of tables."""
     if hasattr(data, "to_delayed"):
         futures = client.compute(list(data.to_delayed()))
@@ -160,7 +168,7 @@ def _sources(client: Any, data: Any, options: dict[str, Any]) -> tuple[list[str]
     return names, parts
 
 
-def _of_file(file: str, options: dict[str, Any]) -> list[tuple[str, FilePart]]:
+def _of_file(file: str, options: Options) -> list[tuple[str, FilePart]]:
     if not file.endswith(".rlds"):
         return [(file, FilePart(file, options))]
     found, first = [], 0
@@ -171,7 +179,7 @@ def _of_file(file: str, options: dict[str, Any]) -> list[tuple[str, FilePart]]:
     return found
 
 
-def _load(source: Any, options: dict[str, Any]) -> QueryDataset:
+def _load(source: object, options: Options) -> QueryDataset:
     """Load a part, on a worker."""
     if isinstance(source, FilePart):
         return source.load()
@@ -191,13 +199,19 @@ def _load(source: Any, options: dict[str, Any]) -> QueryDataset:
     return from_table(source, allow_nan=True, **options)
 
 
-def _apply(source: Any, options: Any, then: Any, function: Any, given: tuple[Any, ...]) -> Any:
+def _apply(
+    source: object, options: Options, then: Then, function: Task[T], given: Sequence[object]
+) -> T:
     return _apply_together([source], options, then, lambda some: function(next(some), *given), ())
 
 
 def _apply_together(
-    sources: list[Any], options: Any, then: Any, function: Any, given: tuple[Any, ...]
-) -> Any:
+    sources: Sequence[object],
+    options: Options,
+    then: Then,
+    function: Task[T],
+    given: Sequence[object],
+) -> T:
     loaded = (_load(source, options) for source in sources)
     return function(loaded if then is None else map(then, loaded), *given)
 
@@ -217,12 +231,12 @@ def _join(pieces: Sequence[QueryDataset]) -> QueryDataset:
     return concat(filled) if filled else pieces[0]
 
 
-def _hashes_of(source: Any, options: dict[str, Any]) -> NDArray[np.uint64]:
+def _hashes_of(source: Any, options: Options) -> NDArray[np.uint64]:
     alone = isinstance(source, FilePart)
     return _hashes(source.query_ids() if alone else _load(source, options).query_ids)
 
 
-def _hashes(ids: NDArray[Any]) -> NDArray[np.uint64]:
+def _hashes(ids: Ids) -> NDArray[np.uint64]:
     """Return a hash of each query id, which is the same on every machine."""
     if ids.dtype == TEXT:
         codes = [text.encode() for text in ids.tolist()]

@@ -29,12 +29,17 @@ from rankloop.learners.rounds import Round
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
+
+    from distributed import Future
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.growing import Prepared
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
     from rankloop.learners.boosting.base import BoostedRanker
+
+    T = TypeVar("T")
 
 _MOST_STARTS = 20
 _LOOK_EVERY, _FETCHING = 0.2, 10.0  # seconds
@@ -153,11 +158,11 @@ class _Job:
         ]
         return self._results(futures, "growing")
 
-    def _results(self, futures: list[Any], what: str) -> list[Any]:
+    def _results(self, futures: list[Future[T]], what: str) -> list[T]:
         """Wait for all machines; raise as soon as one is lost, because the others would wait."""
         distributed = dask()
         clock = Clock(what, len(futures), self.on_progress)
-        found: dict[int, Any] = {}
+        found: dict[int, T] = {}
         while len(found) < len(futures):
             waiting = [k for k in range(len(futures)) if k not in found]
             with contextlib.suppress(TimeoutError):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rankloop.experiments.contenders import Contender
     from rankloop.experiments.fold_result import FoldResult
-    from rankloop.experiments.fold_source import Split, Trials
+    from rankloop.experiments.fold_source import Data, Split, Trials
     from rankloop.metrics.conventions import Convention
     from rankloop.metrics.measures import Measure
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Deal:
     """How the data of a comparison is found and divided; every worker finds the same folds."""
 
-    data: Any
+    data: Data
     folds: int | str | None
     trials: Trials | None
     seed: int
@@ -41,7 +41,7 @@ class Deal:
 
 
 def run_folds(
-    cluster: Any,
+    cluster: object,
     deal: Deal,
     todo: Sequence[tuple[Contender, int]],
     measures: Sequence[Measure],

@@ -29,7 +29,7 @@ class Contender:
     settings: tuple[dict[str, object], ...]
 
     @property
-    def key(self) -> list[Any]:
+    def key(self) -> list[object]:
         """Plain values that identify what is tried."""
         return [
             type(self.learner).__name__,

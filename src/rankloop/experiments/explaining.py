@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Ranker
+    from rankloop.learners.explaining import Parts
 
 _MOST_QUERIES = 200
 _MOST_ROWS = 5_000
 
 
-def parts_of(ranker: Ranker) -> list[dict[str, Any]]:
+def parts_of(ranker: Ranker) -> Parts:
     """Return the parts of a model, the most important first; raise if it has none to show."""
     kind = type(ranker).__name__
     try:
@@ -63,7 +64,7 @@ def _middle(values: NDArray[np.float32]) -> np.float32:
     return known[(len(known) - 1) // 2] if len(known) else np.float32(np.nan)
 
 
-def importance(ranker: Ranker, data: QueryDataset) -> list[dict[str, Any]]:
+def importance(ranker: Ranker, data: QueryDataset) -> Parts:
     """Return the features by how much they move scores within queries, the largest first.
 
     `effect` is the mean size of a feature's contribution, in units of the scores' own deviation
@@ -94,9 +95,7 @@ def _some(data: QueryDataset) -> QueryDataset:
     return data.select(np.linspace(0, len(data) - 1, count).astype(int))
 
 
-def explain_ranking(
-    ranker: Ranker, data: QueryDataset, query: str, top: int = 5
-) -> list[dict[str, Any]]:
+def explain_ranking(ranker: Ranker, data: QueryDataset, query: str, top: int = 5) -> Parts:
     """Return the documents of a query, best first, each with the features that moved it most."""
     ids = [str(one) for one in data.query_ids]
     if query not in ids:

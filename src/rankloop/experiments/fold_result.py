@@ -150,7 +150,7 @@ def check_measurable(
 
 def _fitted(
     contender: Contender, train: QueryDataset, valid: QueryDataset
-) -> Iterator[tuple[dict[str, Any], Ranker, float]]:
+) -> Iterator[tuple[dict[str, object], Ranker, float]]:
     """Yield every setting with its model and the seconds it took."""
     models = contender.learner.fit_path(train, contender.settings, valid=valid)
     for setting in contender.settings:

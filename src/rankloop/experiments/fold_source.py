@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     Parts = tuple[QueryDataset, QueryDataset, QueryDataset]
     PathLike = str | os.PathLike[str]
+    Data = QueryDataset | PathLike | Sequence[PathLike]  # a data set, or files or a folder
 
 LEAST_FOLDS = 3
 DEFAULT_FOLDS = 5
@@ -153,7 +154,7 @@ class Trials:
 
 
 def find_splits(
-    data: QueryDataset | PathLike | Sequence[PathLike],
+    data: Data,
     folds: int | str | None = None,
     *,
     trials: Trials | None = None,
@@ -235,7 +236,7 @@ def _of_files(fold: Fold, folder: Path, options: dict[str, object]) -> Split:
 
 
 def _dealt(
-    whole: Callable[[], QueryDataset], key: list[Any], deal: Rotation | Trials, seed: int
+    whole: Callable[[], QueryDataset], key: Sequence[object], deal: Rotation | Trials, seed: int
 ) -> tuple[list[Split], str]:
     lock = threading.Lock()
     kept: list[QueryDataset] = []
@@ -256,7 +257,7 @@ def _dealt(
     return splits, f"{deal}, dealt with seed {seed}"
 
 
-def _stamps(files: Sequence[PathLike], folder: Path | None) -> list[list[Any]]:
+def _stamps(files: Sequence[PathLike], folder: Path | None) -> list[list[object]]:
     """Identify files by name, size and time of change; the folder may be moved."""
     stamps: list[list[object]] = []
     for file in map(Path, files):

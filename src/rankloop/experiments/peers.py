@@ -21,7 +21,10 @@ from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from types import ModuleType
 
+    import catboost
+    import xgboost
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
@@ -97,14 +100,14 @@ class Peer(Estimator):
         """Fit the library's model."""
 
     @abstractmethod
-    def _scores(self, X: NDArray[np.float32]) -> Any:
+    def _scores(self, X: NDArray[np.float32]) -> object:
         """Score rows."""
 
     @abstractmethod
     def dumps(self) -> bytes:
         """Return the model as its library writes it."""
 
-    def _library(self) -> Any:
+    def _library(self) -> ModuleType:
         from importlib import import_module
 
         try:
@@ -150,7 +153,7 @@ class LightGBMPeer(Peer):
         self._model = lgb.train(settings, train, self.trees, valid_sets=watched, callbacks=calls)
         self.rounds_ = self._model.best_iteration or self._model.current_iteration()
 
-    def _scores(self, X: NDArray[np.float32]) -> Any:
+    def _scores(self, X: NDArray[np.float32]) -> object:
         return self._model.predict(X, num_iteration=self.rounds_)
 
     def dumps(self) -> bytes:
@@ -185,7 +188,7 @@ class XGBoostPeer(Peer):
         )
         self.rounds_ = self.trees if valid is None else self._model.best_iteration + 1
 
-    def _matrix(self, data: QueryDataset | None, X: Any = None) -> Any:
+    def _matrix(self, data: QueryDataset | None, X: Any = None) -> xgboost.DMatrix:
         d = len((X if data is None else data.X)[0])
         types = ["c" if j in self.categorical else "float" for j in range(d)]
         shape: dict[str, object] = {"feature_types": types, "enable_categorical": True}
@@ -194,7 +197,7 @@ class XGBoostPeer(Peer):
         qid = np.repeat(np.arange(len(data)), data.sizes)
         return self._library().DMatrix(data.X, self._labels(data), qid=qid, **shape)
 
-    def _scores(self, X: NDArray[np.float32]) -> Any:
+    def _scores(self, X: NDArray[np.float32]) -> object:
         return self._model.predict(self._matrix(None, X), iteration_range=(0, self.rounds_))
 
     def dumps(self) -> bytes:
@@ -227,14 +230,14 @@ class CatBoostPeer(Peer):
         self._model.fit(self._pool(data), eval_set=watched)
         self.rounds_ = int(self._model.tree_count_)
 
-    def _pool(self, data: QueryDataset) -> Any:
+    def _pool(self, data: QueryDataset) -> catboost.Pool:
         qid = np.repeat(np.arange(len(data)), data.sizes)
         labels = self._labels(data) / max(len(self.grades_) - 1, 1)  # it wants them in 0 .. 1
         return self._library().Pool(
             self._columns(data.X), labels, group_id=qid, cat_features=list(self.categorical)
         )
 
-    def _columns(self, X: NDArray[np.float32]) -> Any:
+    def _columns(self, X: NDArray[np.float32]) -> NDArray[np.generic]:
         if not self.categorical:
             return X
         columns = X.astype(object)
@@ -242,7 +245,7 @@ class CatBoostPeer(Peer):
             columns[:, j] = [str(code) for code in X[:, j]]
         return columns
 
-    def _scores(self, X: NDArray[np.float32]) -> Any:
+    def _scores(self, X: NDArray[np.float32]) -> object:
         return self._model.predict(self._columns(X))
 
     def dumps(self) -> bytes:

@@ -24,7 +24,12 @@ from rankloop.metrics.measures import Measure, parse
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
+    from types import ModuleType
 
+    from optuna.study import Study
+    from optuna.trial import BaseTrial, FrozenTrial
+
+    from rankloop.experiments.fold_source import Data
     from rankloop.learners.base import Ranker
     from rankloop.learners.search import Search
 
@@ -69,7 +74,7 @@ class Tuned:
 
 
 def tune(
-    data: Any,
+    data: Data,
     learner: str,
     measure: str | Measure = "nDCG@10",
     convention: str | Convention = "standard",
@@ -135,7 +140,7 @@ def tune(
 
 
 def _search(
-    optuna: Any,
+    optuna: ModuleType,
     learner: str,
     space: Mapping[str, Search],
     plan: Plan,
@@ -154,7 +159,7 @@ def _search(
         if not study.trials and (defaults := _defaults(start, space)):
             study.enqueue_trial(defaults)
 
-    def objective(trial: Any) -> float:
+    def objective(trial: BaseTrial) -> float:
         with _uninterrupted():
             setting = {key: _suggested(trial, key, search) for key, search in space.items()}
             known = _known(study, setting)
@@ -186,7 +191,7 @@ def _search(
     return Tuned(text, dict(best.params), best.value, finished)
 
 
-def _optuna() -> Any:
+def _optuna() -> ModuleType:
     try:
         import optuna
     except ImportError:
@@ -195,7 +200,7 @@ def _optuna() -> Any:
     return optuna
 
 
-def _study(optuna: Any, storage: str | os.PathLike[str] | None, name: str, seed: int) -> Any:
+def _study(optuna: ModuleType, storage: str | os.PathLike[str] | None, name: str, seed: int) -> Any:
     kept = None
     if storage is not None:
         from optuna.storages import JournalStorage
@@ -216,7 +221,7 @@ def _study(optuna: Any, storage: str | os.PathLike[str] | None, name: str, seed:
     return study
 
 
-def _suggested(trial: Any, name: str, search: Search) -> Any:
+def _suggested(trial: Any, name: str, search: Search) -> object:
     if isinstance(search, Choice):
         return trial.suggest_categorical(name, search.values)
     if search.whole:
@@ -237,7 +242,7 @@ def _defaults(learner: Ranker, space: Mapping[str, Search]) -> dict[str, object]
     return setting
 
 
-def _tried(optuna: Any, study: Any, objective: Callable[[Any], float]) -> Any:
+def _tried(optuna: ModuleType, study: Any, objective: Callable[[BaseTrial], float]) -> Any:
     """Return the next trial, finished."""
     states = optuna.trial.TrialState
     with _uninterrupted():
@@ -269,16 +274,16 @@ def _uninterrupted() -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def _complete(study: Any) -> list[Any]:
+def _complete(study: Study) -> list[Any]:
     return [t for t in study.trials if t.state.name == "COMPLETE"]
 
 
-def _known(study: object, setting: dict[str, object]) -> float | None:
+def _known(study: Study, setting: dict[str, object]) -> float | None:
     """Return the value of a setting that was tried before."""
     return next((t.value for t in _complete(study) if t.params == setting), None)
 
 
-def _trial(trial: Any) -> Trial:
+def _trial(trial: FrozenTrial) -> Trial:
     pruned = trial.state.name == "PRUNED"
     value = trial.value
     if pruned and trial.intermediate_values:

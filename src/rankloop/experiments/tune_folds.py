@@ -134,7 +134,7 @@ def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[Que
     return suited(features, data, start.takes_nan), with_categories(start, features)
 
 
-def _scaled(data: QueryDataset, folds: int, seed: int, scale: str | None) -> Any:
+def _scaled(data: QueryDataset, folds: int, seed: int, scale: str | None) -> Iterator[Fold]:
     from rankloop.data.scaling import scaler_from_name
 
     for train, test in k_folds(data, folds, np.random.default_rng(seed)):

@@ -53,7 +53,7 @@ from rankloop.learners.wrappers.stacked import Stacked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.features import Feature
     from rankloop.export.program import Node
@@ -97,11 +97,11 @@ def _float32(x: Node) -> Node:
     return Apply(x, "float32")
 
 
-def _weighted(x: Node, weights: Any, lanes: int = 1, bias: float = 0.0) -> Node:
+def _weighted(x: Node, weights: ArrayLike, lanes: int = 1, bias: float = 0.0) -> Node:
     return Linear(x, np.atleast_2d(np.asarray(weights, np.float64)), np.array([bias]), lanes)
 
 
-def _single(x: Node, weights: NDArray[Any]) -> Node:
+def _single(x: Node, weights: NDArray[np.floating]) -> Node:
     """Return a float32 sum of products, with weights that are rounded in the same way."""
     narrow = np.clip(weights, -np.finfo(np.float32).max, np.finfo(np.float32).max)
     return _float32(_weighted(x, narrow.astype(np.float32), 32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def evaluate(program: Program, X: NDArray[Any], offsets: ArrayLike) -> Floats:
+def evaluate(program: Program, X: NDArray[np.generic], offsets: ArrayLike) -> Floats:
     """Return the scores of rows; the rows of query q are offsets[q]:offsets[q + 1].
 
     >>> from rankloop.export.describe import program_of

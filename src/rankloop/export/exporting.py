@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def export(
     path: str | os.PathLike[str] | None = None,
     *,
     features: Sequence[str] | None = None,
-    **options: Any,
+    **options: object,
 ) -> str | bytes:
     """Return a ranker in the form of another engine; with a path, also write it to a file.
 
@@ -102,7 +102,7 @@ def verify(
     data: QueryDataset,
     *,
     features: Sequence[str] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Verified:
     """Score data through the exported form, and compare with the ranker.
 
@@ -141,7 +141,7 @@ def verify(
     )
 
 
-def _check_options(engine: Target, options: dict[str, Any]) -> None:
+def _check_options(engine: Target, options: dict[str, object]) -> None:
     known = [name for name in inspect.signature(engine.render).parameters if name != "program"]
     for name in options:
         if name not in known:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
     from rankloop.export.program import Trees
     from rankloop.export.to_onnx import Graph
 
@@ -21,7 +23,7 @@ def add_trees(graph: Graph, node: Trees, x: str) -> str:
     return graph.add("TreeEnsemble", x, domain="ai.onnx.ml", **_attributes(graph, node))
 
 
-def _attributes(graph: Graph, node: Trees) -> dict[str, Any]:
+def _attributes(graph: Graph, node: Trees) -> dict[str, object]:
     features: list[int] = []
     splits: list[float] = []
     modes: list[int] = []
@@ -47,7 +49,7 @@ def _attributes(graph: Graph, node: Trees) -> dict[str, Any]:
                 members += [*map(float, tree.members[split]), np.nan]
         values += tree.value.tolist()
 
-    def tensor(content: Any, of: Any) -> Any:
+    def tensor(content: ArrayLike, of: DTypeLike) -> object:
         return graph.onnx.numpy_helper.from_array(np.asarray(content, of))
 
     optional = {"membership_values": tensor(members, np.float64)} if members else {}

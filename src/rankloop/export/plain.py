@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from rankloop.export.program import Node, Program
     from rankloop.learners.boosting.trees import Tree
 
+    Exported = dict[str, Any]  # a node of a tree, as JSON
+    Halves = tuple[NDArray[np.bool_], Exported, Exported]  # which rows go left; left, right
+
 
 @dataclass(frozen=True)
 class WeightedSum:
@@ -74,10 +77,10 @@ def split_below(threshold: float) -> float:
 
 
 def reached(
-    root: dict[str, Any],
+    root: Exported,
     X: NDArray[np.float32],
     leaf: str,
-    split: Callable[[dict[str, Any], NDArray[np.float32], NDArray[np.int64]], Any],
+    split: Callable[[Exported, NDArray[np.float32], NDArray[np.int64]], Halves],
 ) -> NDArray[np.float64]:
     """Return the value of the leaf that each row reaches in an exported tree.
 

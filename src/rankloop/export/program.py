@@ -9,7 +9,7 @@ those that its engine cannot compute.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -223,7 +223,7 @@ class Program:
     output: Node
     single: bool
     learner: str
-    notes: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, object] = field(default_factory=dict)
 
     def nodes(self) -> list[Node]:
         """Return all nodes once, each after those that it is computed from."""

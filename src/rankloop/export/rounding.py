@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def rounding_moves(ranker: Ranker, X: ArrayLike) -> int:
     >>> rounding_moves(ranker, [[threshold + 1e-12], [0.5]])
     1
     """
-    output: Any = program_of(ranker).output
+    output = program_of(ranker).output
     if not isinstance(output, Trees):
         raise DataError(f"a {type(ranker).__name__} is not a sum of trees on features as they are")
     wide = np.asarray(X, np.float64)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rankloop.export.to_sql import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    import onnxruntime
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -37,7 +38,7 @@ def query_by_query(score: Callable[[Rows], Floats], X: Rows, offsets: Offsets) -
     return found
 
 
-def onnx_session(model: bytes) -> Any:
+def onnx_session(model: bytes) -> onnxruntime.InferenceSession:
     """Return a session of ONNX Runtime with one thread, which adds up trees in order."""
     try:
         import onnxruntime
@@ -102,7 +103,7 @@ def run_sql(
     return scores
 
 
-def _rows(X: Rows, offsets: Offsets) -> Iterable[tuple[Any, ...]]:
+def _rows(X: Rows, offsets: Offsets) -> Iterable[tuple[float | None, ...]]:
     queries = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     for k, (query, row) in enumerate(zip(queries.tolist(), X.tolist(), strict=True)):
         yield (query, k, *(None if value != value else value for value in row))
@@ -119,7 +120,7 @@ def _in_sqlite(
     X: Rows,
     offsets: Offsets,
     database: str | None,  # noqa: ARG001
-) -> list[tuple[Any, ...]]:
+) -> list[tuple[int, int, float]]:
     connection = sqlite3.connect(":memory:")
     try:
         connection.execute(_created(names, "REAL"))
@@ -136,7 +137,7 @@ def _in_duckdb(
     X: Rows,
     offsets: Offsets,
     database: str | None,  # noqa: ARG001
-) -> list[tuple[Any, ...]]:
+) -> list[tuple[int, int, float]]:
     try:
         import duckdb
         import pyarrow as pa
@@ -147,13 +148,13 @@ def _in_duckdb(
         columns = [queries, np.arange(len(X)), *np.asarray(X, np.float32).T]
         table = pa.table([pa.array(column) for column in columns], ["qid", "doc", *names])
         connection.register(TABLE, table)
-        found: list[tuple[Any, ...]] = connection.execute(text).fetchall()
+        found: list[tuple[int, int, float]] = connection.execute(text).fetchall()
         return found
 
 
 def _in_postgresql(
     text: str, names: Sequence[str], X: Rows, offsets: Offsets, database: str | None
-) -> list[tuple[Any, ...]]:
+) -> list[tuple[int, int, float]]:
     if database is None:
         raise DataError(
             "verifying SQL in PostgreSQL needs a server: give its address, as in "
@@ -168,6 +169,6 @@ def _in_postgresql(
         with cursor.copy(f"COPY {TABLE} FROM STDIN") as copy:
             for row in _rows(X, offsets):
                 copy.write_row(row)
-        found: list[tuple[Any, ...]] = cursor.execute(text.encode()).fetchall()
+        found: list[tuple[int, int, float]] = cursor.execute(text.encode()).fetchall()
         connection.rollback()
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.export.program import Program
+    from rankloop.export.running import Offsets, Rows
 
     Floats = NDArray[np.float64]
     Content = str | bytes
@@ -39,7 +40,7 @@ class Target:
 def _json() -> Target:
     from rankloop.export import evaluate, to_json
 
-    def run(program: Program, X: Any, offsets: Any) -> Floats:
+    def run(program: Program, X: Rows, offsets: Offsets) -> Floats:
         return evaluate.evaluate(to_json.parse(to_json.render(program)), X, offsets)
 
     return Target("json", to_json.render, run, True)
@@ -48,7 +49,7 @@ def _json() -> Target:
 def _c() -> Target:
     from rankloop.export import running, to_c
 
-    def run(program: Program, X: Any, offsets: Any) -> Floats:
+    def run(program: Program, X: Rows, offsets: Offsets) -> Floats:
         return running.run_c(to_c.render(program), X, offsets)
 
     return Target("c", to_c.render, run, True)
@@ -57,7 +58,7 @@ def _c() -> Target:
 def _onnx() -> Target:
     from rankloop.export import running, to_onnx
 
-    def run(program: Program, X: Any, offsets: Any) -> Floats:
+    def run(program: Program, X: Rows, offsets: Offsets) -> Floats:
         return running.run_onnx(to_onnx.render(program), X, offsets)
 
     return Target("onnx", to_onnx.render, run, True)
@@ -78,8 +79,8 @@ def _sql() -> Target:
 
     def run(
         program: Program,
-        X: Any,
-        offsets: Any,
+        X: Rows,
+        offsets: Offsets,
         dialect: str = "postgresql",
         database: str | None = None,
         **names: str,  # noqa: ARG001 - the run has a table of its own
@@ -94,7 +95,7 @@ def _engine(name: str, module: str) -> Target:
     """Return a search engine, which the twin of its arithmetic stands for."""
     engine = import_module(f"rankloop.export.{module}")
 
-    def run(program: Program, X: Any, offsets: Any, **options: str) -> Floats:  # noqa: ARG001
+    def run(program: Program, X: Rows, offsets: Offsets, **options: str) -> Floats:  # noqa: ARG001
         content = engine.render(program, **options)
         scores: Floats = engine.twin(content, program.features, X)
         return scores.astype(np.float64)

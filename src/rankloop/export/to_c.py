@@ -9,7 +9,7 @@ bits; compile without fused multiply-add (`-ffp-contract=off`) and without `-ffa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from rankloop.learners.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import SupportsFloat
 
     from rankloop.export.program import Node, Program
 
@@ -107,7 +108,7 @@ class _Source:
     def helper(self, *names: str) -> None:
         self._helpers.update(dict.fromkeys(names))
 
-    def array(self, values: Iterable[Any], kind: str = "double") -> str:
+    def array(self, values: Iterable[SupportsFloat], kind: str = "double") -> str:
         """Write an array of constants; return its name."""
         name = f"c{len(self._data)}"
         texts = [number(value) for value in values] or ["0"]
@@ -117,7 +118,7 @@ class _Source:
         return name
 
 
-def number(value: Any) -> str:
+def number(value: SupportsFloat) -> str:
     """Write a number so that a compiler reads the same bits."""
     if isinstance(value, (bool, np.bool_, int, np.integer)):
         return str(int(value))

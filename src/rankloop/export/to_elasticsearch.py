@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program, Trees
     from rankloop.learners.boosting.trees import Tree
 
@@ -45,9 +46,9 @@ def render(program: Program, name: str = "rankloop") -> str:
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
-def _linear(form: WeightedSum, names: Sequence[str]) -> dict[str, Any]:
+def _linear(form: WeightedSum, names: Sequence[str]) -> dict[str, object]:
     weights = dict(zip(names, form.weights.tolist(), strict=True))
-    model: dict[str, Any] = {"type": "model/linear", "definition": weights}
+    model: dict[str, object] = {"type": "model/linear", "definition": weights}
     if form.is_scaled:
         scales = zip(names, form.means.tolist(), form.deviations.tolist(), strict=True)
         model["feature_normalizers"] = {
@@ -58,16 +59,16 @@ def _linear(form: WeightedSum, names: Sequence[str]) -> dict[str, Any]:
     return model
 
 
-def _trees(form: Trees, names: Sequence[str]) -> dict[str, Any]:
+def _trees(form: Trees, names: Sequence[str]) -> dict[str, object]:
     splits = [_tree(tree, names) for tree in form.trees]
     definition = {"objective": "rank:pairwise", "splits": splits or [{"nodeid": 0, "leaf": 0.0}]}
     return {"type": "model/xgboost+json", "definition": definition}
 
 
-def _tree(tree: Tree, names: Sequence[str]) -> dict[str, Any]:
+def _tree(tree: Tree, names: Sequence[str]) -> dict[str, object]:
     numbers = iter(range(2 * tree.splits + 1))
 
-    def below(node: int, depth: int) -> dict[str, Any]:
+    def below(node: int, depth: int) -> dict[str, object]:
         number = next(numbers)
         if node < 0:
             return {"nodeid": number, "leaf": float(tree.value[~node])}
@@ -112,7 +113,7 @@ def _linear_twin(model: dict[str, Any], names: Sequence[str], X: Singles) -> Sin
     return total
 
 
-def _split(place: dict[str, int], node: dict[str, Any], X: Singles, rows: Any) -> Any:
+def _split(place: dict[str, int], node: Exported, X: Singles, rows: NDArray[np.int64]) -> Halves:
     x = X[rows, place[node["split"]]]
     known = np.float32(node["split_condition"]) > x
     left = np.where(np.isnan(x), node["missing"] == node["yes"], known)

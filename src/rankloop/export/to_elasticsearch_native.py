@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program
     from rankloop.learners.boosting.trees import Tree
 
@@ -51,13 +52,13 @@ def render(program: Program) -> str:
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
-def _extractor(name: str) -> dict[str, Any]:
+def _extractor(name: str) -> dict[str, object]:
     script = {"source": "doc[params.field].value", "params": {"field": name}}
     query = {"script_score": {"query": {"exists": {"field": name}}, "script": script}}
     return {"query_extractor": {"feature_name": name, "query": query}}
 
 
-def _structure(tree: Tree) -> list[dict[str, Any]]:
+def _structure(tree: Tree) -> list[dict[str, object]]:
     order, number = nested(tree)
     return [
         {
@@ -90,7 +91,9 @@ def twin(
     return total.astype(np.float32)
 
 
-def _split(nodes: list[dict[str, Any]], node: dict[str, Any], X: Any, rows: Any) -> Any:
+def _split(
+    nodes: list[Exported], node: Exported, X: NDArray[np.float32], rows: NDArray[np.int64]
+) -> Halves:
     x = X[rows, node["split_feature"]].astype(np.float64)
     left = np.where(np.isnan(x), node["default_left"], x <= node["threshold"])
     return left, nodes[node["left_child"]], nodes[node["right_child"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from rankloop.exceptions import ModelError
 from rankloop.export import program as nodes
 from rankloop.export.program import Column, Inputs, Linear, Node, Program
 from rankloop.learners.boosting.trees import Tree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FORMAT = "rankloop scoring program"
 _KINDS: dict[str, type[Node]] = {
@@ -63,7 +66,7 @@ def parse(text: str) -> Program:
         raise ModelError(f"this is not a scoring program: {error!r}") from None
 
 
-def _node(node: Node, place: dict[int, int], names: tuple[str, ...]) -> dict[str, Any]:
+def _node(node: Node, place: dict[int, int], names: tuple[str, ...]) -> dict[str, object]:
     told: dict[str, Any] = {"node": type(node).__name__}
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
@@ -79,7 +82,7 @@ def _node(node: Node, place: dict[int, int], names: tuple[str, ...]) -> dict[str
     return told
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -122,7 +125,7 @@ def _column(told: dict[str, Any]) -> Column:
 
 def _tree(told: dict[str, Any]) -> Tree:
     kinds = {"feature": np.int64, "left": np.int64, "right": np.int64, "nan_left": np.bool_}
-    arrays: dict[str, Any] = {
+    arrays: dict[str, NDArray[Any]] = {
         name: np.array(told[name], kinds.get(name, np.float64))
         for name in (*kinds, "threshold", "value")
     }

@@ -8,7 +8,7 @@ uses one thread.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,13 +32,17 @@ from rankloop.learners.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
+
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+    from onnx import NodeProto, TensorProto
 
     from rankloop.export.program import Node, Program
 
 _OPSET, _ML_OPSET, _IR = 18, 5, 9
 
 
-def engine() -> Any:
+def engine() -> ModuleType:
     """Import the package onnx, or say what to install."""
     try:
         import onnx
@@ -76,10 +80,10 @@ def render(program: Program) -> bytes:
 class Graph:
     """The operators of a graph, and its constants."""
 
-    def __init__(self, onnx: Any) -> None:
+    def __init__(self, onnx: ModuleType) -> None:
         self.onnx = onnx
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
         self.values: dict[int, str] = {}
         self.numbers = itertools.count()
 
@@ -87,20 +91,20 @@ class Graph:
         """Return the name of a node's value."""
         return self.values[id(node)]
 
-    def constant(self, values: Any, kind: Any = np.float64) -> str:
+    def constant(self, values: ArrayLike, kind: DTypeLike = np.float64) -> str:
         """Add an array; return its name."""
         name = f"c{next(self.numbers)}"
         tensor = self.onnx.numpy_helper.from_array(np.asarray(values, kind), name)
         self.constants.append(tensor)
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+    def add(self, operator: str, *inputs: str, **attributes: object) -> str:
         """Add an operator; return the name of its value."""
         name = f"v{next(self.numbers)}"
         self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
         return name
 
-    def add_two(self, operator: str, *inputs: str, **attributes: Any) -> tuple[str, str]:
+    def add_two(self, operator: str, *inputs: str, **attributes: object) -> tuple[str, str]:
         """Add an operator that has two values; return their names."""
         first = self.add(operator, *inputs, **attributes)
         second = f"v{next(self.numbers)}"
@@ -236,7 +240,7 @@ def _kernel(g: Graph, node: Kernel) -> str:
     return _kernel_value(g, parse_kernel(node.kernel), g.of(node.x), node.rows)
 
 
-def _kernel_value(g: Graph, kernel: kernels.Kernel, x: str, rows: Any) -> str:
+def _kernel_value(g: Graph, kernel: kernels.Kernel, x: str, rows: NDArray[np.float64]) -> str:
     if isinstance(kernel, kernels.Sum | kernels.Product):
         operator = "Add" if isinstance(kernel, kernels.Sum) else "Mul"
         return g.add(
@@ -262,7 +266,7 @@ def _kernel_value(g: Graph, kernel: kernels.Kernel, x: str, rows: Any) -> str:
     return g.add("Pow", base, g.constant(float(kernel.degree)))
 
 
-def _chi(g: Graph, kernel: kernels.ChiSquared, x: str, rows: Any) -> str:
+def _chi(g: Graph, kernel: kernels.ChiSquared, x: str, rows: NDArray[np.float64]) -> str:
     wide = g.add("Unsqueeze", x, g.constant([1], np.int64))
     z = g.constant(rows[None])
     apart, total = g.add("Sub", wide, z), g.add("Add", wide, z)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program, Trees
     from rankloop.learners.boosting.trees import Tree
 
@@ -41,10 +42,10 @@ def render(program: Program, name: str = "rankloop") -> str:
     return json.dumps({"name": name, **body}, indent=2, allow_nan=False) + "\n"
 
 
-def _linear(form: WeightedSum, names: Sequence[str]) -> dict[str, Any]:
+def _linear(form: WeightedSum, names: Sequence[str]) -> dict[str, object]:
     features = []
     for name, mean, deviation in zip(names, form.means, form.deviations, strict=True):
-        feature: dict[str, Any] = {"name": name}
+        feature: dict[str, object] = {"name": name}
         if deviation:
             params = {"avg": repr(float(mean)), "std": repr(float(deviation))}
             feature["norm"] = {"class": _NORMALISER, "params": params}
@@ -57,7 +58,7 @@ def _linear(form: WeightedSum, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _trees(form: Trees, names: Sequence[str]) -> dict[str, Any]:
+def _trees(form: Trees, names: Sequence[str]) -> dict[str, object]:
     trees = [
         {"weight": "1", "root": _tree(tree, names, 0 if tree.splits else -1)} for tree in form.trees
     ]
@@ -68,7 +69,7 @@ def _trees(form: Trees, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _tree(tree: Tree, names: Sequence[str], node: int) -> dict[str, Any]:
+def _tree(tree: Tree, names: Sequence[str], node: int) -> dict[str, object]:
     if node < 0:
         return {"value": repr(float(tree.value[~node]))}
     return {
@@ -121,7 +122,7 @@ def twin(content: str, names: Sequence[str], X: Singles) -> Singles:
     return total
 
 
-def _split(place: dict[str, int], node: dict[str, Any], X: Singles, rows: Any) -> Any:
+def _split(place: dict[str, int], node: Exported, X: Singles, rows: NDArray[np.int64]) -> Halves:
     x = X[rows, place[node["feature"]]]
     known = x <= np.float32(node["threshold"]) + _SLACK
     left = np.where(np.isnan(x), node["missing"] == "left", known)

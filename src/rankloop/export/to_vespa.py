@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program, Trees
     from rankloop.learners.boosting.trees import Tree
 
@@ -54,7 +55,7 @@ def _forest(form: Trees, names: Sequence[str]) -> str:
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
-def _tree(tree: Tree, node: int) -> dict[str, Any]:
+def _tree(tree: Tree, node: int) -> dict[str, object]:
     if node < 0:
         return {"leaf_value": float(tree.value[~node])}
     return {
@@ -108,7 +109,7 @@ def twin(content: str, names: Sequence[str], X: NDArray[np.float32]) -> Floats:
     return np.asarray(sums[0] + sums[1])
 
 
-def _split(node: dict[str, Any], X: NDArray[np.float32], rows: Any) -> Any:
+def _split(node: Exported, X: NDArray[np.float32], rows: NDArray[np.int64]) -> Halves:
     x = X[rows, node["split_feature"]]
     left = np.where(np.isnan(x), node["default_left"], x < np.float32(node["threshold"]))
     return left, node["left_child"], node["right_child"]

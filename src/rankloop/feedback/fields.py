@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop.exceptions import DataError
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _TEXTS = ("id", "ranking_id", "item", "type", "policy")
 
 
-def read_fields(kind: type[Any], plain: Mapping[str, Any]) -> dict[str, Any]:
+def read_fields(kind: type, plain: Mapping[str, object]) -> dict[str, Any]:
     """Return the given fields by name, without those that are None; raise if one is unknown.
 
     This checks texts, numbers, the version and the timestamp; each class checks its arrays.
@@ -66,7 +69,7 @@ def as_number(name: str, value: object) -> float:
     return number
 
 
-def same_values(one: Any, other: Any) -> bool:
+def same_values(one: DataclassInstance, other: object) -> bool:
     """Whether two values have the same type and equal fields."""
     return type(one) is type(other) and all(
         _same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)

@@ -18,10 +18,13 @@ from rankloop.feedback.ids import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeVar
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.grouping import Ids
+
+    S = TypeVar("S", bound=np.generic)
 
 BEST_FIRST = "best-first"
 """The policy that shows candidates in the order of their scores, highest first."""
@@ -178,7 +181,7 @@ class Ranking:
         return cls(**values)
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _read_only(array: NDArray[S]) -> NDArray[S]:
     if array.flags.writeable:
         array = array.view()
         array.setflags(write=False)
@@ -221,7 +224,7 @@ def checked_ids(doc_ids: ArrayLike, n: int) -> Ids:
     return ids
 
 
-def _numbers(name: str, values: Any, dtype: type[np.generic] = np.float64) -> NDArray[Any]:
+def _numbers(name: str, values: object, dtype: type[np.generic] = np.float64) -> NDArray[Any]:
     """Return a one-dimensional array of finite numbers, or raise."""
     try:
         array = np.array(values)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from rankloop.data.grouping import Ids
     from rankloop.learners.rounds import Round
     from rankloop.learners.search import Search
     from rankloop.metrics.measures import Measure
@@ -94,7 +95,7 @@ class Ranker(Kept, ABC):
     """The parameters worth choosing on validation data, and the values worth trying."""
 
     warm_start: bool = False
-    _taught_by: tuple[NDArray[Any], int] | None = None
+    _taught_by: tuple[Ids, int] | None = None
     """The queries of the last `fit` and their number of rows; not part of the learnt state."""
 
     rounds_: int | None = None
@@ -207,7 +208,7 @@ class Ranker(Kept, ABC):
         self,
         learn: Callable[[Self], Iterator[None]],
         on_round: Callable[[Round], None] | None,
-        taught_by: tuple[NDArray[Any], int] | None,
+        taught_by: tuple[Ids, int] | None,
     ) -> Self:
         """Let a copy learn and take its state over: wholly, or the last complete round."""
         with self._writing:
@@ -275,7 +276,7 @@ class Ranker(Kept, ABC):
             yield copy.deepcopy(self).set_params(**setting).fit(data, valid=valid)
 
     def predict(
-        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+        self, X: object, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> Scores:
         """Score documents; higher is better.
 
@@ -420,11 +421,11 @@ class Ranker(Kept, ABC):
         path: str | os.PathLike[str] | None = None,
         *,
         features: Sequence[str] | None = None,
-        **options: Any,
+        **options: object,
     ) -> str | bytes:
         """Return the ranker in the form of another engine; see :func:`rankloop.export.export`."""
         # a room above this one, which is loaded only when it is asked for
-        exported: Any = import_module("rankloop.export.exporting").export
+        exported = import_module("rankloop.export.exporting").export
         found: str | bytes = exported(self, to, path, features=features, **options)
         return found
 

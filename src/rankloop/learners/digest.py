@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def digest_of(tree: object) -> str:
     return found.hexdigest()
 
 
-def _add(found: Any, node: Any) -> None:
+def _add(found: blake2b, node: object) -> None:
     """Add a tree of dicts, lists, plain values and arrays, each with its type and size."""
     if isinstance(node, np.ndarray):
         values = np.ascontiguousarray(node, node.dtype.newbyteorder("<"))

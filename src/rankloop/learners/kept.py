@@ -95,7 +95,7 @@ class Kept(Shared, Estimator):
             self._become(new)
 
 
-def plain_copy(value: Any) -> Any:
+def plain_copy(value: object) -> object:
     """Return a copy of a state that shares no array; learners in it are forks."""
     if isinstance(value, np.ndarray):
         return value.copy()

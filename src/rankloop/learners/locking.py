@@ -8,7 +8,7 @@ So a thread that ranks sees the state before or after an update, never one in be
 from __future__ import annotations
 
 import threading
-from typing import Any, Self
+from typing import Self
 
 _making = threading.Lock()
 
@@ -22,11 +22,11 @@ class Shared:
     """
 
     __slots__ = ("_own_lock",)
-    _own_lock: object
+    _own_lock: threading.RLock
     version_: int
 
     @property
-    def _writing(self) -> Any:
+    def _writing(self) -> threading.RLock:
         """The lock that a thread holds while it learns."""
         try:
             return self._own_lock
@@ -50,6 +50,6 @@ class Shared:
         """Take over the state of a copy in one step, as a new version."""
         self.__dict__.update(fork.__dict__, version_=self.version_ + 1)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the attributes that copies and pickles contain."""
         return vars(self).copy()

@@ -238,7 +238,7 @@ def make_online_learner(text: str) -> OnlineRanker:
     return learner
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ class Choice:
 
     values: tuple[object, ...]
 
-    def grid(self) -> list[Any]:
+    def grid(self) -> list[object]:
         """Return all values."""
         return list(self.values)
 
@@ -42,7 +42,7 @@ class Range:
     log: bool = False
     whole: bool = False
 
-    def grid(self) -> list[Any]:
+    def grid(self) -> list[float]:
         """Return values from `low` to `high`."""
         shares = [k / max(self.points - 1, 1) for k in range(self.points)]
         if self.log:
@@ -56,7 +56,7 @@ class Range:
 Search = Choice | Range
 
 
-def grid(space: Mapping[str, Search]) -> Iterator[dict[str, Any]]:
+def grid(space: Mapping[str, Search]) -> Iterator[dict[str, object]]:
     """Yield every setting of a grid; the last parameter changes fastest.
 
     >>> list(grid({"C": Choice((1, 10)), "measure": Choice(("AP",))}))

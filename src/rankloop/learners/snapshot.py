@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import os
 
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.feedback.ranking import Ranking
@@ -74,7 +75,7 @@ class Snapshot:
         """Return the parts of the model, as :meth:`Ranker.explain` did."""
         return self._model.explain()
 
-    def contributions(self, X: Any) -> NDArray[Any]:
+    def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds, as :meth:`Ranker.contributions` did."""
         return self._model.contributions(X)
 

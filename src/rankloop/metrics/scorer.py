@@ -18,6 +18,7 @@ from rankloop.metrics.measures import Measure, parse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils.metadata_routing import MetadataRequest
 
 
 class Scorer:
@@ -50,7 +51,7 @@ class Scorer:
         self.seed = seed
 
     def __call__(
-        self, estimator: Any, X: Any, y: ArrayLike, *, qid: ArrayLike | None = None
+        self, estimator: Any, X: object, y: ArrayLike, *, qid: ArrayLike | None = None
     ) -> float:
         """Rank the rows of each query by the estimator's predictions, and measure the rankings."""
         if qid is None:
@@ -67,7 +68,7 @@ class Scorer:
         values = mixed.from_row_order(data.from_row_order(scores))
         return float(evaluate(mixed, values, self.measure, self.convention)[self.measure])
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRequest:
         """Tell scikit-learn that scoring needs `qid`; only scikit-learn calls this."""
         from sklearn.utils.metadata_routing import MetadataRequest
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
+
+    from rankloop.learners.explaining import Parts
 
 _UP, _DOWN, _INK = "#3b6ea8", "#d1603d", "#333333"
 _MOST = 30
 
 
-def plot_explained(parts: Sequence[dict[str, Any]]) -> Figure:
+def plot_explained(parts: Parts) -> Figure:
     """Draw features with their effects, or the documents of a query with what each feature adds."""
     rows = [
         (name, value)

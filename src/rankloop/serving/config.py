@@ -321,7 +321,7 @@ def read_settings(
         raise DataError(f"{where}: {error}") from None
 
 
-def as_settings(plain: Mapping[str, Any]) -> Settings:
+def as_settings(plain: Mapping[str, object]) -> Settings:
     """Return plain values as settings, checked."""
     loops = {}
     for name, table in _tables(plain.get("loops")):
@@ -337,7 +337,7 @@ def as_settings(plain: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _converted(plain: Mapping[str, Any], kind: type[_S], where: str) -> _S:
+def _converted(plain: Mapping[str, object], kind: type[_S], where: str) -> _S:
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
@@ -352,7 +352,7 @@ def _explained(message: str) -> str:
     return f"{key.strip('`.') or 'settings'}: {reason[0].lower()}{reason[1:]}"
 
 
-def _tables(value: Any) -> list[tuple[str, dict[str, Any]]]:
+def _tables(value: object) -> list[tuple[str, dict[str, object]]]:
     if not isinstance(value, dict):
         return []
     return [(name, table) for name, table in value.items() if isinstance(table, dict)]
@@ -371,7 +371,7 @@ def _set_from(environment: Mapping[str, str], plain: dict[str, Any]) -> None:
         inner[name] = _value(text)
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     """Read a value as TOML does; what is none is text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]

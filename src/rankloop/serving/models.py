@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Ranker
+    from rankloop.learners.base import Ranker, Scores
     from rankloop.serving.lessons import Lesson
 
 _T = TypeVar("_T")
@@ -99,7 +99,7 @@ class Model:
         if not isinstance(ranker, OnlineRanker):
             return np.asarray(ranker.predict(seen), np.float64)
         alone = isinstance(ranker, ClickLearner) or lessons[0].pairs is not None
-        scores: NDArray[Any] | None
+        scores: Scores | None
         if len(lessons) > 1:
             scores = (
                 None if alone else self._taught(lambda: _finite(ranker.predict_then_learn(seen)))
@@ -163,7 +163,7 @@ def _finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return scores
 
 
-def all_finite(state: Any) -> bool:
+def all_finite(state: object) -> bool:
     """Whether all arrays of a learner's state are finite; one weight that is not spoils all scores.
 
     >>> all_finite({"weights_": np.ones(2), "of": [{"weights_": np.array([1, np.nan])}]})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from starlette.responses import Response
 
@@ -42,7 +40,7 @@ class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
     """
 
     def __init__(
-        self, status: int, detail: str, retry_after: int = 1, close: bool = False, **more: Any
+        self, status: int, detail: str, retry_after: int = 1, close: bool = False, **more: object
     ) -> None:
         super().__init__(detail)
         self.status, self.detail, self.more = status, detail, more

@@ -123,5 +123,5 @@ class _Gathered:
 
 def protocol(most_connections: int) -> type[asyncio.Protocol]:
     """Return the protocol for a server that takes so many connections."""
-    members: dict[str, Any] = {"most_connections": most_connections}
+    members: dict[str, object] = {"most_connections": most_connections}
     return type("Protocol", (Protocol,), members)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rankloop.exceptions import RankloopError
 from rankloop.serving.audit import Acts
@@ -157,7 +157,7 @@ class Loop:
         """Wait until an entry was applied and published, and tell whether it was."""
         return self._progress.reached(position, timeout)
 
-    def inspect(self, look: Callable[[Engine], Any]) -> Any:
+    def inspect(self, look: Callable[[Engine], _T]) -> _T:
         """Return what a function sees in the engine, between two entries."""
         with self._learner.lock:
             return look(self._engine)

@@ -36,7 +36,7 @@ class Options(NamedTuple):
     port: int | None = None
 
     @property
-    def of_the_loop(self) -> dict[str, Any]:
+    def of_the_loop(self) -> dict[str, object]:
         """What is said of the loop, by the names of settings."""
         given = {
             "features": None if self.features is None else _features(self.features),
@@ -67,7 +67,7 @@ def write_settings(config: Path | None, options: Options) -> str:
     return f"{path}: start with `rankloop serve {path}`"
 
 
-def _described(options: Options) -> dict[str, Any]:
+def _described(options: Options) -> dict[str, object]:
     """Return the settings of the one loop that options describe."""
     if not options.features:
         raise DataError(

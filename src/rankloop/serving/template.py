@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError
 
@@ -56,7 +56,7 @@ dwell = {{ gain = 1, at_least = 30 }}   # thirty seconds of reading
 """
 
 
-def write_template(path: Path, name: str, loop: Mapping[str, Any], port: int) -> None:
+def write_template(path: Path, name: str, loop: Mapping[str, object], port: int) -> None:
     """Write settings for one loop; a file that is there already stays as it is.
 
     loop : its features, learners and journal

@@ -50,7 +50,7 @@ class ClickLearner(ABC):
             :func:`rankloop.feedback.grading.feedback_grades` make them
         """
 
-    def show(self, query: Any, *, id: str, k: int = 10) -> Ranking:  # noqa: A002
+    def show(self, query: object, *, id: str, k: int = 10) -> Ranking:  # noqa: A002
         """Choose what to show for a query: a Query or a matrix of features.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
 
@@ -119,7 +120,7 @@ class NeuralPDGD(DrawsRankings):
     def _discount_past(self, keep: float) -> None:
         self.weights_ = self.weights_ * keep
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the hidden units with their features, largest first."""
         self._check_fitted()
         names = [self.feature_name(j) for j in range(self.n_features_in_)]
@@ -129,7 +130,7 @@ class NeuralPDGD(DrawsRankings):
         inner = row_pairs(X.astype(np.float64), self.hidden_weights_.T)
         return tanh(inner + self.hidden_bias_)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:  # noqa: ARG002
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return _times(self._units(X), self.weights_)
 

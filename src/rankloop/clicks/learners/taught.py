@@ -21,13 +21,15 @@ from rankloop.learners.online.base import OnlineRanker, Queries
 from rankloop.learners.parameters import check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.feedback.ranking import Ranking
-    from rankloop.learners.base import Offsets, Rows
+    from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
+    from rankloop.learners.kept import State
 
 RANKS = 20
 """Positions that are told apart where it is learnt how far people read."""
@@ -141,7 +143,7 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
     def _check_queries(self, queries: Queries) -> None:
         (self.ranker_ if self.is_fitted else self._fresh()).check_queries(queries)
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
+    def _check_state(self, state: State) -> None:
         super()._check_state(state)
         if not (state["reading_"] > 0).all():
             raise DataError("the counts of how far people read must be above 0")
@@ -166,11 +168,11 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
         ranker._discount_past(keep)
         vars(self)["ranker_"] = ranker
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows, by the ranker."""
         return self.ranker_.score_rows(X, offsets)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the parts of the ranker."""
         self._check_fitted()
         seen = self.ranker_.fork()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +11,15 @@ from rankloop.data.validation import as_weights, check_length
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.clicks.log.log import ClickLog
+    from rankloop.data.grouping import Ids
 
 
-def whole_or_text(values: list[Any]) -> NDArray[Any]:
+def whole_or_text(values: Sequence[object]) -> Ids:
     """Return numbers if all values are whole numbers, otherwise text."""
     whole = all(isinstance(value, int | np.integer) for value in values)
     return as_ids(np.array(values, np.int64 if whole else object), "ids")
@@ -87,7 +90,7 @@ def page_order(
 
 
 def check_one_query(
-    asked: NDArray[Any],
+    asked: Ids,
     order: NDArray[np.int64] | None,
     offsets: NDArray[np.int64],
     first: NDArray[np.int64],

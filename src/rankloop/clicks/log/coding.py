@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from rankloop.exceptions import DataError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from rankloop.data.grouping import Ids
+
 _MOST = 2**31 - 1
 
 
-def code_ids(values: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def code_ids(values: ArrayLike, name: str) -> tuple[NDArray[np.int32], Ids]:
     """Return a code for each value, in order of first appearance, and the ids by code.
 
     >>> codes, ids = code_ids(["b", "a", "b"], "query")
@@ -28,7 +30,7 @@ def code_ids(values: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[A
         codes = np.fromiter(
             (places.setdefault(text, len(places)) for text in ids.tolist()), np.int64, len(ids)
         )
-        known: NDArray[Any] = np.array(list(places), dtype=TEXT)
+        known: Ids = np.array(list(places), dtype=TEXT)
     else:
         known, first, codes = np.unique(ids, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -40,7 +42,7 @@ def code_ids(values: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[A
     return codes.astype(np.int32), known
 
 
-def match_ids(ids: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
+def match_ids(ids: Ids, known: Ids) -> NDArray[np.int64]:
     """Return the code of each id in `known`, or -1; ids of another kind match nothing.
 
     >>> match_ids(np.array([7, 8]), np.array([9, 8])).tolist()

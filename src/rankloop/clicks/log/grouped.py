@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
+    from rankloop.data.grouping import Ids
 
     PageArrays = tuple[
         NDArray[np.int64],
@@ -47,8 +48,8 @@ class GroupedPages:
     positions: NDArray[np.int32]
     clicks: NDArray[np.uint8]
     pair_documents: NDArray[np.int32]
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
+    query_ids: Ids
+    document_ids: Ids
 
     @property
     def arrays(self) -> PageArrays:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.data.grouping import Ids
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,11 +68,11 @@ class ClickLog:
     documents: NDArray[np.int32]
     positions: NDArray[np.int32]
     clicks: NDArray[np.bool_]
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
+    query_ids: Ids
+    document_ids: Ids
     counts: NDArray[np.float64] | None = None
     propensities: NDArray[np.float64] | None = None
-    page_ids: NDArray[Any] | None = None
+    page_ids: Ids | None = None
     rows: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
+    from rankloop.data.grouping import Ids
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +31,8 @@ class PairTable:
     default : the number of a pair that was never seen
     """
 
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
+    query_ids: Ids
+    document_ids: Ids
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     default: float

@@ -16,6 +16,7 @@ from rankloop.exceptions import DataError, ParseError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow
     from numpy.typing import NDArray
 
     from rankloop.data.io.table_source import Source
@@ -64,7 +65,7 @@ def read_click_table(path: str | os.PathLike[str], **columns: str) -> ClickLog:
         raise ParseError(name, None, str(error)) from None
 
 
-def from_click_table(table: Any, **columns: str) -> ClickLog:
+def from_click_table(table: object, **columns: str) -> ClickLog:
     """Take a pyarrow table, a pandas or polars frame, or any Arrow stream in memory.
 
     Parameters as in :func:`read_click_table`.
@@ -111,7 +112,7 @@ def _numbers(source: Source, column: str, log: ClickLog, name: str) -> NDArray[n
     return values if log.rows is None else values[log.rows]
 
 
-def _read_csv(path: str | os.PathLike[str]) -> Any:
+def _read_csv(path: str | os.PathLike[str]) -> pyarrow.Table:
     arrow()
     from pyarrow import ArrowException, csv
 
@@ -138,7 +139,7 @@ def _build(source: Source, columns: dict[str, str]) -> ClickLog:
         raise DataError(f"{error} (columns: {used})") from None
 
 
-def _values(table: Any, name: str) -> Any:
+def _values(table: pyarrow.Table, name: str) -> Any:
     column = table.column(name)
     if column.null_count:
         raise DataError(f"column {name!r} has {column.null_count:,} missing values; expected none")

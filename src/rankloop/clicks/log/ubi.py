@@ -184,7 +184,7 @@ def _take_event(
         search.impressions.setdefault(str(document), ordinal if number else None)
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _mapping(value: object) -> dict[str, Any]:
     """Return a JSON object, or an empty one if the value is something else."""
     return value if isinstance(value, dict) else {}
 

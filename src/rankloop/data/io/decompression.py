@@ -15,6 +15,8 @@ from rankloop.exceptions import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
+
 
 _PIECE = 2**17
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -148,7 +150,7 @@ def _parts(n: int) -> Iterator[int]:
         n -= _PIECE
 
 
-def zstandard_package() -> Any:
+def zstandard_package() -> ModuleType:
     """Return the package zstandard, or raise an error that says how to install it."""
     try:
         import zstandard

@@ -83,7 +83,7 @@ def read(
     return found
 
 
-def _for_model(like: Features | Sequence[str] | None, width: int | None) -> dict[str, Any]:
+def _for_model(like: Features | Sequence[str] | None, width: int | None) -> dict[str, object]:
     found: dict[str, object] = {"features": like} if like else {}
     return found if width is None else {**found, "n_features": width}
 

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def make_reader(
     )
 
 
-def _source(stream: BinaryIO) -> Any:
+def _source(stream: BinaryIO) -> object:
     """Return a file descriptor if the core can read from it, otherwise a `readinto`."""
     plain = isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)
     if plain and stream.seekable():

@@ -31,6 +31,8 @@ from rankloop.exceptions import DataError, ParseError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
+
 MAGIC = b"RLDATA\r\n"
 DENSE, SPARSE = 1, 2  # versions
 START = struct.Struct("<8sIIQQ")
@@ -59,7 +61,7 @@ def read_mapped(
     name = os.fspath(path)
     try:
         size = Path(name).stat().st_size
-        file: Any = np.memmap(name, np.uint8, "r") if size else np.empty(0, np.uint8)
+        file = np.memmap(name, np.uint8, "r") if size else np.empty(0, np.uint8)
     except (OSError, ValueError) as error:
         raise unreadable(name, error) from None
     header = _header(name, file)
@@ -91,10 +93,12 @@ def _header(name: str, file: NDArray[np.uint8]) -> dict[str, Any]:
     return {**found, "end": at} if isinstance(found, dict) else {"end": at}
 
 
-def _opened(file: Any, header: dict[str, Any], doc_ids: bool, verify: bool) -> QueryDataset:
+def _opened(
+    file: NDArray[np.uint8], header: dict[str, Any], doc_ids: bool, verify: bool
+) -> QueryDataset:
     n, q, d = (_count(header, name) for name in ("documents", "queries", "features"))
 
-    def array(name: str, kind: str, *shape: int) -> Any:
+    def array(name: str, kind: str, *shape: int) -> NDArray[Any]:
         told = header["arrays"][name]
         at, length = _count(told, "at"), math.prod(shape) * np.dtype(kind).itemsize
         if (length and told["type"] != kind) or list(told["shape"]) != list(shape):
@@ -106,7 +110,7 @@ def _opened(file: Any, header: dict[str, Any], doc_ids: bool, verify: bool) -> Q
             raise DataError(f"{name} does not match its checksum")
         return values.view(kind).reshape(shape)
 
-    def text(name: str, count: int) -> NDArray[Any]:
+    def text(name: str, count: int) -> Ids:
         ends = array(f"{name}.ends", "<i8", count)
         length = int(ends[-1]) if count else 0
         if count and (ends[0] < 0 or (np.diff(ends) < 0).any()):
@@ -117,7 +121,7 @@ def _opened(file: Any, header: dict[str, Any], doc_ids: bool, verify: bool) -> Q
             found[i] = whole[a:b].decode()
         return found
 
-    def features() -> Any:
+    def features() -> NDArray[np.float32]:
         if "X" in header["arrays"]:
             return array("X", "<f4", n, d)
         starts = array("X.starts", "<i8", n + 1)
@@ -127,7 +131,7 @@ def _opened(file: Any, header: dict[str, Any], doc_ids: bool, verify: bool) -> Q
         rows = array("X.values", "<f4", k), array("X.columns", "<i4", k), starts
         return as_dense_type(SparseRows(*rows, d))
 
-    def optional(name: str, count: int) -> NDArray[Any] | None:
+    def optional(name: str, count: int) -> NDArray[np.float64] | None:
         return np.asarray(array(name, "<f8", count)) if name in header["arrays"] else None
 
     names, described = header["feature_names"], header["described"]

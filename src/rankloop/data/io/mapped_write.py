@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.data.grouping import Ids
+
+    Blocks = Iterable[NDArray[np.generic]]
+    Described = dict[str, dict[str, object]]  # the arrays of the file
+
 _BLOCK = 1 << 24
 _OPTIONAL = ("doc_ids", "sample_weight", "query_weight")
 
@@ -70,9 +75,9 @@ class _Writer:
         self._out, self._like = out, like.select(slice(0, 0))
         self._crc = self._documents = self._values = 0
         self._has_missing = False
-        self._sizes: list[NDArray[Any]] = []
-        self._ids: list[NDArray[Any]] = []
-        self._weights: list[NDArray[Any]] = []
+        self._sizes: list[NDArray[np.int64]] = []
+        self._ids: list[Ids] = []
+        self._weights: list[NDArray[np.float64]] = []
         self._waiting: dict[str, BinaryIO] = {}
         self._files = files
         out.seek(FIRST)
@@ -115,7 +120,7 @@ class _Writer:
                     "files of their own, or join them with concat (rankloop convert --gather)"
                 )
 
-    def _wait(self, name: str, values: NDArray[Any]) -> None:
+    def _wait(self, name: str, values: NDArray[np.generic]) -> None:
         if name not in self._waiting:
             self._waiting[name] = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         values.tofile(self._waiting[name])
@@ -181,11 +186,11 @@ class _Writer:
         while block := stream.read(_BLOCK):
             yield np.frombuffer(block, kind)
 
-    def _text(self, arrays: dict[str, Any], name: str, ends: Any, text: Any) -> None:
+    def _text(self, arrays: Described, name: str, ends: Blocks, text: Blocks) -> None:
         self._place(arrays, f"{name}.ends", ends)
         self._place(arrays, f"{name}.text", text)
 
-    def _place(self, arrays: dict[str, Any], name: str, blocks: Iterable[NDArray[Any]]) -> None:
+    def _place(self, arrays: Described, name: str, blocks: Blocks) -> None:
         """Write one array behind the others."""
         at = self._aligned()
         crc, length, kind = 0, 0, "|u1"
@@ -196,14 +201,14 @@ class _Writer:
         arrays[name] = {"type": kind, "shape": [length], "at": at, "crc32": crc}
 
 
-def _packed(texts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def _packed(texts: Ids) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return texts as one array of bytes, and where each ends."""
     coded = [text.encode() for text in texts.tolist()]
     ends = np.cumsum([len(text) for text in coded], dtype=np.int64)
     return ends, np.frombuffer(b"".join(coded), np.uint8)
 
 
-def _summed(blocks: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+def _summed(blocks: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
     total = np.int64(0)
     for block in blocks:
         ends = total + np.cumsum(block)
@@ -211,7 +216,7 @@ def _summed(blocks: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         yield ends
 
 
-def _joined_ids(ids: list[NDArray[Any]]) -> NDArray[Any]:
+def _joined_ids(ids: list[Ids]) -> Ids:
     """Join ids of batches; if some are text, all are."""
     if any(some.dtype == TEXT for some in ids):
         ids = [some if some.dtype == TEXT else some.astype(str).astype(TEXT) for some in ids]

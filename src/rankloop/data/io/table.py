@@ -30,6 +30,8 @@ from rankloop.exceptions import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    import pyarrow
+
     from rankloop.data.io.table_source import Source
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -167,7 +169,7 @@ def _parts(
         del part
 
 
-def to_table(dataset: QueryDataset, layout: Layout = "wide") -> Any:
+def to_table(dataset: QueryDataset, layout: Layout = "wide") -> pyarrow.Table:
     """Return a pyarrow table with the rows in the caller's order; it copies everything.
 
     Queries without documents have no row and are lost.

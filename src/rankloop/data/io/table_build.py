@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from rankloop.exceptions import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow
     from numpy.typing import NDArray
 
     from rankloop.data.grouping import Grouping
@@ -117,12 +118,14 @@ def _one_a_query(
     return each
 
 
-def whole_queries(source: Source, columns: Columns, batch_rows: int) -> Iterator[tuple[Any, int]]:
+def whole_queries(
+    source: Source, columns: Columns, batch_rows: int
+) -> Iterator[tuple[pyarrow.Table, int]]:
     """Yield tables of complete queries with their first row; the last query waits for its end."""
     pa = arrow()
     names = (*columns.roles.values(), *columns.features)
     query = {"query": columns.roles["query"]}
-    held: list[Any] = []
+    held: list[pyarrow.RecordBatch] = []
     first = 0
     for batch in source.batches(names, min(batch_rows, columns.rows_at_once)):
         held.append(batch)

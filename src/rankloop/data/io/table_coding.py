@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from rankloop.exceptions import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow
     from numpy.typing import NDArray
 
 _DAY = 86_400_000_000  # microseconds
@@ -29,7 +30,7 @@ class Coder:
         """The categories, by code."""
         return tuple(self._code)
 
-    def code(self, array: Any) -> NDArray[np.float32]:
+    def code(self, array: pyarrow.Array) -> NDArray[np.float32]:
         """Return the code of each value; NaN if it is null, or unknown to the model."""
         pa = arrow()
         if pa.types.is_dictionary(array.type):
@@ -47,7 +48,7 @@ class Coder:
         return found
 
 
-def plain_words(array: Any) -> Any:
+def plain_words(array: pyarrow.DictionaryArray) -> pyarrow.Array:
     """Return the values of a dictionary array, without the dictionary."""
     pa = arrow()
     words = array.dictionary  # of polars: views, which `take` does not know
@@ -55,7 +56,7 @@ def plain_words(array: Any) -> Any:
     return words.take(array.indices)
 
 
-def days(array: Any) -> NDArray[np.float32]:
+def days(array: pyarrow.Array) -> NDArray[np.float32]:
     """Return dates or times as days since 1970, NaN if null."""
     pa = arrow()
     try:
@@ -68,7 +69,7 @@ def days(array: Any) -> NDArray[np.float32]:
     return found
 
 
-def _whole(array: Any) -> Any:
+def _whole(array: pyarrow.Array) -> pyarrow.Array:
     """Return whole numbers as integers; frames hold them as floats if some are missing."""
     pa = arrow()
     try:

@@ -17,6 +17,8 @@ from rankloop.exceptions import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import pyarrow
+
     from rankloop.data.features import Kind
     from rankloop.data.io.table_source import Source
 
@@ -211,7 +213,7 @@ def _check_present(named: Sequence[str], present: list[str]) -> None:
         )
 
 
-def _kinds(schema: Any, chosen: list[str], options: TableOptions) -> tuple[Kind, ...]:
+def _kinds(schema: pyarrow.Schema, chosen: list[str], options: TableOptions) -> tuple[Kind, ...]:
     """Return the kind of each feature column; one error names all that cannot be used."""
     if options.description is not None:
         return tuple(column.kind for column in options.description)
@@ -242,7 +244,7 @@ def show_names(names: Sequence[str], joint: str = ", ") -> str:
     return (joint.join(map(repr, names[:20])) or "none") + more
 
 
-def is_list(kind: Any) -> bool:
+def is_list(kind: pyarrow.DataType) -> bool:
     """Whether each value of this Arrow type is a list."""
     types = arrow().types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
@@ -256,7 +258,7 @@ def is_number(kind: object) -> bool:
     )
 
 
-def kind_of(kind: Any) -> Kind | None:
+def kind_of(kind: pyarrow.DataType) -> Kind | None:
     """Return the kind of values of an Arrow type; None if a learner cannot use them."""
     t = arrow().types
     if t.is_dictionary(kind):
@@ -287,7 +289,7 @@ def _guess(role: str, free: list[str], present: list[str], needed: Sequence[str]
     return fit[0] if fit else None
 
 
-def _our_note(schema: Any) -> dict[str, Any]:
+def _our_note(schema: pyarrow.Schema) -> dict[str, Any]:
     """Return the note of `table_schema` about the features; nothing if the table has none."""
     note = _json_note(schema, b"rankloop")
     for key in ("features", "names"):
@@ -301,7 +303,7 @@ def _our_note(schema: Any) -> dict[str, Any]:
     return note
 
 
-def _json_note(schema: Any, key: bytes) -> dict[str, Any]:
+def _json_note(schema: pyarrow.Schema, key: bytes) -> dict[str, Any]:
     try:
         note = json.loads((schema.metadata or {}).get(key, b"{}"))
     except (ValueError, RecursionError):
@@ -314,7 +316,7 @@ def _json_note(schema: Any, key: bytes) -> dict[str, Any]:
     return note
 
 
-def _index_columns(schema: Any) -> set[str]:
+def _index_columns(schema: pyarrow.Schema) -> set[str]:
     """Columns that were a pandas index: row labels, not features."""
     stored = _json_note(schema, b"pandas").get("index_columns")
     stored = stored if isinstance(stored, list) else []

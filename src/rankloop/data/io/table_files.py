@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.data.io.locations import is_sql, table_format
 from rankloop.data.io.table_source import Source, arrow, in_memory, naming, open_binary
@@ -12,6 +12,8 @@ from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import pyarrow
 
     from rankloop.data.io.table_columns import TableOptions
 
@@ -73,7 +75,7 @@ def _chained(names: list[str], sources: list[Source]) -> Source:
     except pa.ArrowTypeError as error:
         raise DataError(f"a column has different types in different files: {error}") from None
 
-    def batches(columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(columns: Sequence[str], rows: int) -> Iterator[pyarrow.RecordBatch]:
         wanted = pa.schema([schema.field(name) for name in columns])
         for source in sources:
             for batch in source.batches(columns, rows):

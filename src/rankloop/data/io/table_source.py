@@ -6,7 +6,7 @@ import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.data.io.files import unreadable
 from rankloop.exceptions import (
@@ -19,6 +19,9 @@ from rankloop.exceptions import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
+
+    import pyarrow.parquet
 
 COLUMNS_AT_ONCE = 16
 """To decode a column takes some MB however few rows are read, so that many are read at once."""
@@ -29,19 +32,20 @@ _COLUMN_BYTES = 6 * 2**20
 class Source:
     """The schema of a table, its number of rows, and a function that reads some of its columns."""
 
-    schema: Any
+    schema: pyarrow.Schema
     n_rows: int
-    batches: Callable[[Sequence[str], int], Iterator[Any]]  # columns, rows at most
+    batches: Callable[[Sequence[str], int], Iterator[pyarrow.RecordBatch]]  # columns, rows at most
     decoding: int = 0  # bytes that giving them takes meanwhile
 
 
-def arrow() -> Any:
+def arrow() -> ModuleType:
     """Return pyarrow, or raise an error that says how to install it."""
     try:
         import pyarrow
     except ImportError:
         raise MissingExtraError("pyarrow", "arrow", "Parquet and Arrow tables") from None
-    return pyarrow
+    module: ModuleType = pyarrow
+    return module
 
 
 def in_memory(table: object) -> Source:
@@ -110,8 +114,8 @@ def open_binary(name: str, stack: contextlib.ExitStack) -> Source:
     )
 
 
-def _parquet(file: Any) -> Source:
-    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+def _parquet(file: pyarrow.parquet.ParquetFile) -> Source:
+    def batches(names: Sequence[str], rows: int) -> Iterator[pyarrow.RecordBatch]:
         for group in range(file.num_row_groups):  # one at a time: bounds the memory
             yield from file.iter_batches(rows, row_groups=[group], columns=list(names))
 
@@ -124,7 +128,7 @@ def _parquet(file: Any) -> Source:
 def _ipc(opened: object) -> Source:
     import pyarrow as pa
 
-    def whole_batches(fields: list[int]) -> Iterator[Any]:
+    def whole_batches(fields: list[int]) -> Iterator[pyarrow.RecordBatch]:
         options = pa.ipc.IpcReadOptions(included_fields=fields)
         reader = pa.ipc.open_file(opened, options=options)
         for i in range(reader.num_record_batches):
@@ -132,7 +136,7 @@ def _ipc(opened: object) -> Source:
             batch.validate(full=True)  # its offsets and indices are used as they stand
             yield batch
 
-    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(names: Sequence[str], rows: int) -> Iterator[pyarrow.RecordBatch]:
         for batch in whole_batches([schema.get_field_index(name) for name in names]):
             for first in range(0, batch.num_rows, rows):
                 yield batch.slice(first, rows)
@@ -142,7 +146,7 @@ def _ipc(opened: object) -> Source:
     return Source(schema, sum(sizes), batches, 2 * max([0, *sizes]) * _row_bytes(schema))
 
 
-def _row_bytes(schema: Any) -> int:
+def _row_bytes(schema: pyarrow.Schema) -> int:
     """Return the approximate size of a row; a text counts as a pointer and some bytes."""
     total = 0
     for kind in schema.types:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rankloop.data.io.table_source import arrow
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
 
+if TYPE_CHECKING:
+    import pyarrow
+
 _QUERY = re.compile(r"\?(?=\s*(?:select|with|from|table|values)\b)", re.IGNORECASE)
 
 
-def run_query(place: str) -> Any:
+def run_query(place: str) -> pyarrow.Table:
     """Run `duckdb:FILE?SELECT ...` or `postgresql://...?SELECT ...`, and return an Arrow table.
 
     A DuckDB file is opened read-only; without a file the query runs in memory, and may read files
@@ -29,7 +32,7 @@ def run_query(place: str) -> Any:
     )
 
 
-def _duckdb(database: str, query: str) -> Any:
+def _duckdb(database: str, query: str) -> pyarrow.Table:
     try:
         import duckdb
     except ImportError:
@@ -42,7 +45,7 @@ def _duckdb(database: str, query: str) -> Any:
         raise ParseError(database, None, f"DuckDB says: {_one_line(error)}") from None
 
 
-def _postgres(database: str, query: str) -> Any:
+def _postgres(database: str, query: str) -> pyarrow.Table:
     try:
         import psycopg
     except ImportError:
@@ -62,7 +65,7 @@ def _postgres(database: str, query: str) -> Any:
     )
 
 
-def _column(values: list[Any]) -> Any:
+def _column(values: list[object]) -> pyarrow.Array:
     pa = arrow()
     try:
         return pa.array(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankloop.data.io.files import is_compressed, open_input
 from rankloop.data.io.table_columns import ROLES
@@ -12,6 +12,10 @@ from rankloop.data.io.table_source import arrow
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow
+
     from rankloop.data.io.table_columns import TableOptions
 
 _BLOCK = 2**20
@@ -20,7 +24,7 @@ _DELIMITERS = ",\t;|"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> Any:
+def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> pyarrow.Table:
     """Read a table whose first line has the names; the delimiter is detected in that line.
 
     Real numbers are read as float32, except ids, grades and weights. Empty fields and the usual
@@ -28,7 +32,7 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
     """
     from pyarrow import csv
 
-    given: Any = name
+    given: str | bytes = name
     if name == "-":  # which can be read only once
         with open_input(name) as stream:
             given = stream.read()
@@ -57,7 +61,7 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
             return _read(csv.read_csv, given, convert_options=converting, **rest)
 
 
-def read_json_lines(name: str) -> Any:
+def read_json_lines(name: str) -> pyarrow.Table:
     """Read one JSON object per line."""
     from pyarrow import json
 
@@ -71,7 +75,7 @@ def read_json_lines(name: str) -> Any:
     return table
 
 
-def _dates(column: Any) -> Any:
+def _dates(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray | None:
     """Return a column of text as dates, if every value is a date in the form of ISO 8601."""
     pa = arrow()
     if column.type != pa.string():
@@ -85,7 +89,9 @@ def _dates(column: Any) -> Any:
         return None
 
 
-def _read(reader: Any, name: str | bytes, **options: Any) -> Any:
+def _read(
+    reader: Callable[..., pyarrow.Table], name: str | bytes, **options: object
+) -> pyarrow.Table:
     """Call a reader of pyarrow, which reads uncompressed files by itself."""
     if isinstance(name, bytes):
         return reader(arrow().BufferReader(name), **options)
@@ -122,7 +128,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _narrow(schema: Any, options: TableOptions) -> dict[str, object]:
+def _narrow(schema: pyarrow.Schema, options: TableOptions) -> dict[str, object]:
     """Return the types for reading columns: float32 for those that look like features."""
     pa = arrow()
     usual = {name for names in ROLES.values() for name in names}
@@ -137,7 +143,7 @@ def _narrow(schema: Any, options: TableOptions) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _complaints(name: str) -> Any:
+def _complaints(name: str) -> Iterator[None]:
     try:
         yield
     except arrow().ArrowInvalid as error:

@@ -15,11 +15,16 @@ from rankloop.data.validation import bad_feature
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
+    import pyarrow
     from numpy.typing import NDArray
 
     from rankloop.data.grouping import Ids
     from rankloop.data.io.table_columns import Columns
     from rankloop.data.io.table_source import Source
+
+    S = TypeVar("S", bound=np.generic)
 
 
 _TEXT_COPIES = 4  # of ids: in a page, as they are read, joined and gathered
@@ -54,7 +59,7 @@ def read_roles(
 
 
 def read_features(
-    batch: Any, columns: Columns, first_row: int, allow_nan: bool
+    batch: pyarrow.RecordBatch, columns: Columns, first_row: int, allow_nan: bool
 ) -> NDArray[np.float32]:
     """Return the features of a batch, whose first row is `first_row`."""
     if columns.listed:
@@ -69,7 +74,7 @@ def read_features(
     return block
 
 
-def _numbers(array: Any, name: str, kind: str, columns: Columns) -> NDArray[np.float32]:
+def _numbers(array: pyarrow.Array, name: str, kind: str, columns: Columns) -> NDArray[np.float32]:
     """Return one column of features as numbers."""
     pa = arrow()
     if kind == "category":
@@ -86,7 +91,7 @@ def _numbers(array: Any, name: str, kind: str, columns: Columns) -> NDArray[np.f
         ) from None
 
 
-def _list_features(array: Any, columns: Columns, first_row: int) -> NDArray[np.float32]:
+def _list_features(array: pyarrow.Array, columns: Columns, first_row: int) -> NDArray[np.float32]:
     lengths = _floats(arrow().compute.list_value_length(array), np.float64)
     bad = np.flatnonzero(lengths != columns.width)
     if len(bad):
@@ -99,7 +104,7 @@ def _list_features(array: Any, columns: Columns, first_row: int) -> NDArray[np.f
     return _floats(array.flatten(), np.float32).reshape(len(array), columns.width)
 
 
-def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
+def _role_values(array: pyarrow.Array, role: str, name: str, row: int) -> NDArray[Any]:
     """Convert ids, grades or weights whose first row is `row`, and check each value."""
     pa = arrow()
     if pa.types.is_dictionary(array.type):
@@ -120,7 +125,7 @@ def _role_values(array: Any, role: str, name: str, row: int) -> NDArray[Any]:
     return values
 
 
-def _ids(array: Any, role: str, name: str, row: int) -> Ids:
+def _ids(array: pyarrow.Array, role: str, name: str, row: int) -> Ids:
     pa = arrow()
     kind, types = array.type, pa.types
     if types.is_null(kind):  # of no rows: there would be an error for each
@@ -145,14 +150,19 @@ def _ids(array: Any, role: str, name: str, row: int) -> Ids:
 
 
 def _refuse(
-    wrong: NDArray[np.bool_], values: NDArray[Any], role: str, name: str, row: int, expected: str
+    wrong: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    role: str,
+    name: str,
+    row: int,
+    expected: str,
 ) -> None:
     if wrong.any():
         i = wrong.argmax()
         raise DataError(f"{name!r} of row {row + i} is {values[i]}; a {role} must be {expected}")
 
 
-def _floats(array: Any, dtype: Any) -> NDArray[Any]:
+def _floats(array: pyarrow.Array, dtype: type[S]) -> NDArray[S]:
     """Return Arrow numbers as floats: null as NaN, and too large ones as inf."""
     kind = arrow().from_numpy_dtype(dtype)
     return np.asarray(array.cast(kind, safe=False).to_numpy(zero_copy_only=False))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
+    import pyarrow
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
@@ -29,7 +30,7 @@ Layout = Literal["wide", "list"]
 _SLICE_BYTES = 2**26
 
 
-def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
+def table_schema(dataset: QueryDataset, layout: Layout) -> pyarrow.Schema:
     """Return the Arrow schema of a data set, with a note so that reading restores it exactly."""
     pa = arrow()
     if layout not in ("wide", "list"):
@@ -61,7 +62,7 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> Any:
     return pa.schema(fields, metadata={"rankloop": json.dumps(note)})
 
 
-def record_batches(dataset: QueryDataset, schema: Any) -> Iterator[Any]:
+def record_batches(dataset: QueryDataset, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
     """Yield the rows in the caller's order, in batches that keep memory bounded."""
     pa = arrow()
     n, d = dataset.X.shape
@@ -98,7 +99,7 @@ def _kinds(dataset: QueryDataset) -> list[str]:
     return [column.kind for column in dataset.features]
 
 
-def _as_arrow(values: NDArray[np.float32], dataset: QueryDataset, j: int) -> Any:
+def _as_arrow(values: NDArray[np.float32], dataset: QueryDataset, j: int) -> pyarrow.Array:
     """Return one column of features in the form in which it was read."""
     pa = arrow()
     kind = _kinds(dataset)[j]
@@ -117,7 +118,7 @@ def _as_arrow(values: NDArray[np.float32], dataset: QueryDataset, j: int) -> Any
 
 
 @contextlib.contextmanager
-def table_writer(path: str | os.PathLike[str], schema: Any, kind: str) -> Iterator[Any]:
+def table_writer(path: str | os.PathLike[str], schema: pyarrow.Schema, kind: str) -> Iterator[Any]:
     """Open a new file for record batches in one of these formats; see `open_output`."""
     pa = arrow()
     if kind in ("csv", "tsv"):

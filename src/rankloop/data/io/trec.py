@@ -23,10 +23,13 @@ from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypeVar
 
     from numpy.typing import NDArray
 
     from rankloop.data.grouping import Ids
+
+    T = TypeVar("T")
 
 _CHUNK = 2**22
 _BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
@@ -233,7 +236,7 @@ def _write(path: str | os.PathLike[str], lines: Iterator[str]) -> None:
             stream.write(block.encode())
 
 
-def _words(values: NDArray[Any], what: str) -> list[str]:
+def _words(values: Ids, what: str) -> list[str]:
     """Return ids as text; each must be one field of a line."""
     words: list[str] = values.astype(TEXT).tolist()
     line = " ".join(words).encode()
@@ -260,7 +263,7 @@ def _settle(rows: Qrels | Run, values: str) -> None:
         object.__setattr__(rows, name, column)
 
 
-def number_ids(ids: Sequence[Any], numbers: dict[Any, int]) -> NDArray[np.int64]:
+def number_ids(ids: Sequence[T], numbers: dict[T, int]) -> NDArray[np.int64]:
     """Return numbers of ids in order of appearance, continuing from `numbers`."""
     for new in dict.fromkeys(ids):
         numbers.setdefault(new, len(numbers))

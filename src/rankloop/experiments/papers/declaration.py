@@ -233,7 +233,7 @@ class Experiment:
 
 
 def row(
-    prefix: str, names: str, values: str, tolerance: float | Any, **options: Any
+    prefix: str, names: str, values: str, tolerance: float | tuple[float, ...], **options: Any
 ) -> dict[str, Published]:
     """Read a row of a published table.
 

@@ -22,7 +22,6 @@ from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.losses.base import Floats, Loss
@@ -80,7 +79,7 @@ class PartLoss:
             self._whole.at(_core.row_products(self._X, w, threads()))
             self._w = w
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._data, self._loss)
 
     def __sizeof__(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Rows
+    from rankloop.learners.explaining import Parts
     from rankloop.losses.base import Floats, Loss
 
 _ROWS = 8192
@@ -73,9 +74,7 @@ def _transposed_times(X: Rows, pull: Floats) -> Floats:
     return total
 
 
-def explain_units(
-    weights: Floats, bias: Floats, inner: Floats, names: Sequence[str]
-) -> list[dict[str, Any]]:
+def explain_units(weights: Floats, bias: Floats, inner: Floats, names: Sequence[str]) -> Parts:
     """Return the hidden units with the weights of their features, largest first."""
     parts = []
     for k in np.argsort(-np.abs(weights), kind="stable"):

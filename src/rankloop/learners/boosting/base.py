@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows, Scores
-    from rankloop.learners.boosting.objectives import Objective
+    from rankloop.learners.boosting.objectives import Objective, Singles
     from rankloop.learners.forms import Form
     from rankloop.learners.rounds import Round
     from rankloop.learners.search import Search
+    from rankloop.losses.base import Floats
     from rankloop.metrics.measures import Measure
 
 
@@ -156,7 +157,7 @@ class BoostedRanker(TreeModel):
         """Whether LightGBM computes the gradients for such data itself."""
         return self._objective(data).native is not None
 
-    def _settings(self, data: QueryDataset, n: int) -> dict[str, Any]:
+    def _settings(self, data: QueryDataset, n: int) -> dict[str, object]:
         """Return all of LightGBM's parameters, for n documents to learn from."""
         sizes = self.sizes_for(n)
         monotone = np.zeros(data.n_features, np.int64)
@@ -228,12 +229,12 @@ class BoostedRanker(TreeModel):
         del data  # LightGBM has its own copy now
         found: list[float] = []
 
-        def grown_on(scores: Any, _: Any) -> tuple[Any, Any]:
+        def grown_on(scores: Floats, _: object) -> tuple[Singles, Singles]:
             if not found:  # otherwise it was computed with the value
                 objective.at(scores, start)
             return objective.gradient, objective.hessian
 
-        def value(scores: Any, _: Any) -> tuple[str, float, bool]:
+        def value(scores: Floats, _: object) -> tuple[str, float, bool]:
             found[:] = [objective.at(scores, start + done)]
             return "loss", found[0], False
 

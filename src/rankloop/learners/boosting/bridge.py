@@ -13,6 +13,7 @@ from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from types import ModuleType
 
     import lightgbm
     from numpy.typing import NDArray
@@ -41,7 +42,7 @@ _WHERE_IT_GREW = re.compile(r"^\[(num_threads|machines|local_listen_port): [^\n]
 _NOWHERE = {"num_threads": "0", "machines": "", "local_listen_port": "12400"}
 
 
-def engine() -> Any:
+def engine() -> ModuleType:
     """Import LightGBM, or say what to install; limit its threads to the number available.
 
     With more threads than are available, by its own setting or by OMP_NUM_THREADS, LightGBM would

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -86,6 +86,6 @@ def partial_dependence(
     for k, value in enumerate(values):
         rows[:, column] = value
         scores[:, k] = ranker.predict(rows)
-    names: Any = data.feature_names
+    names = data.feature_names
     name = names[column] if names else str(column + 1)
     return Dependence(name, values, scores - scores.mean(axis=1, keepdims=True))

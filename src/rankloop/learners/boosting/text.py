@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from rankloop.exceptions import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeVar
 
     from numpy.typing import NDArray
+
+    S = TypeVar("S", bound=np.generic)
 
 _INT = r"-?\d{1,10}"
 _FLOAT = r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?"
@@ -209,7 +212,7 @@ class _Tree:
             raise ModelError(f"{name} has a number that is not finite")
         return found
 
-    def _numbers(self, name: str, count: int, form: re.Pattern[str], dtype: Any) -> NDArray[Any]:
+    def _numbers(self, name: str, count: int, form: re.Pattern[str], dtype: type[S]) -> NDArray[S]:
         """Take a line of numbers, and return them."""
         text = self._values.pop(name, None)
         if text is None or form.fullmatch(text) is None:

@@ -105,7 +105,7 @@ def _tree(block: dict[str, str]) -> Tree:
             "these trees have linear functions in their leaves, which no target supports; train "
             "without linear_tree"
         )
-    numbers: dict[str, Any] = {
+    numbers: dict[str, NDArray[Any]] = {
         name: np.array(block.get(name, "").split(), object).astype(kind)
         for name, kind in (
             ("split_feature", np.int64),

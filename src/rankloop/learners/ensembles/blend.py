@@ -112,7 +112,7 @@ class Blend(BatchRanker):
 
     members_: list[Ranker]
     kinds_: NDArray[np.int64]
-    description_: dict[str, Any]
+    description_: dict[str, object]
 
     @property
     def weights_(self) -> Floats:

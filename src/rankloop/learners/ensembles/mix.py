@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -204,7 +204,7 @@ class Mix(OnlineRanker):
         return self.weighting == "uniform"
 
 
-def standardised(scores: NDArray[Any], offsets: Offsets) -> NDArray[np.float64]:
+def standardised(scores: NDArray[np.generic], offsets: Offsets) -> NDArray[np.float64]:
     """Scale scores to mean 0 and standard deviation 1 inside each query; equal scores become 0.
 
     >>> standardised(np.array([1.0, 3.0, 7.0]), np.array([0, 2, 3])).tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankloop.learners.base import Offsets, Ranker, Rows
 
 
-def description(data: QueryDataset, codes: list[int]) -> dict[str, Any]:
+def description(data: QueryDataset, codes: list[int]) -> dict[str, object]:
     """Return how to encode missing values and categories; empty if the data has none.
 
     codes : the columns whose values are categories, as whole numbers from 0, which keep their codes

@@ -135,7 +135,7 @@ class KernelFeatures(Transformer):
         """Whether there is nothing more to learn."""
         return self.method != "nystrom" or len(self.learnt_["landmarks"]) == self.size
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything that was learnt, as plain values and arrays."""
         return {"text": self.text, "random_state": self.random_state, **self.learnt_}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from rankloop.exceptions import DataError
 from rankloop.learners.kernel.kernels import RBF, ChiSquared, Kernel, Linear, Polynomial
@@ -28,7 +27,7 @@ offset=1.0, scale=1.0))
     return as_kernel(as_syntax(text, "a kernel"), text)
 
 
-def as_syntax(text: Any, what: str) -> ast.expr:
+def as_syntax(text: str, what: str) -> ast.expr:
     """Parse text such as `rbf(0.5)` without running it."""
     try:
         tree: ast.Expression = ast.parse(text.strip(), mode="eval")

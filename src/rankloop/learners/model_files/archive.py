@@ -14,13 +14,16 @@ import stat
 import zipfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from rankloop.data.io.replacing import replaced_when_done
 from rankloop.exceptions import DataError, ModelError
 from rankloop.learners.model_files.npy import array_from_bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FORMAT = "rankloop"
 VERSION = 1
@@ -64,11 +67,11 @@ def archive_bytes(tree: object) -> bytes:
     return file.getvalue()
 
 
-def _taken_apart(tree: Any) -> tuple[Any, list[np.ndarray[Any, Any]]]:
+def _taken_apart(tree: object) -> tuple[object, list[NDArray[np.generic]]]:
     """Return plain values for the manifest, and the arrays to which they refer by number."""
-    arrays: list[np.ndarray[Any, Any]] = []
+    arrays: list[NDArray[np.generic]] = []
 
-    def plain(node: Any) -> Any:
+    def plain(node: object) -> object:
         if isinstance(node, np.ndarray):
             if node.dtype.kind not in "biuf":
                 raise TypeError(f"cannot store an array of {node.dtype}")
@@ -83,7 +86,7 @@ def _taken_apart(tree: Any) -> tuple[Any, list[np.ndarray[Any, Any]]]:
     return plain(tree), arrays
 
 
-def _write_zip(file: BinaryIO, body: Any, arrays: list[np.ndarray[Any, Any]]) -> None:
+def _write_zip(file: BinaryIO, body: object, arrays: list[NDArray[np.generic]]) -> None:
     checksums = [_checksum(array) for array in arrays]
     manifest = {"format": FORMAT, "version": VERSION, "arrays": checksums, "content": body}
     text = json.dumps(manifest, indent=1)
@@ -194,14 +197,16 @@ def _manifest(content: bytes) -> dict[str, Any]:
     return manifest
 
 
-def _array(content: bytes, number: int, checksum: Any) -> np.ndarray[Any, Any]:
+def _array(content: bytes, number: int, checksum: object) -> NDArray[np.generic]:
     array = array_from_bytes(content)
     if _checksum(array) != checksum:
         raise ModelError(f"array {number} does not match its checksum: the file is damaged")
     return array
 
 
-def _restored(node: Any, arrays: list[np.ndarray[Any, Any]], used: set[int], depth: int = 0) -> Any:
+def _restored(
+    node: object, arrays: list[NDArray[np.generic]], used: set[int], depth: int = 0
+) -> object:
     """Put the arrays back in their places; each is used once."""
     if depth > _DEEPEST:
         raise ModelError(f"damaged: its manifest is more than {_DEEPEST} levels deep")
@@ -220,7 +225,7 @@ def _restored(node: Any, arrays: list[np.ndarray[Any, Any]], used: set[int], dep
     return node
 
 
-def _checksum(array: np.ndarray[Any, Any]) -> str:
+def _checksum(array: NDArray[np.generic]) -> str:
     digest = sha256(f"{array.dtype.str}{array.shape}".encode())
     digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankloop.exceptions import ModelError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00(?P<length>[\s\S]{2})"
@@ -18,7 +21,7 @@ _HEADER = re.compile(
 """The header that NumPy writes for a row-major array of little-endian numbers."""
 
 
-def array_from_bytes(content: bytes) -> np.ndarray[Any, Any]:
+def array_from_bytes(content: bytes) -> NDArray[np.generic]:
     """Read a row-major array of numbers, as `numpy.save` writes it.
 
     No memory is allocated before the shape in the header is known to match the number of bytes.

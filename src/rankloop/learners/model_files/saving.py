@@ -92,7 +92,7 @@ def loads(content: bytes, kind: type[Ranker] = Ranker) -> Ranker:
     return _of_kind(_versioned(read_archive_bytes(content)), kind)
 
 
-def _with_version(learner: Ranker) -> dict[str, Any]:
+def _with_version(learner: Ranker) -> dict[str, object]:
     learner = learner.fork()
     return {**to_tree(learner), "version": learner.version_}
 
@@ -113,7 +113,7 @@ def _of_kind(learner: Ranker, kind: type[Ranker]) -> Ranker:
     return learner
 
 
-def to_tree(learner: Ranker) -> dict[str, Any]:
+def to_tree(learner: Ranker) -> dict[str, object]:
     """Return one state of a learner as plain values and arrays, which nothing else shares."""
     learner = learner.fork()
     params = learner.get_params(deep=False)
@@ -165,7 +165,7 @@ def _learner(tree: Any, depth: int) -> Ranker:
     return learner
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Ranker):
         return to_tree(value)
     if isinstance(value, list | tuple):
@@ -175,12 +175,12 @@ def _plain(value: Any) -> Any:
     return str(value) if getattr(value, "reads_back", False) else value
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     """Return a parameter in a form that can be read again; only learnt values may be arrays."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _restored(value: Any, depth: int) -> Any:
+def _restored(value: object, depth: int) -> Any:
     if isinstance(value, dict) and "learner" in value:
         return _learner(value, depth + 1)
     return [_restored(item, depth) for item in value] if isinstance(value, list) else value

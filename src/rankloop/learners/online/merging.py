@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    T = TypeVar("T", int, float, Floats)
 
 
-def summed_changes(values: Sequence[Any], base: Any) -> Any:
+def summed_changes(values: Sequence[T], base: T) -> T:
     """Return base + sum of (value - base): exact for counters, sums and precisions.
 
     >>> summed_changes([5, 7], 4)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+    from sklearn.utils import Tags
 
     from rankloop.learners.predtron.problem import Floats, Problem
     from rankloop.learners.predtron.problems.multilabel import Multilabel
@@ -107,7 +108,7 @@ class PredtronClassifier(RowEstimator):
         scores = self.scores(X)
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that this is a classifier."""
         from sklearn.utils import ClassifierTags
 
@@ -238,10 +239,10 @@ class PredtronMultilabel(RowEstimator):
     def _encode(self, y: object) -> list[NDArray[np.bool_]]:
         return label_rows(label_matrix(y), self._width)
 
-    def _decode(self, predictions: list[Any]) -> NDArray[Any]:
+    def _decode(self, predictions: list[Any]) -> NDArray[np.int64]:
         return np.array(predictions, np.int64).reshape(len(predictions), self._width)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that this predicts several labels at a time."""
         from sklearn.utils import ClassifierTags
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from rankloop.learners.predtron.rows import RowEstimator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils import Tags
 
     from rankloop.learners.predtron.decreasing import Decreasing
     from rankloop.learners.predtron.problem import Floats
@@ -97,7 +98,7 @@ class PredtronLabelRanker(RowEstimator):
         lost = [problem.loss(problem.decode(t), r) for t, r in zip(scores, labels, strict=True)]
         return 1.0 - float(np.mean(lost))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that this predicts several numbers at a time."""
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output, tags.target_tags.multi_output = False, True

@@ -11,10 +11,14 @@ import numpy as np
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from numpy.typing import NDArray
 
+    S = TypeVar("S", bound=np.generic)
 
-def classes_of(y: Any) -> NDArray[Any]:
+
+def classes_of(y: object) -> NDArray[Any]:
     """Return the labels there are, sorted; at least two."""
     found = np.unique(_one_each(y))
     if len(found) < 2:
@@ -22,7 +26,7 @@ def classes_of(y: Any) -> NDArray[Any]:
     return found
 
 
-def encoded(y: Any, classes: NDArray[Any]) -> list[int]:
+def encoded(y: object, classes: NDArray[Any]) -> list[int]:
     """Return the number of each label among the classes; a column of labels is a row of them."""
     if np.asarray(y).ndim == 2:
         known = sys.modules.get("sklearn.exceptions")
@@ -39,7 +43,7 @@ def encoded(y: Any, classes: NDArray[Any]) -> list[int]:
     return numbers
 
 
-def _one_each(y: Any) -> NDArray[Any]:
+def _one_each(y: object) -> NDArray[Any]:
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -63,7 +67,7 @@ def label_matrix(y: object) -> NDArray[np.bool_]:
     return found.astype(bool)
 
 
-def label_rows(matrix: NDArray[Any], width: int) -> list[NDArray[Any]]:
+def label_rows(matrix: NDArray[S], width: int) -> list[NDArray[S]]:
     """Return the rows of a matrix of labels; raise if it has another number of labels."""
     if matrix.shape[1] != width:
         raise DataError(f"y has {matrix.shape[1]} labels, but earlier data had {width}")

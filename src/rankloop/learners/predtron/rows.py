@@ -14,7 +14,10 @@ from rankloop.learners.parameters import check_whole
 from rankloop.learners.predtron.learner import Predtron
 
 if TYPE_CHECKING:
+    from collections.abc import Sized
+
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils.metadata_routing import MetadataRequest
 
     from rankloop.learners.predtron.problem import Floats, Problem
     from rankloop.learners.predtron.weights import Kernel
@@ -55,7 +58,7 @@ class RowEstimator(Estimator, ABC):
         """Return the problem for these labels, and store their names."""
 
     @abstractmethod
-    def _encode(self, y: Any) -> list[Any]:
+    def _encode(self, y: object) -> list[Any]:
         """Return labels in the form for the problem."""
 
     @abstractmethod
@@ -100,7 +103,7 @@ class RowEstimator(Estimator, ABC):
         """Return the scores: of each class, grade or label."""
         return self.scores(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """Return the predicted label of each row."""
         decode = self.ranker_.problem.decode if hasattr(self, "ranker_") else None
         scores = self.scores(X)
@@ -117,7 +120,9 @@ class RowEstimator(Estimator, ABC):
         right = self.predict(X) == np.asarray(y)
         return float(right.reshape(len(right), -1).all(axis=1).mean())
 
-    def _begin(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> tuple[Floats, list[Any]]:
+    def _begin(
+        self, X: object, y: ArrayLike, classes: ArrayLike | None
+    ) -> tuple[Floats, list[Any]]:
         matrix = as_matrix(X)
         check_not_empty(matrix)
         if y is None:
@@ -158,11 +163,11 @@ class RowEstimator(Estimator, ABC):
         return np.hstack([rows, np.ones((len(rows), 1))]) if self.intercept else rows
 
     @staticmethod
-    def _check_rows(rows: NDArray[Any], labels: list[Any]) -> None:
+    def _check_rows(rows: Sized, labels: Sized) -> None:
         if len(rows) != len(labels):
             raise DataError(f"y has {len(labels):,} values for {len(rows):,} rows")
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRequest:
         """Tell scikit-learn that there is nothing to route."""
         from sklearn.utils.metadata_routing import MetadataRequest
 

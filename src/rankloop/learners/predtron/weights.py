@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Kernel = Callable[[Any, Any], Any]
+Kernel = Callable[["Floats", "Floats"], "NDArray[np.float32 | np.float64]"]
 """k(A, B): the matrix of kernel values of the rows of A and of B."""
 
 

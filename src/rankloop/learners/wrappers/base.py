@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.learners.base import Ranker
 from rankloop.learners.batch.base import BatchRanker
@@ -38,7 +38,7 @@ class Wrapped(BatchRanker):
     ranker_: Ranker
 
     @abstractmethod
-    def _fitted(self, data: QueryDataset) -> dict[str, Any]:
+    def _fitted(self, data: QueryDataset) -> dict[str, object]:
         """Fit the transformation and return it."""
 
     @abstractmethod

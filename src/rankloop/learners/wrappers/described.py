@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from rankloop.learners.wrappers.base import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
+    from typing import Self, TypeVar
 
     from numpy.typing import ArrayLike
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rankloop.learners.kept import State
     from rankloop.learners.online.base import Queries
     from rankloop.metrics.measures import Measure
+
+    R = TypeVar("R", bound=Ranker)
 
 
 def suited(features: Features, data: QueryDataset, native: bool) -> QueryDataset:
@@ -46,7 +48,7 @@ def suited(features: Features, data: QueryDataset, native: bool) -> QueryDataset
     return replace(data, X=X, feature_names=names, features=None)
 
 
-def with_categories(ranker: Any, features: Features) -> Any:
+def with_categories(ranker: R, features: Features) -> R:
     """Return the ranker; if it accepts categories, with their columns as a parameter."""
     if not features.categorical or not ranker.takes_nan or not hasattr(ranker, "categorical"):
         return ranker
@@ -174,7 +176,7 @@ class Described(_Describes, Wrapped):
             data = replace(data, feature_names=None)
         ranker.check_data(replace(data, X=nothing, features=None))
 
-    def _fitted(self, data: QueryDataset) -> dict[str, Any]:
+    def _fitted(self, data: QueryDataset) -> dict[str, object]:
         return Features.learn(data, self.missing).to_dict()
 
     def _kept_width(self, kept: dict[str, object], n_features: int) -> int:

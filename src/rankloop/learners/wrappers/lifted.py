@@ -69,7 +69,7 @@ class Lifted(Wrapped):
         KernelFeatures(self.features).kernel.check_rows(data.X)
         super()._check(data)
 
-    def _fitted(self, data: QueryDataset) -> dict[str, Any]:
+    def _fitted(self, data: QueryDataset) -> dict[str, object]:
         return KernelFeatures(self.features, self.random_state).fit(data.X).to_dict()
 
     def _kept_width(self, kept: dict[str, object], n_features: int) -> int:

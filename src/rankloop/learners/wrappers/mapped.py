@@ -6,7 +6,7 @@ import copy
 import itertools
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -211,7 +211,7 @@ class Mapped(OnlineRanker):
 
     ranker_: OnlineRanker
     scaler_: dict[str, object]
-    features_: Mapping[str, Any] = MappingProxyType({})
+    features_: Mapping[str, Mapping[str, object]] = MappingProxyType({})
 
     def _state_names(self) -> tuple[str, ...]:
         known = super()._state_names()

@@ -114,7 +114,7 @@ class Scaled(Wrapped):
         super()._check(seen)
 
     @staticmethod
-    def _check_maps(maps: Any) -> None:
+    def _check_maps(maps: Sequence[str]) -> None:
         check_maps(maps)
         if any("(" in name for name in maps):
             raise DataError(
@@ -122,7 +122,7 @@ class Scaled(Wrapped):
                 "kernel features, use Lifted"
             )
 
-    def _fitted(self, data: QueryDataset) -> dict[str, Any]:
+    def _fitted(self, data: QueryDataset) -> dict[str, object]:
         return {**scaler_from_name(self.scale).fit(data).to_dict(), "maps": list(self.maps)}
 
     def _kept_width(self, kept: dict[str, Any], n_features: int) -> int:

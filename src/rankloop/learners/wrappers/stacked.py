@@ -24,10 +24,9 @@ from rankloop.learners.wrappers.mapped import map_names, map_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from rankloop.data.dataset import QueryDataset
     from rankloop.learners.base import Offsets, Rows, Scores
+    from rankloop.learners.explaining import Parts
     from rankloop.learners.forms import Form
     from rankloop.learners.online.base import Queries
     from rankloop.learners.rounds import Round
@@ -191,11 +190,11 @@ class Stacked(OnlineRanker):
         self.ranker_ = self.ranker_.fork()
         self.ranker_.merge_forks([one.ranker_ for one in learners], base.ranker_)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> NDArray[Any]:
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         return self.ranker_.score_rows(self._columns(X, offsets), offsets)
 
-    def explain(self) -> list[dict[str, Any]]:
+    def explain(self) -> Parts:
         """Return the weights of the columns, largest first."""
         self._check_fitted()
         names = map_names(_MAPS, self.feature_names_in_, self.n_features_in_)

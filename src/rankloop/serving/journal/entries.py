@@ -22,8 +22,12 @@ from rankloop.feedback.ranking import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
+    from _typeshed import ReadableBuffer
     from numpy.typing import NDArray
+
+    T = TypeVar("T")
 
 COMPRESS_FROM = 65_536
 """Features of at least this many bytes are compressed; smaller ones gain too little."""
@@ -382,7 +386,7 @@ def decode_ids(body: bytes) -> Any:
     return _decoded(_id_decoder, body)
 
 
-def _decoded(decoder: msgspec.msgpack.Decoder[Any], body: bytes) -> Any:
+def _decoded(decoder: msgspec.msgpack.Decoder[T], body: bytes) -> T:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -397,7 +401,7 @@ def packed(X: NDArray[np.float32]) -> tuple[bytes, bool]:
     return zstandard.ZstdCompressor(level=1).compress(blob), True
 
 
-def digest_of(*parts: Any) -> bytes:
+def digest_of(*parts: ReadableBuffer) -> bytes:
     """Return 16 bytes that depend on every bit of these parts."""
     found = blake2b(digest_size=16)
     for part in parts:

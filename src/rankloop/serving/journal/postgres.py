@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import psycopg
 from psycopg import sql
@@ -29,7 +29,9 @@ from rankloop.serving.journal.base import (
 from rankloop.serving.journal.entries import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from psycopg.rows import TupleRow
 
     from rankloop.serving.journal.base import Draft
 
@@ -90,12 +92,12 @@ class PostgresJournal(Journal):
         place = "/".join(str(known[part]) for part in ("host", "dbname") if known.get(part))
         self.where = f"postgresql://{place} loop {name}"
         self._lock = int.from_bytes(digest_of(b"rankloop", name.encode())[:7], "little")
-        self._db: psycopg.Connection[Any] | None = None
-        self._leader: psycopg.Connection[Any] | None = None
-        self._ears: psycopg.Connection[Any] | None = None
+        self._db: psycopg.Connection[TupleRow] | None = None
+        self._leader: psycopg.Connection[TupleRow] | None = None
+        self._ears: psycopg.Connection[TupleRow] | None = None
         self._prepare()
 
-    def _connect(self, autocommit: bool = True) -> psycopg.Connection[Any]:
+    def _connect(self, autocommit: bool = True) -> psycopg.Connection[TupleRow]:
         return psycopg.connect(
             self._address,
             autocommit=autocommit,
@@ -123,7 +125,7 @@ class PostgresJournal(Journal):
                 for step in _STEPS[version:]:
                     db.execute(self._sql(step))
 
-    def _version(self, db: psycopg.Connection[Any]) -> int:
+    def _version(self, db: psycopg.Connection[TupleRow]) -> int:
         found = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",)).fetchone()
         if found is None or found[0] is None:
             return 0
@@ -183,7 +185,7 @@ class PostgresJournal(Journal):
         with self._running() as db:
             return self._last(db)
 
-    def _last(self, db: psycopg.Connection[Any]) -> int:
+    def _last(self, db: psycopg.Connection[TupleRow]) -> int:
         query = self._sql("SELECT coalesce(max(position), 0) FROM {schema}.entries")
         row = db.execute(query).fetchone()
         return 0 if row is None else int(row[0])
@@ -314,14 +316,14 @@ class PostgresJournal(Journal):
                 session.close()
         self._db = self._leader = self._ears = None
 
-    def _lock_writers(self, db: psycopg.Connection[Any]) -> None:
+    def _lock_writers(self, db: psycopg.Connection[TupleRow]) -> None:
         db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock,))
 
     def _sql(self, text: str, **parts: sql.Composable) -> sql.Composed:
         return sql.SQL(text).format(schema=self._schema, **parts)
 
     @contextmanager
-    def _running(self) -> Iterator[psycopg.Connection[Any]]:
+    def _running(self) -> Iterator[psycopg.Connection[TupleRow]]:
         """Give a connection that works, as far as is known; forget it where it breaks."""
         with self._faults():
             if self._db is None or self._db.closed:
@@ -344,7 +346,7 @@ class PostgresJournal(Journal):
             raise kind(f"{self.where}: {reason[0]}") from error
 
 
-def _parts(address: str) -> dict[str, Any]:
+def _parts(address: str) -> Mapping[str, object]:
     try:
         return conninfo_to_dict(address)
     except psycopg.Error as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 import numpy as np
@@ -21,10 +21,13 @@ from rankloop.serving.routes.feedback import Event, LoggedRanking, logged, obser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeVar
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.serving.config import LoopSettings
     from rankloop.serving.journal.base import Journal
+
+    E = TypeVar("E", bound=Entry)
 
 _AT_ONCE = 2000  # entries a transaction
 _MOST_ITEMS = 100_000  # of a logged ranking
@@ -123,7 +126,7 @@ def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") ->
     They are named after `name` and the query, so that importing them again adds nothing.
     """
     rows = columns_for(settings_of(journal), data)
-    entries: list[Entry] = []
+    entries: list[Ranked] = []
     for number, query in enumerate(data):
         ids = [str(n) for n in range(len(query.y))]
         order = list(range(len(ids)))
@@ -193,11 +196,11 @@ def _entries(
             raise DataError(f"{where}: {error}") from None
 
 
-def _append(journal: Journal, entries: Iterable[Entry]) -> Iterator[tuple[Any, int]]:
+def _append(journal: Journal, entries: Iterable[E]) -> Iterator[tuple[E, int]]:
     """Append entries some thousands at a time, and give each with its position."""
-    batch: list[Entry] = []
+    batch: list[E] = []
 
-    def send() -> Iterator[tuple[Any, int]]:
+    def send() -> Iterator[tuple[E, int]]:
         outcomes = journal.append([Draft(entry, 0) for entry in batch])
         for entry, outcome in zip(batch, outcomes, strict=True):
             if outcome.status == "conflict":

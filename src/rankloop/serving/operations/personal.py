@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -38,7 +38,7 @@ def vault_if_any(journal: Journal, master_key_file: str = "") -> Vault | None:
     return vault
 
 
-def personal(journal: Journal, vault: Vault) -> Iterator[dict[str, Any]]:
+def personal(journal: Journal, vault: Vault) -> Iterator[dict[str, object]]:
     """Give what every ranking keeps of a person; `forgotten` where it cannot be read any more."""
     for record in journal.scan(journal.base()):
         entry = record.entry

@@ -15,7 +15,9 @@ from rankloop.serving.problems import Problem, as_problem
 from rankloop.serving.security import client_name
 
 if TYPE_CHECKING:
+    from prometheus_client import Histogram
     from starlette.types import Receive, Send
+    from starlette.types import Scope as AsgiScope
 
     from rankloop.serving.app import Service
     from rankloop.serving.safety import Scope
@@ -39,7 +41,7 @@ class Call(NamedTuple):
     path: dict[str, str]
     body: Any
     who: str
-    scope: Any
+    scope: AsgiScope
 
     @property
     def client(self) -> str:
@@ -78,7 +80,7 @@ class Endpoint(NamedTuple):
     scope: Scope | None
     body: Any = None
     packed: Any = None
-    answer: Any = None
+    answer: object = None
     raw: bool = False
     browsers: bool = False
 
@@ -93,9 +95,9 @@ class Handler:
             None if endpoint.packed is None else msgspec.msgpack.Decoder(endpoint.packed)
         )
         self._name = f"{endpoint.method} {endpoint.path}"
-        self._by_status: dict[int, Any] = {}
+        self._by_status: dict[int, Histogram] = {}
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         start = time.perf_counter()
         try:
@@ -110,7 +112,7 @@ class Handler:
         timer.observe(time.perf_counter() - start)
         await response(scope, receive, send)
 
-    async def _answer(self, scope: Any, receive: Receive) -> Response:
+    async def _answer(self, scope: AsgiScope, receive: Receive) -> Response:
         headers = dict(scope["headers"])
         service, endpoint = self._service, self._endpoint
         who = service.guard.admit(headers, address_of(scope), endpoint.scope, endpoint.browsers)
@@ -135,7 +137,7 @@ class Handler:
             raise Problem(400, f"the body is not what its type says: {error}") from None
 
 
-def address_of(scope: Any) -> str:
+def address_of(scope: AsgiScope) -> str:
     """Return where a request comes from."""
     client = scope.get("client")
     return str(client[0]) if client else ""
@@ -147,6 +149,6 @@ def _explained(message: str) -> str:
     return f"{place.strip('`.') or 'the body'}: {reason[:1].lower()}{reason[1:]}"
 
 
-def answer(value: Any, status: int = 200) -> Response:
+def answer(value: object, status: int = 200) -> Response:
     """Return a value as JSON."""
     return Response(msgspec.json.encode(value), status, media_type=JSON)

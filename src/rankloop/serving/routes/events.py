@@ -79,11 +79,11 @@ def _kind(before: dict[str, Any], now: dict[str, Any]) -> str:
     return "change"
 
 
-def _champion(state: dict[str, Any]) -> Any:
+def _champion(state: dict[str, Any]) -> str | None:
     return next((model["name"] for model in state["models"] if model["champion"]), None)
 
 
-def _message(kind: str, position: int, data: dict[str, Any]) -> bytes:
+def _message(kind: str, position: int, data: dict[str, object]) -> bytes:
     return b"event: %s\nid: %d\ndata: %s\n\n" % (
         kind.encode(),
         position,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import numpy as np
@@ -135,7 +135,7 @@ def answered(call: Call, answers: Sequence[EventAnswer]) -> Response:
         call.service.metrics.events.labels(call.path["loop"], status).inc(n)
     if counts["conflict"]:
         bad = next(one.event_id for one in answers if one.status == "conflict")
-        plain: list[Any] = msgspec.to_builtins(answers)
+        plain: list[object] = msgspec.to_builtins(answers)
         raise Problem(
             409,
             f"the event {bad!r} is known with other contents, and was not stored again; give each "

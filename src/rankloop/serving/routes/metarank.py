@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from rankloop.serving.config import LoopSettings
+    from rankloop.serving.journal.entries import Entry
     from rankloop.serving.routes.base import Call
     from rankloop.serving.service import Loop
 
@@ -134,7 +135,7 @@ async def feedback_as_metarank(call: Call) -> Response:
         raise Problem(422, f"found {len(events):,} events; send at most {_MOST:,} at once")
     call.service.guard.charge(call.client, len(events))
     counts: Counter[str] = Counter()
-    by_loop: dict[str, list[Any]] = {}
+    by_loop: dict[str, list[Entry]] = {}
     for event in events:
         try:
             name, entry = _entry(call, event)
@@ -154,7 +155,7 @@ class _LeftAloneError(RankloopError):
     """An event that teaches nothing here; it says why."""
 
 
-def _entry(call: Call, event: MetarankEvent) -> tuple[str, Any]:
+def _entry(call: Call, event: MetarankEvent) -> tuple[str, Entry]:
     """Return an event as it is journaled, and the loop that it belongs to."""
     if event.event == "interaction" and event.ranking is not None and event.item is not None:
         at = _seconds(event.timestamp)

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
     from rankloop.serving.routes.base import Call
 
+    Schemas = dict[int, dict[str, Any]]  # by the id of the type
+
 
 async def openapi(call: Call) -> Response:
     """Return the document."""
     return answer(document(call.service.endpoints, list(call.service.loops)))
 
 
-def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, Any]:
+def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, object]:
     """Return the OpenAPI 3.1 document of these routes, for these loops."""
     from rankloop import __version__
 
@@ -33,7 +35,7 @@ def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, Any]:
         kinds, ref_template="#/components/schemas/{name}"
     )
     known = dict(zip(map(id, kinds), schemas, strict=True))
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, object]] = {}
     for one in endpoints:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, known, loops)
     return {
@@ -47,9 +49,9 @@ def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, Any]:
     }
 
 
-def _operation(one: Endpoint, known: dict[int, Any], loops: list[str]) -> dict[str, Any]:
+def _operation(one: Endpoint, known: Schemas, loops: list[str]) -> dict[str, object]:
     text = {"type": "string", "minLength": 1}
-    operation: dict[str, Any] = {
+    operation: dict[str, object] = {
         "summary": one.summary,
         "operationId": f"{one.method.lower()}_{re.sub('[^a-z0-9]+', '_', one.path.lower())}",
         "parameters": [
@@ -84,7 +86,7 @@ def _operation(one: Endpoint, known: dict[int, Any], loops: list[str]) -> dict[s
     return operation
 
 
-def _content(kind: Any, known: dict[int, Any]) -> dict[str, Any]:
+def _content(kind: object, known: Schemas) -> dict[str, object]:
     return {} if kind is None else {JSON: {"schema": known[id(kind)]}}
 
 

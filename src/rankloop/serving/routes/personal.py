@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
     from rankloop.serving.privacy import Key, Vault
     from rankloop.serving.routes.base import Call
+    from rankloop.serving.routes.feedback import LoggedRanking
+    from rankloop.serving.routes.rank import PackedRankRequest, RankRequest
     from rankloop.serving.service import Loop
 
 _log = logging.getLogger("rankloop.acts")
 
 
-async def sealed(loop: Loop, entry: Ranked, request: Any) -> tuple[Ranked, Key | None]:
+async def sealed(
+    loop: Loop, entry: Ranked, request: RankRequest | PackedRankRequest | LoggedRanking
+) -> tuple[Ranked, Key | None]:
     """Return a ranking with the personal fields of its request sealed, and the key.
 
     The key goes into the journal with the ranking, unless it is `stored` there. Without a master

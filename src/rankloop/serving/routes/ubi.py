@@ -22,10 +22,14 @@ from rankloop.serving.routes.candidates import Candidates, check_ids, check_prin
 from rankloop.serving.routes.feedback import shown_elsewhere
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from starlette.responses import Response
 
     from rankloop.serving.routes.base import Call
     from rankloop.serving.service import Loop
+
+    T = TypeVar("T")
 
 _MOST = 10_000
 
@@ -138,7 +142,7 @@ def _loop(call: Call, application: str | None) -> str:
     raise Problem(422, f"application: found {application!r}, expected one of {', '.join(loops)}")
 
 
-def _decoded(content: bytes, kind: type[Any]) -> list[tuple[Any, bytes]]:
+def _decoded(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
     """Return the objects of a JSON array, of one JSON object, or of lines, each with its bytes."""
     texts: list[bytes]
     stripped = content.strip()
@@ -160,7 +164,7 @@ def _decoded(content: bytes, kind: type[Any]) -> list[tuple[Any, bytes]]:
         raise Problem(400, f"the body is neither JSON nor lines of JSON: {error}") from None
 
 
-def _counted(found: list[tuple[Any, bytes]]) -> list[tuple[Any, bytes]]:
+def _counted(found: list[tuple[T, bytes]]) -> list[tuple[T, bytes]]:
     if len(found) > _MOST:
         raise Problem(422, f"found {len(found):,} objects; send at most {_MOST:,} at once")
     return found

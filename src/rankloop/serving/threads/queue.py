@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from rankloop.serving.journal.base import StoredKey
     from rankloop.serving.journal.entries import Entry
+
+    Waiting = Future[list["Answer"]] | asyncio.Future[list["Answer"]]
+    Finished = tuple[Waiting, list["Answer"] | Exception]
 
 _MOST_AT_ONCE = 2000  # entries of one transaction
 
@@ -117,7 +120,7 @@ class Queue:
 
 def finish(requests: Iterable[Request], results: Iterable[list[Answer] | Exception]) -> None:
     """Answer requests; each event loop is woken once."""
-    by_loop: dict[Any, list[tuple[Any, Any]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop | None, list[Finished]] = {}
     for request, result in zip(requests, results, strict=True):
         by_loop.setdefault(request.loop, []).append((request.future, result))
     for loop, finished in by_loop.items():
@@ -127,7 +130,7 @@ def finish(requests: Iterable[Request], results: Iterable[list[Answer] | Excepti
             loop.call_soon_threadsafe(_resolve, finished)
 
 
-def _resolve(finished: Iterable[tuple[Any, Any]]) -> None:
+def _resolve(finished: Iterable[Finished]) -> None:
     for future, result in finished:
         if future.done():  # who asked has gone
             continue
