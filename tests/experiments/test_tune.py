@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,6 +41,14 @@ def test_values_are_means_over_folds(data):
         assert trial.value == pytest.approx(expected)
     assert found.value == max(t.value for t in found.trials if not t.pruned)
     assert by_hand(found.learner, data, "AP", "letor3", 3, 4) == pytest.approx(found.value)
+
+
+@pytest.mark.parametrize("place", [str, Path, lambda path: [path]])
+def test_files_are_read(data, tmp_path, place):
+    rl.write_letor(data, tmp_path / "all.txt")
+    options = {"learner": "solar-i", "trials": 2, "folds": 2}
+    found = tune(place(tmp_path / "all.txt"), **options)
+    assert found.value == tune(data, **options).value
 
 
 def test_given_parameters_stay(tiny, data):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.bundles import Source, reads_data
+from rankloop.cli.option_groups import Source, reads_data
 from rankloop.cli.tables import print_json, print_table
 
 if TYPE_CHECKING:

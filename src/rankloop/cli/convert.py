@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.bundles import Source, reads_data
+from rankloop.cli.option_groups import Source, reads_data
 from rankloop.cli.progress import progress_bar
 from rankloop.cli.tables import print_json
 
@@ -47,7 +47,8 @@ def convert(
     With --sparse, text is also written without zeros, and a mapped file (rlds) has sparse rows.
     """
     from rankloop.data.io import formats
-    from rankloop.data.io.locations import data_files, format_for
+    from rankloop.data.io.format_names import format_for
+    from rankloop.data.io.locations import data_files
     from rankloop.data.words import count
 
     *places, target = source.places if output is None else [*source.places, output]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.option_groups import Source, reads_data, shows
 from rankloop.cli.tables import Shown, print_json
 
 

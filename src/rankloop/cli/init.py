@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rankloop.cli.bundles import Source, reads_data
+from rankloop.cli.option_groups import Source, reads_data
 
 
 @reads_data

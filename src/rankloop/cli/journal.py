@@ -9,7 +9,7 @@ import typer
 
 from rankloop.cli import guarded
 from rankloop.cli import options as o
-from rankloop.cli.bundles import Source, reads_tables
+from rankloop.cli.option_groups import Source, reads_tables
 from rankloop.cli.tables import print_json, print_table, quality_cells
 
 journal = typer.Typer(help="Look at a loop's journal, verify it, import and export data.")

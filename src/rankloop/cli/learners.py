@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankloop.cli.bundles import shows
+from rankloop.cli.option_groups import shows
 from rankloop.cli.options import did_you_mean
 from rankloop.cli.tables import Shown
 

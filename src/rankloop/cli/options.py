@@ -97,7 +97,7 @@ def check_scale(name: str) -> None:
 
 def check_format(name: str) -> None:
     """Raise unless this is a format."""
-    from rankloop.data.io.locations import FORMATS
+    from rankloop.data.io.format_names import FORMATS
 
     if name not in FORMATS:
         hint = did_you_mean(name, list(FORMATS))

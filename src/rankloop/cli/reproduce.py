@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.bundles import shows
+from rankloop.cli.option_groups import shows
 from rankloop.cli.progress import progress_bar, typed_command
 from rankloop.cli.tables import Shown
 

@@ -41,8 +41,8 @@ def simulate(
     """Simulate a data set; the same random seed gives the same data."""
     import numpy as np
 
+    from rankloop.data.io.format_names import format_for
     from rankloop.data.io.formats import write_batches
-    from rankloop.data.io.locations import format_for
     from rankloop.data.simulate import SIMULATORS
 
     if kind not in SIMULATORS:

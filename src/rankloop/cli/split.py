@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.bundles import Source, reads_data
+from rankloop.cli.option_groups import Source, reads_data
 from rankloop.cli.tables import print_json
 
 NAMES = {2: ("train", "test"), 3: ("train", "vali", "test")}
@@ -45,8 +45,8 @@ def split(
     """Split queries at random into training, validation and test data; no query is divided."""
     import numpy as np
 
+    from rankloop.data.io.format_names import format_for
     from rankloop.data.io.formats import write_batches
-    from rankloop.data.io.locations import format_for
     from rankloop.data.splits import random_split, split_in_order
 
     try:

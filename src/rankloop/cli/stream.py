@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.bundles import Source, reads_data, shows
+from rankloop.cli.option_groups import Source, reads_data, shows
 from rankloop.cli.progress import leaderboard
 from rankloop.cli.tables import Shown
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from rankloop.distributed import growing
+from rankloop.distributed import tree_machine
 from rankloop.distributed.calling import MachineLostError, explained, submitted
 from rankloop.distributed.cluster import dask, workers
 from rankloop.distributed.progress import Clock
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from distributed import Future
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.distributed.growing import Prepared
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
+    from rankloop.distributed.tree_machine import Prepared
     from rankloop.learners.boosting.base import BoostedRanker
 
     T = TypeVar("T")
@@ -108,7 +108,7 @@ class _Job:
             model = loads(self._grow(prepared)[0])
         finally:
             client.unsubscribe_topic(self.name)
-            client.run(growing.stop, self.name, on_error="ignore")
+            client.run(tree_machine.stop, self.name, on_error="ignore")
         n_queries = sum(one.summary.n_queries for one in prepared)
         self.ranker.restore({**model.state(), "n_queries_seen_": n_queries})
 
@@ -117,7 +117,7 @@ class _Job:
         cuts = np.linspace(0, len(self.parts), self.machines + 1).round().astype(int).tolist()
         futures = [
             self.parts.submitted_together(
-                growing.prepare, range(a, b), self.name, self.ranker, workers=[place]
+                tree_machine.prepare, range(a, b), self.name, self.ranker, workers=[place]
             )
             for a, b, place in zip(cuts, cuts[1:], self.places, strict=False)
         ]
@@ -134,7 +134,7 @@ class _Job:
     def _grow(self, prepared: list[Prepared]) -> list[bytes]:
         client, places = self.parts.client, list(dict.fromkeys(self.places))
         asked = [
-            submitted(client, growing.free_ports, self.places.count(place), workers=[place])
+            submitted(client, tree_machine.free_ports, self.places.count(place), workers=[place])
             for place in places
         ]
         free = dict(zip(places, self._results(asked, "connecting"), strict=True))
@@ -146,8 +146,8 @@ class _Job:
         futures = [
             submitted(
                 client,
-                growing.grow,
-                growing.Machine(self.name, one.folder, k, port, network, self.machines),
+                tree_machine.grow,
+                tree_machine.Machine(self.name, one.folder, k, port, network, self.machines),
                 self.ranker,
                 chosen,
                 native,

@@ -14,8 +14,9 @@ import numpy as np
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.features import Features, needs_description
 from rankloop.data.folds import letor_folds
+from rankloop.data.io.format_names import is_sql
 from rankloop.data.io.formats import check_options, read
-from rankloop.data.io.locations import data_files, is_remote, is_sql
+from rankloop.data.io.locations import data_files, is_remote
 from rankloop.data.joining import concat
 from rankloop.data.scaling import scaler_from_name
 from rankloop.data.splits import random_split

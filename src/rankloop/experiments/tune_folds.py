@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -65,7 +66,7 @@ class Plan:
         """Return a digest of the data, the learner for it, and the folds."""
         data = self.data
         if not isinstance(data, QueryDataset):
-            data = read(*([data] if isinstance(data, str) else data), **self.options)
+            data = read(*([data] if isinstance(data, str | os.PathLike) else data), **self.options)
         data, start = _prepared(data, self.start, self.scale)
         digest = sha256(data.X.tobytes() + data.y.tobytes() + data.offsets.tobytes()).hexdigest()
         folds = [

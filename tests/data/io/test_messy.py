@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import rankloop as rl
+from rankloop.data.io.format_names import detect, format_for
 from rankloop.data.io.formats import read_batches, write_batches
-from rankloop.data.io.locations import data_files, detect, format_for
+from rankloop.data.io.locations import data_files
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
 
 SHOP = pd.DataFrame(

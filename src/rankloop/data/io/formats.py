@@ -1,4 +1,4 @@
-"""All formats in one place: detect the format of files, read them and write them."""
+"""All formats in one place: read files and write them; their names are in `format_names`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
+from rankloop.data.io.format_names import FORMATS, TABLES, PathLike, detect, format_for
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
 from rankloop.data.io.letor_options import LetorOptions
-from rankloop.data.io.locations import (
-    FORMATS,
-    TABLES,
-    PathLike,
-    data_files,
-    detect,
-    format_for,
-    local_copies,
-)
+from rankloop.data.io.locations import data_files, local_copies
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat, join_within

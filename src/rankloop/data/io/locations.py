@@ -1,4 +1,4 @@
-"""Locations of data: files, folders, patterns, remote stores and databases; and their formats."""
+"""Locations of data: files, folders, patterns, remote stores and databases."""
 
 from __future__ import annotations
 
@@ -10,108 +10,21 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.files import COMPRESSED_SUFFIXES, bare_suffix, open_input, unreadable
+from rankloop.data.io.files import COMPRESSED_SUFFIXES, bare_suffix, unreadable
+from rankloop.data.io.format_names import BY_SUFFIX, TEXT_SUFFIXES, PathLike, is_sql
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PathLike = str | os.PathLike[str]
-
-FORMATS = ("letor", "parquet", "arrow", "csv", "tsv", "jsonl", "qrels", "rlds")
-TABLES = ("parquet", "arrow", "csv", "tsv", "jsonl", "sql")
-BY_SUFFIX = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".qrels": "qrels",
-    ".rlds": "rlds",
-}
-TEXT_SUFFIXES = (
-    ".txt",
-    ".svm",
-    ".svmlight",
-    ".libsvm",
-    ".dat",
-    ".data",
-    ".train",
-    ".test",
-    ".letor",
-)
 _PARTS = ("train", "vali", "valid", "validation", "test")
-_SQL = ("duckdb:", "postgresql:", "postgres:")
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*(::|://)", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?\[]")
-
-
-def is_sql(place: PathLike) -> bool:
-    """Whether this is a query of a database."""
-    return os.fspath(place).startswith(_SQL)
 
 
 def is_remote(place: PathLike) -> bool:
     """Whether this is a location for fsspec, such as `s3://bucket/part-*.parquet`."""
     return not is_sql(place) and _REMOTE.match(os.fspath(place)) is not None
-
-
-def detect(path: PathLike) -> str:
-    """Return the format of an existing file, by its first bytes, its suffix and its first line.
-
-    Raises
-    ------
-    ParseError
-        if the file cannot be read.
-    """
-    name = os.fspath(path)
-    if name == "-":
-        return "letor"
-    if is_sql(name):
-        return "sql"
-    with open_input(name) as stream:
-        head = stream.read(1 << 16)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ARROW1"):
-        return "arrow"
-    if head.startswith(b"RLDATA") or bare_suffix(name) == ".rlds":
-        return "rlds"
-    if BY_SUFFIX.get(bare_suffix(name)) in ("csv", "tsv", "jsonl"):
-        return BY_SUFFIX[bare_suffix(name)]
-    lines = (line.split() for line in head.splitlines())
-    words = next((line for line in lines if line and not line[0].startswith(b"#")), [])
-    if words and words[0].startswith(b"{"):
-        return "jsonl"
-    if len(words) == 4 and not any(b":" in word for word in words):
-        return "qrels"
-    first = head.lstrip().split(b"\n", 1)[0]
-    named = re.match(rb"[A-Za-z_\"]", first) and not re.search(rb"\b(qid|\d+):", first)
-    return "csv" if named and re.search(rb"[,;|\t]", first) else "letor"
-
-
-def table_format(path: PathLike) -> str:
-    """Return the format of a file that holds a table; if nothing is known, it is Parquet."""
-    known = detect(path)
-    return known if known in TABLES else "parquet"
-
-
-def format_for(path: PathLike) -> str:
-    """Return the format to write, by a file's name: LETOR text for text, or without a suffix."""
-    suffix = bare_suffix(path)
-    if suffix in BY_SUFFIX:
-        return BY_SUFFIX[suffix]
-    if not suffix or suffix in TEXT_SUFFIXES or os.fspath(path) == "-":
-        return "letor"
-    known = ", ".join(("letor text (.txt)", *(f"{f} (.{f})" for f in FORMATS[1:])))
-    raise DataError(
-        f"cannot tell from the suffix {suffix!r} of {os.fspath(path)!r} which "
-        f"format to write; known: {known}; or choose one with format="
-    )
 
 
 def data_files(place: PathLike) -> list[str]:

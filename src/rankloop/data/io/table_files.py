@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.locations import is_sql, table_format
+from rankloop.data.io.format_names import is_sql, table_format
 from rankloop.data.io.table_source import Source, arrow, in_memory, naming, open_binary
 from rankloop.exceptions import DataError, ParseError
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from rankloop.exceptions import RankloopError
 from rankloop.serving.journal.base import Draft, JournalError, Record
-from rankloop.serving.journal.entries import TRAFFIC, Closed, Entry, Observed, Ranked, encode
+from rankloop.serving.journal.entries import TRAFFIC, Closed, Entry, Observed, encode
+from rankloop.serving.refusals import Refusals
 from rankloop.serving.threads.queue import Answer, BusyError, finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.serving.desk import Desk, Outcome
-    from rankloop.serving.joins import Open
     from rankloop.serving.journal.base import Journal, StoredKey
     from rankloop.serving.recent import Recent
     from rankloop.serving.threads.progress import Progress
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rankloop.serving")
 
-_SHOWN_KEPT = 50_000  # items that are at hand when feedback comes, some 6 MB
 _LEASE = 0.5  # seconds between two looks at the lease
 _TICK = 0.05  # seconds between looks at the clock and at other processes
 
@@ -63,8 +61,7 @@ class Writer:
         self._desk, self._recent, self._progress = desk, recent, progress
         self._clock, self._closes, self._watch = clock, closes, watch
         self._lease_until = 0.0
-        self._shown_at: OrderedDict[int, frozenset[str]] = OrderedDict()
-        self._n_shown = 0
+        self._refusals = Refusals(desk, recent, journal)
         self.others = threading.Event()
         self.commits = 0
 
@@ -98,9 +95,7 @@ class Writer:
 
     def append(self, entries: Sequence[Entry], keys: Sequence[StoredKey] = ()) -> list[Answer]:
         """Append what can be, in one transaction; follow it, and say what became of each."""
-        answers = [
-            self._refusal(entry) if isinstance(entry, Observed) else None for entry in entries
-        ]
+        answers = [self._refused(entry) for entry in entries]
         at = int(1000 * self._clock())
         drafts = [
             Draft(entry, at, encode(entry))
@@ -126,6 +121,10 @@ class Writer:
         )
         return [answer or next(finished) for answer in answers]
 
+    def _refused(self, entry: Entry) -> Answer | None:
+        reason = self._refusals.reason(entry) if isinstance(entry, Observed) else None
+        return None if reason is None else Answer(reason, None)
+
     def catch_up(self) -> None:
         """Follow what other processes have appended."""
         try:
@@ -134,38 +133,6 @@ class Writer:
                 self._follow(records)
         except JournalError as error:
             _log.warning("loop %s: cannot follow the journal: %s", self._name, error)
-
-    def _refusal(self, entry: Observed) -> Answer | None:
-        """Return why an event is not even journaled; None where it may be."""
-        known = self._desk.joins.find(entry.ranking_id)
-        if known is not None:
-            shown = self._shown_at.get(known.position) or self._shown(known.position)
-            if entry.item in shown or (known.pages and entry.item in self._further(known)):
-                return None
-            return Answer("rejected", None)
-        settings = self._desk.settings
-        if settings is not None and settings.most_early == 0:
-            return Answer("unknown_ranking", None)
-        return None
-
-    def _shown(self, position: int) -> frozenset[str]:
-        """Return the items that a ranking showed, and keep them at hand."""
-        ranked = self._recent.record(position, self._journal).entry
-        rows = ranked.order if isinstance(ranked, Ranked) else []
-        shown = frozenset(ranked.items[row] for row in rows)  # type: ignore[union-attr]
-        self._shown_at[position] = shown
-        self._n_shown += len(shown)
-        while self._n_shown > _SHOWN_KEPT and len(self._shown_at) > 1:
-            _, oldest = self._shown_at.popitem(last=False)
-            self._n_shown -= len(oldest)
-        return shown
-
-    def _further(self, known: Open) -> list[str]:
-        """Return the items of pages after the first that were shown."""
-        ranked = self._recent.record(known.position, self._journal).entry
-        if not isinstance(ranked, Ranked):
-            return []
-        return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
 
     def _follow(self, records: Sequence[Record]) -> dict[int, Outcome]:
         """Take in entries that are durable; return what became of each, by position."""

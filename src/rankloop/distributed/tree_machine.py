@@ -125,7 +125,7 @@ def grow(
     given = pickle.dumps((ranker, {**chosen, "params": own}, native, machine.number == 0))
     with (folder / "errors.txt").open("w+b") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rankloop.distributed.growing", str(folder)],
+            [sys.executable, "-m", "rankloop.distributed.tree_machine", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -1,0 +1,98 @@
+"""The names of the formats of data, and how a file's format is found."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from rankloop.data.io.files import bare_suffix, open_input
+from rankloop.exceptions import DataError
+
+PathLike = str | os.PathLike[str]
+
+FORMATS = ("letor", "parquet", "arrow", "csv", "tsv", "jsonl", "qrels", "rlds")
+TABLES = ("parquet", "arrow", "csv", "tsv", "jsonl", "sql")
+BY_SUFFIX = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".qrels": "qrels",
+    ".rlds": "rlds",
+}
+TEXT_SUFFIXES = (
+    ".txt",
+    ".svm",
+    ".svmlight",
+    ".libsvm",
+    ".dat",
+    ".data",
+    ".train",
+    ".test",
+    ".letor",
+)
+_SQL = ("duckdb:", "postgresql:", "postgres:")
+
+
+def is_sql(place: PathLike) -> bool:
+    """Whether this is a query of a database."""
+    return os.fspath(place).startswith(_SQL)
+
+
+def detect(path: PathLike) -> str:
+    """Return the format of an existing file, by its first bytes, its suffix and its first line.
+
+    Raises
+    ------
+    ParseError
+        if the file cannot be read.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return "letor"
+    if is_sql(name):
+        return "sql"
+    with open_input(name) as stream:
+        head = stream.read(1 << 16)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"ARROW1"):
+        return "arrow"
+    if head.startswith(b"RLDATA") or bare_suffix(name) == ".rlds":
+        return "rlds"
+    if BY_SUFFIX.get(bare_suffix(name)) in ("csv", "tsv", "jsonl"):
+        return BY_SUFFIX[bare_suffix(name)]
+    lines = (line.split() for line in head.splitlines())
+    words = next((line for line in lines if line and not line[0].startswith(b"#")), [])
+    if words and words[0].startswith(b"{"):
+        return "jsonl"
+    if len(words) == 4 and not any(b":" in word for word in words):
+        return "qrels"
+    first = head.lstrip().split(b"\n", 1)[0]
+    named = re.match(rb"[A-Za-z_\"]", first) and not re.search(rb"\b(qid|\d+):", first)
+    return "csv" if named and re.search(rb"[,;|\t]", first) else "letor"
+
+
+def table_format(path: PathLike) -> str:
+    """Return the format of a file that holds a table; if nothing is known, it is Parquet."""
+    known = detect(path)
+    return known if known in TABLES else "parquet"
+
+
+def format_for(path: PathLike) -> str:
+    """Return the format to write, by a file's name: LETOR text for text, or without a suffix."""
+    suffix = bare_suffix(path)
+    if suffix in BY_SUFFIX:
+        return BY_SUFFIX[suffix]
+    if not suffix or suffix in TEXT_SUFFIXES or os.fspath(path) == "-":
+        return "letor"
+    known = ", ".join(("letor text (.txt)", *(f"{f} (.{f})" for f in FORMATS[1:])))
+    raise DataError(
+        f"cannot tell from the suffix {suffix!r} of {os.fspath(path)!r} which "
+        f"format to write; known: {known}; or choose one with format="
+    )
