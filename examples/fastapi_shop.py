@@ -3,8 +3,8 @@
 `python examples/fastapi_shop.py [--searches 600]`. The shop finds products that match, asks the
 loop for their order, and tells it what people buy. Here the loop runs in the same process, and
 simulated customers, who like what is cheap and well rated, search through the shop's own addresses;
-the share of them who buy one of the first three products is printed as it grows. It needs
-`pip install 'rankloop[serve]' fastapi`.
+the share of them who buy one of the first three products is printed as it grows. It needs the extra
+`serve` and `pip install fastapi`.
 
 For a real shop, keep `shop` and its two routes, start `rankloop serve` beside it, and run
 `uvicorn yourmodule:app`.
