@@ -157,7 +157,7 @@ REFUSED = [
     ("rbf", "solr", "by a kernel"),
     ("rbf", "sql", "by a kernel"),
     ("log", "solr", "logarithms"),
-    ("slam", "elasticsearch-native", "trees only"),
+    ("slam", "elasticsearch-native", "only trees"),
     ("ranknet", "vespa", "neither"),
 ]
 

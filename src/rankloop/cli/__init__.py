@@ -49,7 +49,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
         except KeyboardInterrupt:
             _fail("interrupted", 130)
         except MemoryError:
-            _fail("there is not enough memory; take less data, or a machine with more", 1)
+            _fail("there is not enough memory; use less data, or a machine with more memory", 1)
         else:
             return result
 

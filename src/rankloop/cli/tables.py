@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-_PANEL = "How to show it"
+_PANEL = "Output format"
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
