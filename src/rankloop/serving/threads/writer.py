@@ -1,4 +1,4 @@
-"""The writer: what waits becomes one transaction, and is answered once it is durable."""
+"""The writer: it stores waiting requests in one transaction, and answers once it is durable."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _TICK = 0.05  # seconds between looks at the clock and at other processes
 
 
 class Writer:
-    """Appends what the queue holds and windows that are over; the only one who follows the desk.
+    """Appends the entries of the queue, and closes windows; only this thread updates the desk.
 
     Parameters
     ----------
-    name : the loop's
-    queue : what waits
-    journal : for this thread alone
-    desk : knows which feedback belongs where
+    name : the name of the loop
+    queue : the waiting requests
+    journal : only for this thread
+    desk : knows which feedback belongs to which ranking
     recent : keeps what was appended in memory
-    progress : told what is durable
+    progress : records what is durable
     clock : seconds since 1970
     closes : whether it may close windows, if it gets the lease
-    watch : told of every entry that is not traffic, in order
+    watch : called with every entry that is not traffic, in order
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Writer:
         finish(requests, results)
 
     def append(self, entries: Sequence[Entry], keys: Sequence[StoredKey] = ()) -> list[Answer]:
-        """Append what can be, in one transaction; follow it, and say what became of each."""
+        """Append entries in one transaction, update the desk, and return the status of each."""
         answers = [
             self._refusal(entry) if isinstance(entry, Observed) else None for entry in entries
         ]
@@ -127,7 +127,7 @@ class Writer:
         return [answer or next(finished) for answer in answers]
 
     def catch_up(self) -> None:
-        """Follow what other processes have appended."""
+        """Process the entries that other processes have appended."""
         try:
             scan = self._recent.follow(self._journal, self._desk.position)
             while records := list(islice(scan, 1000)):
@@ -136,7 +136,7 @@ class Writer:
             _log.warning("loop %s: cannot follow the journal: %s", self._name, error)
 
     def _refusal(self, entry: Observed) -> Answer | None:
-        """Return why an event is not even journaled; None where it may be."""
+        """Return why an event must not be stored; None if it may be."""
         known = self._desk.joins.find(entry.ranking_id)
         if known is not None:
             shown = self._shown_at.get(known.position) or self._shown(known.position)
