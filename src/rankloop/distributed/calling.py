@@ -22,8 +22,8 @@ class MachineLostError(Exception):
 def submitted(client: Any, function: Callable[..., Any], *given: Any, **where: Any) -> Any:
     """Submit a task and return its future.
 
-    Tasks are functions of their arguments. If a worker is lost, Dask computes what it held again,
-    elsewhere, and with the same result.
+    Tasks are functions of their arguments. If a worker is lost, Dask computes its results again on
+    another one, with the same values.
     """
     name = f"rankloop-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
     return client.submit(function, *given, key=name, **where)
