@@ -229,7 +229,7 @@ def test_the_mean_of_the_weights():
         (lambda: Predtron(Binary(), geometry=Schatten()).learn([1.0, 2], 1), "one row or column"),
         (lambda: Predtron(Binary()).learn([[1.0, 2]], 1), "a vector of finite numbers; found 2"),
         (lambda: Predtron(Binary()).learn([1.0, np.nan], 1), "finite numbers"),
-        (lambda: Predtron(SubsetRanking()).learn([1.0, 2], [1, 0]), "a matrix, one row an item"),
+        (lambda: Predtron(SubsetRanking()).learn([1.0, 2], [1, 0]), "with one row per item"),
         (lambda: Predtron(SubsetRanking()).learn([[1.0], [2]], [1]), "1 grades for 2 rows"),
         (lambda: Predtron(Binary()).learn([1.0, 2], 2), "labels must be from 0 to 1"),
     ],
