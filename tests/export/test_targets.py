@@ -158,7 +158,7 @@ REFUSED = [
     ("rbf", "sql", "by a kernel"),
     ("log", "solr", "logarithms"),
     ("slam", "elasticsearch-native", "only trees"),
-    ("ranknet", "vespa", "neither"),
+    ("ranknet", "vespa", "only weighted sums and trees"),
 ]
 
 

@@ -227,7 +227,7 @@ def test_the_mean_of_the_weights():
         (lambda: Predtron(Binary(), geometry="l1"), "geometry must be one of"),
         (lambda: Predtron(Binary(), rate=0), "rate must be a number above 0"),
         (lambda: Predtron(Binary(), geometry=Schatten()).learn([1.0, 2], 1), "one row or column"),
-        (lambda: Predtron(Binary()).learn([[1.0, 2]], 1), "a vector of finite numbers; found 2"),
+        (lambda: Predtron(Binary()).learn([[1.0, 2]], 1), "vector of finite numbers; found an"),
         (lambda: Predtron(Binary()).learn([1.0, np.nan], 1), "finite numbers"),
         (lambda: Predtron(SubsetRanking()).learn([1.0, 2], [1, 0]), "with one row per item"),
         (lambda: Predtron(SubsetRanking()).learn([[1.0], [2]], [1]), "1 grades for 2 rows"),
