@@ -3,7 +3,7 @@
 python -m benchmarks.export_matrix [--only mq2008] [--json FILE] [--postgresql ADDRESS]
 
 Every cell trains a learner, exports it, scores real rows through the exported form (the engine
-itself, or our twin of its arithmetic) and compares. Rows are those of MQ2008 (Fold 1's test part),
+itself, or our copy of its arithmetic) and compares. Rows are those of MQ2008 (Fold 1's test part),
 the MSLR sample (raw, large values), Expedia (missing values), and MQ2008 with a value of each row
 placed on, just below or just above a threshold of the trees.
 """

@@ -79,7 +79,7 @@ def test_stream(ok, simulated):
     [
         (("clicks", "inspect", "none.csv"), "none.csv"),
         (("clicks", "fit", "{log}", "--model", "bpm"), "unknown click model"),
-        (("clicks", "inspect", "{log}", "--column", "query"), "write a column as"),
+        (("clicks", "inspect", "{log}", "--column", "query"), "write a column such as"),
         (("clicks", "judge", "{log}", "-o", "j.txt"), ".csv or .json"),
         (("stream", "{data}", "-l", "pdgd", "--clicks", "nobody"), "unknown user"),
     ],

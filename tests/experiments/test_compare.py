@@ -302,7 +302,7 @@ class TestResuming:
 
     def test_a_file_in_the_way(self, folder, tmp_path):
         (tmp_path / "cells").write_text("")
-        with pytest.raises(DataError, match=r"cannot use .*cells to resume from"):
+        with pytest.raises(DataError, match=r"cannot resume from .*cells"):
             compare_learners(folder, ["slam"], resume=tmp_path / "cells")
 
 

@@ -78,7 +78,7 @@ def test_verdicts(expected, ours, verdict):
 
 @pytest.mark.parametrize("sides", [{}, {"above": 0, "below": 1}])
 def test_a_claim_has_one_side(sides):
-    with pytest.raises(DataError, match="above something, or below something"):
+    with pytest.raises(DataError, match="needs either above or below"):
         Claim(**sides)
 
 

@@ -157,8 +157,8 @@ REFUSED = [
     ("rbf", "solr", "by a kernel"),
     ("rbf", "sql", "by a kernel"),
     ("log", "solr", "logarithms"),
-    ("slam", "elasticsearch-native", "trees only"),
-    ("ranknet", "vespa", "neither"),
+    ("slam", "elasticsearch-native", "only trees"),
+    ("ranknet", "vespa", "only weighted sums and trees"),
 ]
 
 

@@ -30,7 +30,9 @@ def test_without_names_their_number_must_be_right():
 
 
 def test_a_feature_that_is_not_there_is_named():
-    with pytest.raises(rl.DataError, match=r"no column 'price', a feature; it has stars, cost"):
+    with pytest.raises(
+        rl.DataError, match=r"no column for the feature 'price'; its columns are stars, cost"
+    ):
         columns_for(LOOP, table([[1, 2], [3, 4]], ["stars", "cost"]))
 
 

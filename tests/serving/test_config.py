@@ -42,7 +42,7 @@ def test_settings_are_read(tmp_path):
         (("port = 9000", "host = '0.0.0.0'"), r"server.host: found 0.0.0.0, .* no tokens"),
         (("auto", "nobody"), r"loops.shop.learners: .*nobody"),
         (("auto", "ranksvm"), r"loops.shop.learners: ranksvm learns from whole data sets"),
-        (('"match"', '"price"'), r"loops.shop.features: found .* each once"),
+        (('"match"', '"price"'), r"loops.shop.features: found .* all different"),
         (('["price", "match"]', "0"), r"loops.shop.features: expected"),
         (("[loops.shop]", "[loops.Shop]"), r"loops: found 'Shop', expected a name"),
         (("click = 1", "click = 'x'"), r"loops.shop.feedback\[...\]: expected"),
@@ -76,7 +76,7 @@ def test_the_template_is_right_and_never_overwrites(tmp_path):
     write_template(path, "shop", loop, 8080)
     settings = read_settings(path, {})
     assert settings.loops["shop"].learners == ("auto", "solar-i")
-    with pytest.raises(ValueError, match="there is such a file already"):
+    with pytest.raises(ValueError, match="this file already exists"):
         write_template(path, "shop", loop, 8080)
     with pytest.raises(ValueError, match="loops"):
         write_template(tmp_path / "c.toml", "Bad name", loop, 8080)
@@ -101,8 +101,8 @@ def test_options_win_over_a_file(tmp_path):
     ("options", "said"),
     [
         (Options("goods", journal="x"), "there is no loop 'goods'; --loop can be shop, more"),
-        (Options("shop"), "--loop says which loop --features, --learner and --journal are about"),
-        (Options(journal="x"), "there are 2 loops; say with --loop which one"),
+        (Options("shop"), "--loop only selects the loop that --features"),
+        (Options(journal="x"), "there are 2 loops; select with --loop the one"),
         (Options(port=70_000), "server.port"),
     ],
 )

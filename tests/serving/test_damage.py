@@ -97,13 +97,13 @@ def test_a_file_of_something_else(tmp_path, content):
 
 def test_a_database_of_something_else(tmp_path):
     changed(tmp_path / "j", "CREATE TABLE cats (name)")
-    with pytest.raises(JournalError, match="of something else"):
+    with pytest.raises(JournalError, match="but not a journal"):
         SqliteJournal(tmp_path / "j")
 
 
 def test_a_newer_journal_is_refused(path):
     changed(path, "PRAGMA user_version = 99")
-    with pytest.raises(JournalError, match="version 99, and this Rankloop knows 2"):
+    with pytest.raises(JournalError, match="version 99, but this Rankloop reads up to 2"):
         SqliteJournal(path)
 
 

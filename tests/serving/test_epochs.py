@@ -49,7 +49,7 @@ def test_an_upgrade_goes_on_from_a_journaled_state(old, rng, damaged, caplog):
         if damaged:
             journal.save(left._replace(digest="?"), keep=1)
     with Loop("loop", small(), open_journal(*old)) as loop:
-        assert "goes on from the state after that" in caplog.text
+        assert "continues from the state after that" in caplog.text
         lessons = loop.published.counters.lessons
         assert lessons > 5
         live(loop, rng, "new")
@@ -61,7 +61,7 @@ def test_an_upgrade_goes_on_from_a_journaled_state(old, rng, damaged, caplog):
         found = do.verify(journal)
         assert found.faults == []
         assert 5 < found.rankings_recomputed <= 12  # those of the new epoch
-        with pytest.raises(DataError, match="take a position after the upgrade"):
+        with pytest.raises(DataError, match="choose a position after the upgrade"):
             rolled_back(journal, "a", head - 3, "")
         with pytest.raises(DataError, match=f"made by version {ENGINE - 1} of the engine"):
             audited(journal, "old3")

@@ -175,7 +175,7 @@ def test_features_of_any_size_come_back():
 
 
 def test_bytes_that_are_no_entry():
-    with pytest.raises(ValueError, match="no entry of a journal"):
+    with pytest.raises(ValueError, match="not a journal entry"):
         decode(b"\x81\xa4kind\xa5other")
 
 

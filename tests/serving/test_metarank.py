@@ -89,7 +89,7 @@ def test_events_that_teach_nothing_are_counted(start):  # noqa: F811
         ("/rank/shop", "{", 400, "not JSON"),
         ("/rank/shop", '{"id": "r"}', 422, "items"),
         ("/rank/other", json.dumps(RANKING), 404, "no loop"),
-        ("/rank/shop", '{"id": "r", "items": [{"id": "a"}]}', 422, "lacks the feature"),
+        ("/rank/shop", '{"id": "r", "items": [{"id": "a"}]}', 422, "has no value for the feature"),
         ("/rank/shop", '{"id": "r", "items": []}', 422, "at least one"),
         ("/feedback", '{"event": "interaction"}', 422, "id"),
         ("/feedback", json.dumps([CLICK] * 10_001), 422, "at most"),

@@ -157,7 +157,7 @@ def rankloop(*words, fails=False):
 def test_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rankloop("serve", "a.toml", "--init", "--features", "price,match", "-l", "solar-i")
-    assert "the settings are right: loop" in rankloop("serve", "a.toml", "--check")
+    assert "the settings are valid: loop" in rankloop("serve", "a.toml", "--check")
     token, digest = (line.split()[1] for line in rankloop("serve", "--new-token").splitlines())
     assert hashlib.sha256(token.encode()).hexdigest() == digest
     logs = tmp_path / "logs.jsonl"
@@ -173,7 +173,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     state = json.loads(rankloop("journal", "replay", "loop.journal", "--json"))
     assert state["counters"]["lessons"] == 1
     assert "no such journal" in rankloop("journal", "stats", "none", fails=True)
-    assert "say which features there are" in rankloop("serve", fails=True)
+    assert "give a settings file, or the features" in rankloop("serve", fails=True)
 
 
 GOODS = """qid,grade,sku,price,match,note
@@ -201,7 +201,10 @@ def import_goods(*more, fails=False):
 def test_an_import_that_fails_leaves_nothing_behind(goods):
     settings = goods / "a.toml"
     assert "'price' is missing in 1 rows" in import_goods("--config", "a.toml", fails=True)
-    for features, said in (("price,size", "no column 'size'"), ("match,note", "'note' is text")):
+    for features, said in (
+        ("price,size", "no column for the feature 'size'"),
+        ("match,note", "'note' is text"),
+    ):
         rankloop("serve", "b.toml", "--init", "--features", features)
         assert said in import_goods("--config", "b.toml", fails=True)
         (goods / "b.toml").unlink()
@@ -213,7 +216,7 @@ def test_an_import_that_fails_leaves_nothing_behind(goods):
     ):
         words = ("journal", "import", "loop.journal", place, "--config", "a.toml")
         assert said in rankloop(*words, fails=True)
-    assert "to begin one, name a file of settings" in import_goods(fails=True)
+    assert "to start one, give a settings file" in import_goods(fails=True)
     assert {path.name for path in goods.iterdir()} == {"a.toml", "goods.csv", "bad.jsonl"}
 
     settings.write_text(settings.read_text().replace("window", "defaults = { price = 4 }\nwindow"))
@@ -233,7 +236,7 @@ def test_an_import_takes_changed_settings_over(goods):
         head = journal.head()
     settings.write_text(settings.read_text().replace('"match"', '"note"'))
     (goods / "goods.csv").write_text(GOODS.replace("match,note", "note,match").replace(",,", ",4,"))
-    assert "features of a loop cannot change" in import_goods(
+    assert "features of a loop cannot be changed" in import_goods(
         "--drop", "match", "--config", "a.toml", fails=True
     )
     with open_journal("loop.journal", "loop") as journal:
@@ -251,5 +254,5 @@ def test_an_import_chooses_columns(goods):
 def test_an_import_has_a_date(goods):
     (goods / "goods.csv").write_text(GOODS.replace(",,", ",4,"))
     import_goods("--config", "a.toml")
-    (act,) = json.loads(rankloop("journal", "acts", "loop.journal", "--json"))
+    (act,) = json.loads(rankloop("journal", "actions", "loop.journal", "--json"))
     assert datetime.now(UTC) - datetime.fromisoformat(act["at"]) < timedelta(hours=1)

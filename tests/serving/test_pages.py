@@ -75,8 +75,8 @@ def test_mistakes_with_pages_are_named(shop):
     for body, status, words in (
         ({"page": 2}, 422, "needs the id"),
         ({"page": 2, "id": "nobody"}, 404, "no ranking 'nobody'"),
-        ({"page": 2, "id": "p", "items": MANY[:4]}, 409, "about other items"),
-        ({"page": 2, "id": "p", "k": 5}, 409, "hold 3 items; found k = 5"),
+        ({"page": 2, "id": "p", "items": MANY[:4]}, 409, "has other items"),
+        ({"page": 2, "id": "p", "k": 5}, 409, "have 3 items; found k = 5"),
         ({"page": 0, "id": "p"}, 422, "page"),
         ({"id": "q"}, 422, "items: found none"),
     ):
@@ -91,7 +91,7 @@ def test_context_gives_what_items_share(shop):
     entry = service.loops["shop"].find_ranking("r").entry
     assert entry.matrix().tolist() == [[7.0, 0.5], [7.0, 2.0]]
     for context, words in (
-        ({"colour": 1}, "'colour', which the loop does not know"),
+        ({"colour": 1}, "unknown feature 'colour'"),
         ({"price": 1e300}, "finite"),
         ({"price": 1, "match": 1}, "features"),
     ):

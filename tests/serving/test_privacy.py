@@ -194,7 +194,7 @@ def test_another_master_key_is_refused_and_an_old_one_still_reads(start, monkeyp
     http.post("rank", json=RANK | {"id": "r1"})
     old, new = os.environ[MASTER], new_key()
     monkeypatch.setenv(MASTER, new)
-    with pytest.raises(JournalError, match="under another master key"):
+    with pytest.raises(JournalError, match="with another master key"):
         start()
     monkeypatch.setenv(MASTER, f"{new}\n{old}")
     _, http = start()
@@ -207,7 +207,7 @@ def test_sealed_bytes_belong_to_their_ranking_and_cannot_be_changed():
     sealed = key.seal("r1", Personal(query=SECRET))
     assert key.open("r1", sealed) == Personal(query=SECRET)
     for ranking, body in (("r2", sealed), ("r1", sealed[:-1] + bytes([sealed[-1] ^ 1]))):
-        with pytest.raises(JournalError, match="damaged, or was changed"):
+        with pytest.raises(JournalError, match="damaged or was changed"):
             key.open(ranking, body)
 
 
@@ -237,7 +237,7 @@ def test_keys_are_read_or_the_error_names_the_place(tmp_path):
     assert len(read_keys(MASTER, str(file), {})) == 2
     assert len(read_keys(MASTER, str(file), {MASTER: key})[0]) == 32
     assert read_keys(MASTER, "", {}) == ()
-    with pytest.raises(ValueError, match=r"RANKLOOP_MASTER_KEY, key 1: this is no key") as error:
+    with pytest.raises(ValueError, match=r"RANKLOOP_MASTER_KEY, key 1: this is not a key") as error:
         read_keys(MASTER, "", {MASTER: key[:-3]})
     assert key[:-3] not in str(error.value)
     with pytest.raises(ValueError, match="cannot be read"):
@@ -275,7 +275,7 @@ def test_operators_forget_from_the_command_line_and_programs_by_the_client(
         {"ranking_id": "bob", "personal": "forgotten"},
         {"ranking_id": "eve", "personal": {"query": SECRET, "user": "eve"}},
     ]
-    acts = json.loads(run("acts", path, "--json"))
+    acts = json.loads(run("actions", path, "--json"))
     assert [(act["by"], act["act"]) for act in acts] == [
         ("rankloop", "configured"),
         ("anyone", "forgot"),

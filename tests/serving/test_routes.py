@@ -89,7 +89,7 @@ def test_the_same_question_under_one_id_gets_the_same_answer(shop):
     assert shop.get("/v1/shop/rankings/r1").json() == first
     other = shop.post(RANK, json=body | {"items": ITEMS[:1]})
     assert other.status_code == 409
-    assert "'r1' is known with other items" in other.json()["detail"]
+    assert "'r1' already exists with other items" in other.json()["detail"]
 
 
 def test_packed_candidates_are_ranked_alike(shop):
@@ -116,8 +116,8 @@ def test_packed_candidates_are_ranked_alike(shop):
     [
         ([], "items: found none"),
         ([{"id": "a", "features": [1]}], "'a' has 1 features; this loop has 2: price, match"),
-        ([{"id": "a", "features": {"price": 1}}], "'a' lacks the feature 'match'"),
-        ([{"id": "a", "features": {"price": 1, "match": 1, "x": 1}}], "a feature 'x', which"),
+        ([{"id": "a", "features": {"price": 1}}], "'a' has no value for the feature 'match'"),
+        ([{"id": "a", "features": {"price": 1, "match": 1, "x": 1}}], "an unknown feature 'x'"),
         ([{"id": "a", "features": [1e39, 1]}], "feature 'price' of item 'a' is inf"),
         (
             [{"id": "a", "features": ["1", 1]}],
@@ -125,7 +125,7 @@ def test_packed_candidates_are_ranked_alike(shop):
         ),
         (
             [{"id": "a", "features": {"price": 1, "match": 1, "brand": "Acme"}}],
-            "item 'a' has a feature 'brand', which the loop does not know; leave it out",
+            "item 'a' has an unknown feature 'brand'; leave it out",
         ),
         (
             [{"id": "a", "features": {"price": None, "match": 1}}],
@@ -135,7 +135,7 @@ def test_packed_candidates_are_ranked_alike(shop):
         ([{"id": "", "features": [1, 1]}], "items[0].id: expected `str` of length >= 1"),
         ([{"id": "a\0", "features": [1, 1]}], "is not printable text"),
         ([{"id": "a", "features": [1, 1], "x": 1}], "items[0]: object contains unknown field `x`"),
-        ([{"id": "a", "features": [1, 1]}] * 2, "item 'a' stands twice"),
+        ([{"id": "a", "features": [1, 1]}] * 2, "item 'a' occurs twice"),
         ([{"id": str(n), "features": [1, 1]} for n in range(1001)], "at most 1,000"),
         ([None], "items[0]: expected `object`, got `null`"),
     ],
@@ -228,7 +228,7 @@ def test_operators_promote_roll_back_and_experiment(start):
     file = loop._engine.models["solar-i"].ranker.dumps()
     assert shop.post("/v1/shop/models/mine", content=file).json()["status"] == "accepted"
     assert shop.post("/v1/shop/models/mine", content=file).json()["status"] == "duplicate"
-    assert "no model file" in shop.post("/v1/shop/models/x", content=b"?").json()["detail"]
+    assert "not a model file" in shop.post("/v1/shop/models/x", content=b"?").json()["detail"]
     act = {"model": "mine", "id": "p1", "reason": "it is better"}
     assert shop.post("/v1/shop/promote", json=act).json()["id"] == "p1"
     assert shop.post("/v1/shop/promote", json={"model": "none"}).status_code == 404
@@ -393,7 +393,7 @@ def test_null_for_a_feature_with_a_default_is_explained(start):
         answer = shop.post(RANK, json={"items": [{"id": "a", "features": features}]})
         assert answer.status_code == 422
         words = "items[0]: feature 'price' of item 'a' is null, expected a number; leave it out to"
-        assert f"{words} get its default{more}" in answer.json()["detail"]
+        assert f"{words} use its default{more}" in answer.json()["detail"]
 
 
 def test_feedback_of_an_unknown_type_is_rejected(shop):

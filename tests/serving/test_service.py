@@ -189,7 +189,7 @@ def test_a_full_queue_says_so(tmp_path, rng):
         futures = [loop.submit([entries[0]])]
         on_its_way.wait()
         futures += [loop.submit([entry]) for entry in entries[1:4]]
-        with pytest.raises(BusyError, match="wait for the disk, of at most 4"):
+        with pytest.raises(BusyError, match="wait for the disk, and at most 4 may wait"):
             loop.submit(entries[4:6])
         free.set()
         for future in futures:
@@ -199,7 +199,7 @@ def test_a_full_queue_says_so(tmp_path, rng):
 def test_features_cannot_change(tmp_path):
     path = str(tmp_path / "j")
     Loop("loop", small(), open_journal(path, "l")).stop()
-    with open_journal(path, "l") as journal, pytest.raises(ValueError, match="cannot change"):
+    with open_journal(path, "l") as journal, pytest.raises(ValueError, match="cannot be changed"):
         Loop("loop", small(features=4), journal)
 
 

@@ -52,8 +52,8 @@ def test_parquet_is_read_as_csv_is(tmp_path):
     [
         ("id,price\na,1\n", "no column 'match'"),
         ("", "no column 'id'"),
-        ("id,price,match\na,1,2\na,1,2\n", "'a' stands twice"),
-        ("id,price,match\na,1,x\n", "no number"),
+        ("id,price,match\na,1,2\na,1,2\n", "'a' occurs twice"),
+        ("id,price,match\na,1,x\n", "not a number"),
         ("id,price,match\na,1,nan\n", "'match' of item 'a' is nan"),
         ("id,price,match\na,1\n", "line 2 has 2 values"),
     ],

@@ -51,7 +51,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except KeyboardInterrupt:
             _fail("interrupted", 130)
         except MemoryError:
-            _fail("there is not enough memory; take less data, or a machine with more", 1)
+            _fail("there is not enough memory; use less data, or a machine with more memory", 1)
         else:
             return result
 

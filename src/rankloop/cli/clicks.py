@@ -28,7 +28,7 @@ Log = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help="table, ubi or yandex; by default, as the suffix says."),
+    typer.Option("--format", help="table, ubi or yandex; by default, the suffix decides."),
 ]
 Column = Annotated[
     list[str],
@@ -43,7 +43,7 @@ Ranks = Annotated[
 
 @app.command("inspect")
 def inspect(log: Log, format: Format = None, column: Column = [], json: o.Json = False) -> None:
-    """Summarise a log, and warn about what it cannot show."""
+    """Summarise a log, and warn if position bias cannot be estimated from it."""
     from rankloop.clicks.log.summary import summarise_log
 
     found = summarise_log(_read(log, format, column))
@@ -199,9 +199,9 @@ def simulate(
         float, typer.Option("--noise", help="Noise on the ranking of each page.", min=0)
     ] = 0.0,
     impressions: Annotated[
-        int, typer.Option("--impressions", help="Pages of each query.", min=1)
+        int, typer.Option("--impressions", help="Number of pages shown for each query.", min=1)
     ] = 10,
-    k: Annotated[int, typer.Option("-k", help="Documents on a page.", min=1)] = 10,
+    k: Annotated[int, typer.Option("-k", help="Number of documents on a page.", min=1)] = 10,
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
@@ -231,6 +231,6 @@ def _read(paths: list[Path], format: str | None, columns: list[str]) -> ClickLog
     for text in columns:
         role, equals, name = text.partition("=")
         if not equals:
-            raise typer.BadParameter(f"write a column as query=srch_id; found {text!r}")
+            raise typer.BadParameter(f"write a column such as query=srch_id; found {text!r}")
         named[role.strip()] = name.strip()
     return read_clicks(paths, format, named)

@@ -48,7 +48,7 @@ def compare(
     seed: o.Seed = 0,
     scale: o.Scale = None,
     no_search: Annotated[
-        bool, typer.Option("--no-search", help="Keep all parameters; search nothing.")
+        bool, typer.Option("--no-search", help="Use the given or default parameters; search none.")
     ] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Number of parts to run at the same time.", min=1)

@@ -25,7 +25,8 @@ def convert(
         str | None,
         typer.Option(
             "--to",
-            help="letor, parquet, arrow, csv, tsv, qrels or rlds; by default, as the suffix says.",
+            help="letor, parquet, arrow, csv, tsv, qrels or rlds; by default, the suffix of the "
+            "output decides.",
             callback=o.checked(o.check_format),
         ),
     ] = None,
@@ -35,14 +36,17 @@ def convert(
     ] = None,
     gather: Annotated[
         bool,
-        typer.Option("--gather", help="Bring the rows of each query together (reads all at once)."),
+        typer.Option(
+            "--gather",
+            help="Bring the rows of each query together; this reads all data into memory.",
+        ),
     ] = False,
     layout: Annotated[
         str | None, typer.Option("--layout", help="Tables: wide (the default) or list.")
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Convert data to another format, in bounded memory: DATA... TARGET, or DATA... -o TARGET.
+    """Convert data to another format in bounded memory; the last argument, or -o, is the output.
 
     With --sparse, text is also written without zeros, and a mapped file (rlds) has sparse rows.
     """
@@ -53,7 +57,7 @@ def convert(
 
     *places, target = source.places if output is None else [*source.places, output]
     if not places:
-        raise typer.BadParameter("Missing argument: name what to read and what to write")
+        raise typer.BadParameter("Missing argument: give the files to read and the file to write")
     known = to or format_for(target)
     if source.sparse and known not in ("letor", "rlds"):
         raise typer.BadParameter(f"--sparse is for LETOR text and mapped files, not for {known}")

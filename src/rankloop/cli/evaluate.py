@@ -51,7 +51,9 @@ def evaluate(
         raise typer.BadParameter(f"--explain shows all conventions: leave out {what}")
     if cluster is not None:
         if model is None or per_query or explain:
-            raise typer.BadParameter("--cluster measures a --model, without --per-query, --explain")
+            raise typer.BadParameter(
+                "--cluster measures a --model; leave out --per-query and --explain"
+            )
         _show(_on_cluster(cluster, source, model, measures, convention), shown)
         return
     judged = source.read()

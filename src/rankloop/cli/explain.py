@@ -20,7 +20,7 @@ def explain(
     shown: Shown,
     top: Annotated[
         int | None,
-        typer.Option("--top", help="Show only this many, the most important first.", min=1),
+        typer.Option("--top", help="Number of rows to show; the most important come first.", min=1),
     ] = None,
     one_query: Annotated[
         str | None,
@@ -41,7 +41,7 @@ def explain(
     if not source.data and source.config is None:
         for option, given in (("--of", one_query), ("--plot", plot)):
             if given is not None:
-                raise typer.BadParameter(f"{option} needs DATA to look at")
+                raise typer.BadParameter(f"{option} needs DATA; give files of data")
         _show(parts_of(ranker)[:top], shown)
         return
     queries = source.read(labelled=False, **read_like(ranker))

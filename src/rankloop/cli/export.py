@@ -63,7 +63,7 @@ def export(
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Write a model in the form of another engine; --verify proves that its scores are equal."""
+    """Write a model for another engine; --verify compares its scores with the original ones."""
     from dataclasses import asdict
 
     from rankloop.export.exporting import export as exported
@@ -71,7 +71,9 @@ def export(
     from rankloop.learners.model_files.saving import load
 
     if output is None and verify is None:
-        raise typer.BadParameter("give -o FILE to write, --verify DATA to compare, or both")
+        raise typer.BadParameter(
+            "give -o FILE to write the model, --verify DATA to compare scores, or both"
+        )
     given = {
         "name": name,
         "dialect": dialect,
@@ -95,7 +97,7 @@ def export(
     if json:
         print_json({**asdict(found), "verdict": found.verdict})
     else:
-        by = "the engine itself" if found.real else "our twin of its arithmetic"
+        by = "the engine itself" if found.real else "our copy of its arithmetic"
         typer.echo(
             f"{to}: {found.verdict}, by {by}\n"
             f"{found.rows:,} rows, of which {found.rows_different:,} have another score and "

@@ -19,7 +19,7 @@ def import_model(
         ),
     ],
 ) -> None:
-    """Make a model file of what LightGBM or XGBoost trained, to score, compare, blend and serve."""
+    """Convert a model of LightGBM or XGBoost to a model file, to score, compare and serve it."""
     from rankloop.learners.boosting.imported import Imported
 
     ranker = Imported.read(model)

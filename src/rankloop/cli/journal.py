@@ -15,7 +15,13 @@ from rankloop.cli.tables import print_json, print_table, quality_cells
 journal = typer.Typer(help="Look at a loop's journal, verify it, import and export data.")
 
 Address = Annotated[str, typer.Argument(help="A file, or postgresql://user@host/database.")]
-Name = Annotated[str, typer.Option("--loop", help="Name of the loop, in PostgreSQL.")]
+Name = Annotated[
+    str,
+    typer.Option(
+        "--loop",
+        help="Name of the loop; needed with PostgreSQL, and with several loops in --config.",
+    ),
+]
 
 
 @journal.command("stats")
@@ -113,7 +119,7 @@ def export(
 
 MasterKey = Annotated[
     str,
-    typer.Option("--master-key-file", help="File of master keys; RANKLOOP_MASTER_KEY replaces it."),
+    typer.Option("--master-key-file", help="File of master keys; or set RANKLOOP_MASTER_KEY."),
 ]
 
 
@@ -155,7 +161,9 @@ def import_(
     loop: Name = "loop",
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="Settings file, to begin a journal or to change settings."),
+        typer.Option(
+            "--config", help="Settings file, to start a journal or to change its settings."
+        ),
     ] = None,
 ) -> None:
     """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
@@ -167,7 +175,7 @@ def import_(
     from rankloop.serving.operations import import_files
 
     if not source.data:
-        raise typer.BadParameter("Missing argument 'DATA...': name files of judged data, or logs")
+        raise typer.BadParameter("Missing argument 'DATA...': give files of judged data, or logs")
     at, logs = int(1000 * time()), source.format is None
     for line in import_files(address, loop, source.data, source.read, config, at, logs):
         typer.echo(line)
@@ -180,7 +188,10 @@ def compact(
     archive: Annotated[Path, typer.Argument(help="Parquet file for the old entries.")],
     loop: Name = "loop",
     until: Annotated[
-        int | None, typer.Option("--until", help="Keep all entries after this position.", min=1)
+        int | None,
+        typer.Option(
+            "--until", help="Move entries up to this position; keep all later ones.", min=1
+        ),
     ] = None,
 ) -> None:
     """Move old entries into a Parquet file; a saved state takes their place."""
@@ -192,15 +203,15 @@ def compact(
     typer.echo(f"{archive}: entries up to {last:,}")
 
 
-@journal.command("acts")
+@journal.command("actions")
 @guarded
-def acts(
+def actions(
     address: Address,
     loop: Name = "loop",
-    last: Annotated[int, typer.Option(help="Show this many, the latest ones.", min=1)] = 50,
+    last: Annotated[int, typer.Option(help="Number of latest actions to show.", min=1)] = 50,
     json: o.Json = False,
 ) -> None:
-    """Show who did what and when: promotions, experiments, rollbacks, forgetting."""
+    """Show the actions of operators (promotions, rollbacks and others): who, what and when."""
     from rankloop.serving.audit import acts_of
     from rankloop.serving.starting import existing_journal
 

@@ -33,7 +33,7 @@ def _sent(url: str, loop: str, token: str | None, *request: Any, **more: Any) ->
         if error.status:
             raise
         raise RankloopError(
-            f"{error}; start it with `rankloop serve`, or name its address with --url or "
+            f"{error}; start it with `rankloop serve`, or give its address with --url or "
             "RANKLOOP_URL"
         ) from None
 

@@ -84,7 +84,8 @@ class Source:
         default_factory=list
     )
     category: Annotated[
-        Names, _columns("--category", "Columns of numbers that are categories, as text always is.")
+        Names,
+        _columns("--category", "Numeric columns that are categories (text columns always are)."),
     ] = field(default_factory=list)
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Text: leave out bad rows, and count them.")
@@ -128,7 +129,7 @@ class Source:
     def places(self) -> list[str]:
         """The locations to read; it is a usage error if there are none."""
         if not self.data:
-            raise typer.BadParameter("Missing argument 'DATA...': name files, or give --config")
+            raise typer.BadParameter("Missing argument 'DATA...': give files, or --config")
         return self.data
 
     def batches(self, place: str, **more: object) -> Iterator[QueryDataset]:

@@ -52,7 +52,9 @@ def reproduce(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=2, help="Run at most this many trials; the page says so."),
+        typer.Option(
+            "--trials", min=2, help="Run at most this many trials (the page shows the number)."
+        ),
     ] = None,
     seed: o.Seed = 0,
 ) -> None:

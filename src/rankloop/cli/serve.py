@@ -42,15 +42,16 @@ def serve(
     new_key: Annotated[
         bool,
         typer.Option(
-            "--new-key", help="Print a new key for sealing fields or signing tickets; exit."
+            "--new-key",
+            help="Print a new key for encrypting personal fields or signing tickets, and exit.",
         ),
     ] = False,
     check: Annotated[bool, typer.Option("--check", help="Check the settings and exit.")] = False,
 ) -> None:
     """Start the service: rank, record, observe and learn over HTTP, until stopped.
 
-    Settings come from CONFIG, or, for a first try, from the options; where both say something,
-    the options win.
+    Settings come from the file CONFIG or, for a first try, from the options. Options take
+    precedence over the file.
     """
     from rankloop.serving.starting import Options, chosen_settings, needs_extra, write_settings
 
@@ -73,7 +74,7 @@ def serve(
     if check:
         settings.master_keys()
         settings.signing_keys()
-        typer.echo(f"the settings are right: {', '.join(settings.loops)}")
+        typer.echo(f"the settings are valid: {', '.join(settings.loops)}")
         return
     from rankloop.serving.server import serve as run
 

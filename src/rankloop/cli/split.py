@@ -29,13 +29,17 @@ def split(
     ] = "0.6,0.2,0.2",
     in_order: Annotated[
         bool,
-        typer.Option("--in-order", help="First queries first, for data in order of time."),
+        typer.Option(
+            "--in-order",
+            help="Do not shuffle: the first queries are for training, the last ones for the test "
+            "(for data in order of time).",
+        ),
     ] = False,
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
-            help="letor, parquet, arrow, csv, tsv or rlds; by default, as the first of DATA.",
+            help="letor, parquet, arrow, csv, tsv or rlds; by default, that of the first file.",
             callback=o.checked(o.check_format),
         ),
     ] = None,

@@ -54,7 +54,8 @@ def stream(
         ),
     ] = [],
     impressions: Annotated[
-        int, typer.Option("--impressions", help="Lists shown to each user.", min=1)
+        int,
+        typer.Option("--impressions", help="Number of lists shown to each simulated user.", min=1),
     ] = 10_000,
 ) -> None:
     """Run learners over a stream; each query is measured before the learners learn from it.

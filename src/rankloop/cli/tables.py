@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-_PANEL = "How to show it"
+_PANEL = "Output format"
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",

@@ -44,7 +44,9 @@ def train(
     keep: Annotated[
         float | None,
         typer.Option(
-            "--keep", help="With --from: how much of the past to keep, above 0, at most 1."
+            "--keep",
+            help="With --from: weight of the old model, above 0 and at most 1; lower values give "
+            "new data more influence.",
         ),
     ] = None,
     valid: Annotated[
@@ -84,7 +86,7 @@ def train(
         given = "--by-query" if by_query else "--mix-every"
         raise typer.BadParameter(f"{given} is for training on a cluster: give --cluster too")
     if cluster is not None and resume is not None:
-        raise typer.BadParameter("--from goes on in this process: leave --cluster out")
+        raise typer.BadParameter("--from trains in this process: leave out --cluster")
     if cluster is not None:
         model = new_learner(*read_learner(learner or "auto"), measures[0], scale)
         model, judged = _on_cluster(cluster, model, source, valid, measures[0], by_query, mix_every)

@@ -71,7 +71,9 @@ def tune(
     rows = [[t.number, *(_shown(t.setting.get(n)) for n in names), t.value] for t in best[:10]]
     shown.table(["trial", *names, f"{measure} ({convention})"], rows)
     pruned = sum(trial.pruned for trial in found.trials)
-    shown.note(f"{len(found.trials)} trials, {pruned} given up early. To train the best:\n")
+    shown.note(
+        f"{len(found.trials)} trials, {pruned} stopped early. To train with the best setting:\n"
+    )
     shown.note(f"  {command}")
 
 

@@ -45,7 +45,7 @@ def cascade_clicks(
     Parameters
     ----------
     data : judged queries, grades being whole numbers; unjudged documents count as grade 0
-    rng : where the draws come from
+    rng : random generator
     probabilities : of a click by grade, each from 0 to 1; see :func:`click_probabilities`
     impressions : of each query
 

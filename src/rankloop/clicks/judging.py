@@ -49,7 +49,7 @@ class Judgements:
     def graded(self, grades: int) -> Judgements:
         """Return whole grades from 0 to grades - 1: equal parts of the range up to the largest.
 
-        What was never chosen has grade 0 whatever the others are.
+        A document that was never chosen always has grade 0.
         """
         if grades < 2:
             raise DataError(f"there must be at least 2 grades; found {grades}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Interval:
-    """What a mean may be."""
+    """An interval for a mean."""
 
     low: float
     high: float
@@ -37,13 +37,13 @@ class Interval:
 class EmpiricalBernstein:
     """Bounded outcomes, one after the other, whose mean may drift: intervals for its average.
 
-    After t outcomes the interval holds the average of their t expectations, each given what came
+    After t outcomes the interval contains the average of their t expectations, each given what came
     before it, and it does so for all t together with probability 1 - alpha. The expectations may
     change over time, and outcomes need not be independent, so users and rankers may drift. With
     V the sum of squared distances of each outcome to the mean of those before it, the half
     width is u(V) / t, where u solves m(u, V) = 2 / alpha for the gamma-exponential mixture m:
-    it falls as fast as the law of the iterated logarithm nearly allows, and is narrow where
-    outcomes vary little.
+    it falls nearly as fast as the law of the iterated logarithm allows, and is narrow if outcomes
+    vary little.
 
     Parameters
     ----------
@@ -146,10 +146,10 @@ class Betting:
     """Bounded outcomes with one fixed mean: intervals by betting, narrow from the start.
 
     For each candidate m two gamblers bet on outcomes above and below m, with stakes that depend
-    on the past alone. Were m the mean, neither would be expected to gain; the interval holds every
-    m against which the two together have not yet made 1 / alpha times their stake. Over the first
-    some hundred outcomes it is narrower than :class:`EmpiricalBernstein`, but it may be wrong
-    where the mean drifts.
+    only on the past. If m were the mean, neither would be expected to gain; the interval has all m
+    against which the two together have not yet won 1 / alpha times their stake. For the first few
+    hundred outcomes it is narrower than :class:`EmpiricalBernstein`, but it may be wrong if the
+    mean drifts.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ USERS = tuple(_USERS)
 
 
 class SimulatedUser(ABC):
-    """Somebody who clicks by grade."""
+    """A user whose clicks depend on grades."""
 
     @abstractmethod
     def behaviour(self, grades: ArrayLike, offsets: NDArray[np.int64] | None = None) -> Behaviour:
@@ -174,7 +174,8 @@ def simulated_user(
     """Return a simulated user of the literature by name.
 
     `perfect` clicks what is relevant and reads everything; `navigational` looks for one good
-    document and stops there; `informational` clicks a lot; `almost-random` hardly cares.
+    document and stops there; `informational` clicks a lot; for `almost-random`, grades make little
+    difference.
 
     Parameters
     ----------
@@ -201,8 +202,8 @@ def user_for(grades: ArrayLike, name: str) -> SimulatedUser:
 
     Parameters
     ----------
-    grades : of the data; a user of the literature is taken for 2, 3 or 5 grades, the smallest
-        number that holds them all
+    grades : of the data; users of the literature have 2, 3 or 5 grades; the smallest sufficient
+        number is used
     name : a name in :data:`USERS`, who may stop after a click, or after any document if
         `:document` follows; `cascade` or `ultra` (:func:`cascade_user`, :func:`ultra_user`)
 

@@ -30,8 +30,8 @@ def submitted(
 ) -> Future[T]:
     """Submit a task and return its future.
 
-    Tasks are functions of their arguments. If a worker is lost, Dask computes what it held again,
-    elsewhere, and with the same result.
+    Tasks are functions of their arguments. If a worker is lost, Dask computes its results again on
+    another one, with the same values.
     """
     name = f"rankloop-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
     future: Future[T] = client.submit(function, *given, key=name, **where)

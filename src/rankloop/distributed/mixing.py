@@ -34,7 +34,7 @@ def fit_online(
     """Return a learner that has seen all parts, by iterative parameter mixing.
 
     A copy of the learner learns `mix_every` queries of each part; the copies are merged
-    (:meth:`OnlineRanker.merge`), and the merged learner goes on with the next queries, for
+    (:meth:`OnlineRanker.merge`), and the merged learner continues with the next queries, for
     `ranker.passes` passes. With a `random_state`, the queries of a part are in a new order in each
     pass. A scaler is fitted to a sample of all parts first. The result depends on the parts and on
     `mix_every`, not on the number of workers.
@@ -42,7 +42,7 @@ def fit_online(
     Parameters
     ----------
     mix_every : number of queries of each part between two mixes; None: a whole pass
-    on_progress : told after each mix
+    on_progress : called after each mix
 
     References
     ----------

@@ -56,7 +56,7 @@ class FilePart:
         return read(self.path, **self.options)
 
     def query_ids(self) -> Ids:
-        """Read the ids of the queries, and of tables no features."""
+        """Read the ids of the queries; of tables, features are not read."""
         if self.queries is not None:
             return self.load().query_ids
         return read(self.path, **{**self.options, **_NO_FEATURES}).query_ids

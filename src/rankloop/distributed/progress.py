@@ -1,4 +1,4 @@
-"""How far a job is: parts done, and the time that is left."""
+"""The progress of a job: finished parts, and the time that is left."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Progress:
 
 
 class Clock:
-    """Tells a callback how far a job is."""
+    """Calls a function with the progress of a job."""
 
     def __init__(self, what: str, total: int, tell: OnProgress | None) -> None:
         self._what, self._total, self._tell = what, total, tell
@@ -40,7 +40,7 @@ class Clock:
         self._done = 0
 
     def tick(self) -> None:
-        """One more part is done."""
+        """Record that one more part is done."""
         self._done += 1
         if self._tell is not None:
             share = (time.monotonic() - self._start) / self._done

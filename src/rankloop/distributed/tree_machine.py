@@ -1,7 +1,7 @@
-"""One machine that grows trees: a process of its own, started by a task on a worker.
+"""One machine that grows trees: a separate process, started by a task on a worker.
 
-LightGBM's machines wait for each other without end. A process of its own can be stopped when
-another machine is lost, and it ends by itself when its worker does.
+LightGBM's machines wait for each other for ever. A separate process can be stopped when another
+machine is lost, and it ends automatically when its worker does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _processes: dict[str, set[subprocess.Popen[bytes]]] = {}
 
 @dataclass(frozen=True)
 class Prepared:
-    """The rows of a machine in a file; how many teach; whether LightGBM has the objective."""
+    """A file of rows, how many of them teach, and whether LightGBM has the objective."""
 
     folder: str
     summary: Summary
@@ -166,7 +166,7 @@ def stop(job: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Grow trees, as a process of its own: it reads what to do from standard input."""
+    """Grow trees in a separate process, which reads its task from standard input."""
     folder = Path(arguments[0])
     stdin = sys.stdin.buffer
     ranker, chosen, native, speaks = pickle.loads(

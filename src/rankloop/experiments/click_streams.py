@@ -117,7 +117,7 @@ def click_streams(
     """
     check_counts(impressions=impressions, runs=runs, points=points)
     if not learners or not users or not parts:
-        raise DataError("name at least one learner, one user and one part of the data")
+        raise DataError("give at least one learner, one user and one part of the data")
     at = _milestones(impressions, points)
     found = []
     for name, learner in learners.items():

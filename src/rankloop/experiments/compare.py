@@ -100,7 +100,7 @@ def compare_learners(
         conventions = [conventions]
     under = [as_convention(rule) for rule in conventions]
     if not wanted or not under:
-        raise DataError("name at least one measure and one convention")
+        raise DataError("give at least one measure and one convention")
     if jobs < 1:
         raise DataError(f"jobs must be at least 1; found {jobs}")
     contenders = make_contenders(learners, wanted[0], seed=seed, search=search, grids=grids)

@@ -60,12 +60,12 @@ def make_contenders(
         given = {}
         for text in [learners] if isinstance(learners, str) else learners:
             if text in given:
-                raise DataError(f"the learner {text!r} is given twice; name it once")
+                raise DataError(f"the learner {text!r} is given twice; give it once")
             read = read_peer if text.partition(":")[0].strip() in PEERS else read_learner
             cls, params = read(text)
             given[text] = cls(**params), set(params)
     if not given:
-        raise DataError("name at least one learner")
+        raise DataError("give at least one learner")
     found = []
     for name, (learner, fixed) in given.items():
         own = (grids or {}).get(name) or open_space(learner, fixed)

@@ -133,11 +133,11 @@ def progressive(
     solar-ii True
     """
     if not learners:
-        raise DataError("name at least one learner")
+        raise DataError("give at least one learner")
     if permutations < 1:
         raise DataError(f"permutations must be at least 1; found {permutations}")
     if not data.n_queries:
-        raise DataError("the data holds no queries; there is nothing to learn or to measure")
+        raise DataError("the data has no queries; there is nothing to learn or to measure")
     wanted = parse_all(measures)
     under = [
         as_convention(rule)

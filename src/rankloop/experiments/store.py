@@ -29,7 +29,7 @@ class ResultStore:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(
-                f"cannot use {self.folder} to resume from: {error.strerror}; name a folder"
+                f"cannot resume from {self.folder}: {error.strerror}; give a folder"
             ) from None
 
     def get(self, learner: str, fold: str, key: object) -> FoldResult | None:

@@ -71,7 +71,7 @@ class Verified:
     """How the scores of an exported ranker compare with its own.
 
     target : the engine
-    real : whether the engine itself scored; else our twin of its arithmetic
+    real : whether the engine itself scored; else our copy of its arithmetic
     rows, queries : how many were scored
     rows_different : rows whose score is not the same number
     rows_apart : rows whose score differs by more than :data:`CLOSE`

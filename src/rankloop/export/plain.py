@@ -169,6 +169,6 @@ def _reason(program: Program, engine: str) -> str:
             "export it to vespa, onnx, sql or c, or train on Scaled(scale='standard')"
         )
     return (
-        f"{engine} has weighted sums and trees of features as they are, and this is neither; "
+        f"{engine} supports only weighted sums and trees of unscaled features; "
         "export it to onnx, sql or c"
     )

@@ -36,7 +36,7 @@ def rounding_moves(ranker: Ranker, X: ArrayLike) -> int:
     """
     output = program_of(ranker).output
     if not isinstance(output, Trees):
-        raise DataError(f"a {type(ranker).__name__} is not a sum of trees on features as they are")
+        raise DataError(f"a {type(ranker).__name__} is not a sum of trees on unscaled features")
     wide = np.asarray(X, np.float64)
     narrow = wide.astype(np.float32).astype(np.float64)
     moved = np.zeros(len(wide), bool)

@@ -27,7 +27,7 @@ class Target:
     """One kind of engine.
 
     render : returns the content of the file
-    run : returns the scores of rows, by the engine itself or by our twin of its arithmetic
+    run : returns the scores of rows, by the engine itself or by our copy of its arithmetic
     is_real : whether `run` is the engine itself
     """
 

@@ -32,7 +32,7 @@ def render(program: Program) -> str:
     form = plain_form(program, "Elasticsearch's own learning to rank")
     if isinstance(form, WeightedSum):
         raise DataError(
-            f"Elasticsearch's own learning to rank has trees only, and a {program.learner} is "
+            f"Elasticsearch's own learning to rank supports only trees, but a {program.learner} is "
             "linear; export it to elasticsearch, for the learning-to-rank plugin"
         )
     names = list(program.features)

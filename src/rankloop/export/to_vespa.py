@@ -73,8 +73,8 @@ def _profile(form: WeightedSum, names: Sequence[str], name: str) -> str:
     strange = [one for one in names if not _NAME.fullmatch(one)]
     if strange:
         raise DataError(
-            f"{strange[0]!r} cannot be the name of a function of Vespa; give other names with "
-            "features=, of letters and digits"
+            f"{strange[0]!r} cannot be the name of a function in Vespa; give other names, of "
+            "letters and digits, with features="
         )
     terms = []
     for one, weight, mean, deviation in zip(

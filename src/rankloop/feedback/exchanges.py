@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 def drawn_pairs(ranking: Ranking, grades: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Return the pairs of candidates (better, worse) that a drawn ranking teaches, and weights.
 
-    Seen is what lies above the last document with a grade above 0, and the one after it. Each seen
-    document is better than each seen one of a lower grade. A pair weighs
+    The documents above the last one with a grade above 0, and the next one below it, count as seen.
+    Each seen document is better than each seen one of a lower grade. The weight of a pair is
 
         rho = P(R with the two exchanged) / (P(R) + P(R with the two exchanged)),
 
-    where P is the chance that Plackett and Luce's model of the logged scores draws the list R. So
-    the better place that one of the two had is made up for.
+    where P is the probability that Plackett and Luce's model of the logged scores draws the list R.
+    This compensates for the better place of one of the two.
 
     Parameters
     ----------
-    ranking : drawn by `plackett-luce`, with the scores of all candidates; others are refused
-    grades : by candidate, below 0 where nothing is known
+    ranking : drawn by `plackett-luce`, with the scores of all candidates; others raise an error
+    grades : by candidate, below 0 if nothing is known
 
     Notes
     -----
-    Cost: O(k) for each pair of a list of k. The bits are the same on every processor.
+    Cost: O(k) for each pair in a list of length k. The bits are the same on every processor.
 
     Examples
     --------

@@ -245,7 +245,7 @@ class Ranker(Kept, ABC):
     def _begin(
         self, data: QueryDataset, valid: QueryDataset | None, go_on: bool
     ) -> tuple[QueryDataset, QueryDataset | None]:
-        """Check data, and forget everything unless learning goes on; return data as it is used."""
+        """Check data, and forget everything unless learning continues; return the data to use."""
         goes_on = go_on and self.is_fitted
         if goes_on:
             data = with_columns(data, self.feature_names_in_)

@@ -45,7 +45,7 @@ def plot_week(
             va="bottom",
         )
     axes.set_xlabel("days")
-    axes.set_title("nDCG@10 of late, on grades that only the users know", loc="left", fontsize=10)
+    axes.set_title("recent nDCG@10, on grades that only the users know", loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

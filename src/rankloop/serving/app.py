@@ -62,9 +62,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 class Service:
     """All loops of one process, and what their routes need.
 
-    draining : whether it is about to stop, so that answers without an end have to
+    draining : whether it is about to stop, so that endless answers must end
     listening : clients of each loop's events, by its name
-    tables : features of items that come with ids alone, by the name of the loop
+    tables : features of items that are sent with ids only, by the name of the loop
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Service:
 
     @classmethod
     def start(cls, settings: Settings, **options: Any) -> Service:
-        """Open every journal and bring every loop back; ready when it returns."""
+        """Open every journal and restore every loop; it is ready when this returns."""
         loops: dict[str, Loop] = {}
         tables = {
             name: FeatureTable.read(loop.table, loop.names)
@@ -112,13 +112,13 @@ class Service:
         return service
 
     def stop(self) -> None:
-        """Commit, apply and save what every loop has taken."""
+        """Commit, apply and save what every loop has accepted."""
         self.boards.stop()
         for loop in self.loops.values():
             loop.stop()
 
     def app(self) -> Starlette:
-        """Return the routes as an ASGI application, which stops the service at its end."""
+        """Return the routes as an ASGI application; when it ends, it stops the service."""
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -141,8 +141,8 @@ async def _not_answered(_: Request, error: Exception) -> Response:
     """Answer a path or a method that is not offered."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {
-        404: "there is nothing at this path; see /openapi.json",
-        405: "this path takes another method; see /openapi.json",
+        404: "there is no such path; see /openapi.json",
+        405: "this path needs another method; see /openapi.json",
     }
     return Problem(status, words.get(status, str(error))).response()
 
@@ -150,5 +150,5 @@ async def _not_answered(_: Request, error: Exception) -> Response:
 async def _fault(_: Request, error: Exception) -> Response:
     """Answer what nobody expected; the log has the rest."""
     return Problem(
-        500, f"a fault of ours: {type(error).__name__}; see the service's log"
+        500, f"an internal error: {type(error).__name__}; see the log of the service"
     ).response()

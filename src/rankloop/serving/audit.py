@@ -1,4 +1,4 @@
-"""Who did what and when: the acts of operators, and those of the loop itself."""
+"""Who did what and when: the actions of operators, and those of the loop itself."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _KEPT = 50
 
 
 class ActInfo(msgspec.Struct, frozen=True):
-    """An act, as its entry tells it.
+    """An action, as its entry describes it.
 
     at : when it was journaled, in UTC
-    by : the name of the token; `rankloop` where the loop itself acted
-    what : the model, the experiment or the number of keys that it was about
+    by : the name of the token; `rankloop` if the loop itself acted
+    what : the model, the experiment or the number of keys that it changed
     """
 
     position: int
@@ -44,7 +44,7 @@ class ActInfo(msgspec.Struct, frozen=True):
 
 
 def as_act(record: Record) -> ActInfo | None:
-    """Return an entry as an act; None where it is none."""
+    """Return an entry as an action; None if it is not one."""
     entry, what, reason, by = record.entry, "", "", ""
     if isinstance(entry, Configured):
         name, what = "configured", "the settings"
@@ -69,19 +69,19 @@ def as_act(record: Record) -> ActInfo | None:
 
 
 def acts_of(journal: Journal, limit: int = _KEPT) -> list[ActInfo]:
-    """Return the last acts of a journal, oldest first."""
+    """Return the last actions of a journal, oldest first."""
     found = (as_act(record) for record in journal.acts(limit))
     return [act for act in found if act is not None]
 
 
 class Acts:
-    """The last acts of a loop, whichever process they came through."""
+    """The last actions in a loop, by any process."""
 
     def __init__(self, journal: Journal) -> None:
         self._last = deque(acts_of(journal), _KEPT)
 
     def note(self, record: Record) -> None:
-        """Take in an entry; acts go to the log, without the words that people gave as reasons."""
+        """Record an entry; actions go to the log, without the reasons that people gave."""
         act = as_act(record)
         if act is not None:
             self._last.append(act)

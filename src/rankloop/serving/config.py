@@ -1,4 +1,4 @@
-"""Settings of a service: a TOML file and the environment in, values that never change out."""
+"""Settings of a service: from a TOML file and the environment to immutable values."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _S = TypeVar("_S")
 
 
 class RuleSettings(Section, frozen=True):
-    """What one type of feedback is worth; see :class:`rankloop.feedback.grading.Rule`."""
+    """The grade of one type of feedback; see :class:`rankloop.feedback.grading.Rule`."""
 
     gain: float
     at_least: float | None = None
     by_value: bool = False
 
     def rule(self) -> Rule:
-        """Return it as lessons take it."""
+        """Return it as a rule for lessons."""
         lowest = -math.inf if self.at_least is None else self.at_least
         return Rule(self.gain, lowest, self.by_value)
 
@@ -64,27 +64,29 @@ class LoopSettings(Section, frozen=True, dict=True):
 
     features : their names, or how many there are (then they are called 1, 2, ...)
     defaults : values of features that a request leaves out, by name
-    learners : texts such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
-    feedback : what each type is worth, a gain or a table (gain, at_least, by_value)
-    lesson : what a closed ranking teaches: `grades`, `pairs`, `ips` (grades, weighted by how
-        seldom a place is looked at), or `pdgd` (pairs, weighted by how likely a `plackett-luce`
-        ranking was to show them the other way round; other rankings teach nothing)
-    examination : for `ips`, how likely each place is to be seen; the last is for all beyond
-    most_open, most_early, most_events, most_closed : bounds of what waits: open rankings, feedback
-        before its ranking, events of one ranking, ids of closed rankings
-    late : whether feedback that comes after the window teaches its ranking again, with all that is
-        known of it by then
-    check_every : a digest of the state is journaled every so many entries
+    learners : text such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
+    feedback : the grade of each type, a gain or a table (gain, at_least, by_value)
+    lesson : how feedback becomes training data: `grades`, `pairs`, `ips` (grades, with more weight
+        at places that are seldom looked at), or `pdgd` (pairs, weighted by how likely a
+        `plackett-luce` ranking was to show them in the opposite order; other rankings teach
+        nothing)
+    examination : for `ips`, how likely each place is to be seen; the last value also holds for all
+        later places
+    most_open, most_early, most_events, most_closed : limits of what is kept: open rankings,
+        feedback before its ranking, events of one ranking, ids of closed rankings
+    late : whether feedback after the window lets the learners learn the ranking again, with all
+        feedback on it so far
+    check_every : number of entries between two digests of the state in the journal
 
     Serving:
 
     journal : a file, or postgresql://user@host/database
-    table : a CSV or Parquet file of items: a column `id`, and one a feature, for UBI queries
-    window : seconds for which a ranking waits for feedback
+    table : a CSV or Parquet file of items, for UBI queries: a column `id`, and one per feature
+    window : seconds to wait for feedback before learning from a ranking
     policy : `best-first`, `plackett-luce` (explores) or `apprentice` (shows the caller's order)
-    temperature : of `plackett-luce`, above 0: lower explores less
-    explore_top : how many places `plackett-luce` draws; the rest is best first
-    snapshot_every : the state is saved every so many entries
+    temperature : of `plackett-luce`, above 0; lower values explore less
+    explore_top : number of places that `plackett-luce` draws; the others are best first
+    snapshot_every : number of entries between two saved states
     alpha : the chance that any experiment of this loop ever promotes a worse model
     """
 
@@ -111,7 +113,7 @@ class LoopSettings(Section, frozen=True, dict=True):
     alpha: float = 0.05
 
     def journaled(self) -> bytes:
-        """Return them as the journal keeps them: all but where files are."""
+        """Return the settings that the journal keeps: all except locations of files."""
         return msgspec.json.encode(msgspec.structs.replace(self, journal="", table=""))
 
     @property
@@ -123,39 +125,46 @@ class LoopSettings(Section, frozen=True, dict=True):
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
-        """What each type of feedback is worth, as lessons take it."""
+        """The grade of each type of feedback, as rules for lessons."""
         return rules_of(self.feedback)
 
     def change(self, known: LoopSettings | None, where: str) -> bool:
-        """Tell whether they change what a journal knows; raise where they name other features."""
+        """Return whether a journal has other settings; raise if it has other features."""
         if known is None:
             return True
         if known.names != self.names:
             raise DataError(
-                f"{where}: its journal is about {len(known.names)} features "
-                f"({', '.join(known.names[:5])}, ...), but the settings name {len(self.names)} "
-                f"({', '.join(self.names[:5])}, ...); the features of a loop cannot change: "
-                "start another loop"
+                f"{where}: its journal has {len(known.names)} features "
+                f"({', '.join(known.names[:5])}, ...), but the settings have {len(self.names)} "
+                f"({', '.join(self.names[:5])}, ...); the features of a loop cannot be changed: "
+                "use another loop name"
             )
         return known.journaled() != self.journaled()
 
     def make_learners(self) -> dict[str, OnlineRanker]:
-        """Return learners that have learnt nothing, by their texts."""
+        """Return learners that have learnt nothing yet, by their texts."""
         return {text: make_online_learner(text) for text in self.learners}
 
     def check(self) -> None:
-        """Raise where a value cannot be used."""
+        """Raise if a value cannot be used."""
         names = self.names
         if not names or len(set(names)) < len(names):
-            raise DataError(f"features: found {list(names)[:10]}, expected names, each once")
+            raise DataError(
+                f"features: found {list(names)[:10]}, expected at least one name, all different"
+            )
         unknown = self.defaults.keys() - set(names)
         if unknown:
-            raise DataError(f"defaults: {min(unknown)!r} is no feature; name one of the features")
+            known = f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
+            raise DataError(
+                f"defaults: {min(unknown)!r} is not a feature; expected one of: {known}"
+            )
         for name, value in self.defaults.items():
             if not math.isfinite(value):
                 raise DataError(f"defaults.{name}: found {value}, expected a finite number")
         if not self.learners or len(set(self.learners)) < len(self.learners):
-            raise DataError(f"learners: found {list(self.learners)}, expected texts, each once")
+            raise DataError(
+                f"learners: found {list(self.learners)}, expected at least one, all different"
+            )
         for text in self.learners:
             try:
                 make_online_learner(text)
@@ -163,20 +172,20 @@ class LoopSettings(Section, frozen=True, dict=True):
                 raise DataError(f"learners: {error}") from None
         if self.lesson == "ips" and not self.examination:
             raise DataError(
-                "examination: found none, expected chances above 0 and at most 1, a place each, "
-                "as lesson = 'ips' needs them"
+                "examination: found none, but lesson = 'ips' needs one probability for each "
+                "position, above 0 and at most 1"
             )
         if not all(0 < chance <= 1 for chance in self.examination):
             raise DataError(
-                f"examination: found {list(self.examination)}, expected chances above 0 and at "
-                "most 1"
+                f"examination: found {list(self.examination)}, expected one probability for "
+                "each position, above 0 and at most 1"
             )
         drawn = self.policy == "plackett-luce" and self.temperature == 1
         if self.lesson == "pdgd" and not drawn:
             raise DataError(
                 f"lesson: found 'pdgd' with policy = {self.policy!r} and temperature = "
-                f"{self.temperature:g}, expected policy = 'plackett-luce' and temperature = 1, as "
-                "it learns only from rankings that were drawn by their scores"
+                f"{self.temperature:g}, expected policy = 'plackett-luce' and temperature = 1, "
+                "because it learns only from rankings that were drawn at random by their scores"
             )
         if not (math.isfinite(self.temperature) and self.temperature > 0):
             raise DataError(f"temperature: found {self.temperature}, expected a number above 0")
@@ -185,7 +194,7 @@ class LoopSettings(Section, frozen=True, dict=True):
 
 
 def rules_of(feedback: Mapping[str, RuleSettings | float]) -> dict[str, Rule]:
-    """Return what each type of feedback is worth, as lessons take it."""
+    """Return the grade of each type of feedback, as rules for lessons."""
     return {
         name: rule.rule() if isinstance(rule, RuleSettings) else Rule(float(rule))
         for name, rule in feedback.items()
@@ -193,14 +202,14 @@ def rules_of(feedback: Mapping[str, RuleSettings | float]) -> dict[str, Rule]:
 
 
 class ServerSettings(Section, frozen=True):
-    """Where the service listens, and what it takes.
+    """Where the service listens, and what it accepts.
 
     host, port : 127.0.0.1 by default; other addresses need tokens
-    workers : processes, each of which ranks; one of them closes windows
+    workers : number of processes that rank; one of them also closes windows
     most_items, most_bytes : of one request
-    most_waiting : entries that wait for the disk; beyond them, callers are asked to come again
-    most_connections : of one process; beyond them, new ones are closed at once
-    proxies : addresses whose X-Forwarded-For is believed, such as your load balancer's
+    most_waiting : entries that may wait for the disk; if there are more, callers must try again
+    most_connections : of one process; further ones are closed at once
+    proxies : addresses whose X-Forwarded-For is trusted, such as that of your load balancer
     """
 
     host: str = "127.0.0.1"
@@ -224,11 +233,11 @@ class Settings(Section, frozen=True):
     privacy: PrivacySettings = PrivacySettings()
 
     def master_keys(self) -> tuple[bytes, ...]:
-        """Read the keys that protect personal fields; none where none is named."""
+        """Read the keys that protect personal fields; none if the settings name none."""
         return read_keys(MASTER, self.privacy.master_key_file)
 
     def signing_keys(self) -> tuple[bytes, ...]:
-        """Read the keys that sign tickets for browsers; none where pages may send nothing."""
+        """Read the keys that sign tickets for browsers; none if pages may not send feedback."""
         if not self.browsers.origins:
             return ()
         keys = read_keys(SIGNING, self.browsers.signing_key_file)
@@ -240,9 +249,9 @@ class Settings(Section, frozen=True):
         return keys
 
     def check(self) -> None:
-        """Raise where values cannot be used, or not together; the message begins with the key."""
+        """Raise if values cannot be used, or not together; the message begins with the key."""
         if not self.loops:
-            raise DataError("loops: found none, expected at least one, as [loops.products]")
+            raise DataError("loops: found none, expected at least one, such as [loops.products]")
         for name, loop in self.loops.items():
             try:
                 loop.check()
@@ -259,11 +268,11 @@ class Settings(Section, frozen=True):
         self._check_browsers()
         names = [token.name for token in self.tokens]
         if len(set(names)) < len(names):
-            raise DataError(f"tokens: found the names {names}, expected each once")
+            raise DataError(f"tokens: found the names {names}, expected different names")
         if self.server.host not in LOCAL and not self.tokens:
             raise DataError(
-                f"server.host: found {self.server.host}, which others can reach, but there are no "
-                "tokens; add [[tokens]], or listen at 127.0.0.1"
+                f"server.host: found {self.server.host}, which other machines can reach, but "
+                "there are no tokens; add [[tokens]], or use 127.0.0.1"
             )
 
     def _check_browsers(self) -> None:
@@ -284,7 +293,7 @@ class Settings(Section, frozen=True):
                 if rules[one].by_value:
                     raise DataError(
                         f"browsers.types: in loop {name}, {one!r} counts by its value, which a "
-                        "browser may make up; let a server of yours send it"
+                        "browser could forge; send it from your own server"
                     )
 
 
@@ -295,8 +304,8 @@ def read_settings(
 ) -> Settings:
     """Read settings from a TOML file; the environment may set single values, and `change` more.
 
-    `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. Journals that are not named stand
-    beside the file.
+    `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. A loop without a journal
+    setting has its journal in the folder of the file.
 
     Raises
     ------
@@ -327,8 +336,8 @@ def as_settings(plain: Mapping[str, object]) -> Settings:
     for name, table in _tables(plain.get("loops")):
         if not re.fullmatch(_NAME, name):
             raise DataError(
-                f"loops: found {name!r}, expected a name of lower case letters, digits and _, at "
-                "most 41"
+                f"loops: found {name!r}, expected a name of at most 41 lower case letters, digits "
+                "and _, beginning with a letter"
             )
         loops[name] = _converted(table, LoopSettings, f"loops.{name}")
     rest = _converted({**plain, "loops": {}}, Settings, "")
@@ -367,7 +376,10 @@ def _set_from(environment: Mapping[str, str], plain: dict[str, Any]) -> None:
         for table in tables:
             inner = inner.setdefault(table, {})
             if not isinstance(inner, dict):
-                raise DataError(f"{variable}: {table} is no table of the settings")
+                raise DataError(
+                    f"{variable}: {table} is a single value in the settings, not a table; write "
+                    "table and name, as in RANKLOOP__SERVER__PORT"
+                )
         inner[name] = _value(text)
 
 

@@ -1,4 +1,4 @@
-"""Who is the champion, who is tried against it, and what may still be spent on finding out."""
+"""The champion, its challengers, and the error budget that is left for experiments."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class Contest(msgspec.Struct):
     """The champion of a loop and its running experiment, as plain values.
 
-    An experiment may run on challengers that an operator names. After a promotion that asks for
-    it, an experiment *watches* the new champion, as it goes on learning, against the state that
-    the old one had. The old one comes back if it is proven better.
+    An operator may start an experiment with some challengers. If a promotion asks for it, an
+    experiment *watches* the new champion: it compares it, as it continues to learn, with the state
+    that the old one had. The old one becomes champion again if it is proven better.
 
     champion : the model that ranks
     trial : the running experiment
-    experiments, spent : how many were started, watches too, and what they took of the error budget
-    promotions, rollbacks : how often a champion was named, and how often an old one came back
+    experiments, spent : how many were started, including watches, and the error budget they used
+    promotions, rollbacks : how often a model became champion, and how often an old one returned
     """
 
     champion: str = ""
@@ -40,7 +40,7 @@ class Contest(msgspec.Struct):
     rollbacks: int = 0
 
     def started(self, entry: ExperimentStarted, models: Models, settings: LoopSettings) -> str:
-        """Begin an experiment; a running watch gives way to it."""
+        """Start an experiment; this ends a running watch."""
         busy = self.trial is not None and not self.trial.watches
         names = [self.champion, *entry.challengers]
         known = all(name in models for name in names) and len(set(names)) == len(names)
@@ -56,7 +56,7 @@ class Contest(msgspec.Struct):
     def ended(
         self, entry: ExperimentEnded, models: Models, settings: LoopSettings, position: int
     ) -> str:
-        """End the running experiment, and do with its winner what it was started for."""
+        """End the running experiment, and promote its winner if it was started for that."""
         trial = self.trial
         if trial is None or trial.id != entry.id:
             return "unknown"
@@ -80,7 +80,7 @@ class Contest(msgspec.Struct):
     def promoted(
         self, entry: Promoted, models: Models, settings: LoopSettings, position: int
     ) -> str:
-        """Name a champion by hand; a running experiment is over with that."""
+        """Make a model the champion; this ends a running experiment."""
         if entry.model not in models:
             return "unknown"
         self._crown(entry.model, models, settings, entry.watch, position)

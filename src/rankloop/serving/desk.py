@@ -1,4 +1,4 @@
-"""The front desk: knows at once which feedback belongs where, while learners may lag behind.
+"""The front desk: it always knows which feedback belongs to which ranking, even if learners lag.
 
 It follows the journal entry by entry as the engine does, but learns nothing, so that an answer
 never waits for a learner.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """Joins as of the last entry of the journal, and which windows are over."""
+    """The joins after the last entry of the journal, and the windows that are over."""
 
     def __init__(self, engine: Engine) -> None:
         self.position = engine.position
@@ -36,7 +36,7 @@ class Desk:
         self._opened = deque(self.joins.open)
 
     def follow(self, records: Iterable[Record]) -> dict[int, Outcome]:
-        """Take in the entries that follow, and say what became of each, by position."""
+        """Process the next entries, and return the status of each, by position."""
         found: dict[int, Outcome] = {}
         for record in records:
             entry, settings, self.position = record.entry, self.settings, record.position
@@ -62,7 +62,7 @@ class Desk:
             joins.close(entry.ranking_id, settings.most_closed)
 
     def due(self, now: int, limit: int = 1000) -> list[str]:
-        """Return rankings whose window is over at this time, or that are too many, oldest first."""
+        """Return rankings to close, oldest first: the window is over, or there are too many."""
         if self.settings is None:
             return []
         waiting = self.joins.open

@@ -1,8 +1,8 @@
-"""The engine: from entries to state, and nothing else. No clock, no network, no hidden chance.
+"""The engine: from entries to state, and nothing else. No clock, no network, no hidden randomness.
 
     state = fold(apply, entries)
 
-on every machine, to the last bit. Readers get immutable models of it.
+on every machine, to the last bit. Readers get immutable models.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Engine:
 
     Parameters
     ----------
-    fetch : gives the entry at an earlier position; the engine itself holds positions alone
+    fetch : returns the entry at an earlier position; the engine itself keeps only positions
     """
 
     def __init__(self, fetch: Callable[[int], Entry]) -> None:
@@ -86,7 +86,7 @@ class Engine:
 
     @property
     def models(self) -> dict[str, Model]:
-        """All models by name, with all that they were taught so far."""
+        """All models by name, with all that they have learnt so far."""
         self._lessons.learn(self._models.values(), self._shown)
         return self._models
 
@@ -96,7 +96,7 @@ class Engine:
 
     @property
     def shown(self) -> Curve:
-        """How well the orders that were shown did."""
+        """The quality of the rankings that were shown."""
         self._lessons.learn(self._models.values(), self._shown)
         return self._shown
 
@@ -105,22 +105,22 @@ class Engine:
         self._shown = shown
 
     def apply(self, record: Record, check: bool = True) -> None:
-        """Take in the entry that follows.
+        """Process the next entry.
 
         Parameters
         ----------
         record : the entry with its position, the next one
-        check : whether digests that the journal holds must be those of this state
+        check : whether digests in the journal must be equal to those of this state
 
         Raises
         ------
         DivergedError
-            where the entry holds a digest that is not the one this state had.
+            if the entry contains a digest that differs from the digest of this state.
         """
         position, entry = record.position, record.entry
         if position != self.position + 1:
             raise DataError(
-                f"entry {self.position + 1} must follow, but found {position}; apply all entries "
+                f"expected entry {self.position + 1}, but found {position}; apply all entries "
                 "in order"
             )
         act = _APPLY.get(type(entry)) if check or not isinstance(entry, Checked) else None
@@ -135,7 +135,7 @@ class Engine:
                 del self.digests[next(iter(self.digests))]
 
     def pass_over(self, record: Record) -> None:
-        """Go on as if the entry that follows had never come."""
+        """Continue as if the next entry did not exist."""
         self._fold()
         self.position = record.position
 
@@ -147,7 +147,7 @@ class Engine:
         return self._chain
 
     def digest(self) -> str:
-        """Return what is the same where, and only where, the same entries were applied."""
+        """Return bytes that are equal exactly if the same entries were applied."""
         contest, trial = self.contest, self.contest.trial
         plain = (self.position, contest.champion, contest.spent, self.counters, self.shown)
         tried = None if trial is None else (trial.id, trial.tallies)
@@ -157,9 +157,9 @@ class Engine:
         return digest_of(msgspec.msgpack.encode((plain, tried, models, self._fold()))).hex()
 
     def published(self) -> Published:
-        """Return what readers rank by."""
+        """Return the models that readers use for ranking."""
         if self.settings is None:
-            raise DataError("the loop has no settings yet; its first entry must hold them")
+            raise DataError("the loop has no settings yet; its first entry must contain them")
         return Published(
             self.position,
             self.settings,
@@ -186,7 +186,7 @@ class Engine:
         return self.contest.trial
 
     def state(self) -> State:
-        """Return all of it as plain values."""
+        """Return the whole state as plain values."""
         return State(
             self.epoch,
             self.position,
@@ -201,7 +201,7 @@ class Engine:
         )
 
     def restore(self, state: State) -> None:
-        """Become what :meth:`state` returned, also that of an older version."""
+        """Restore what :meth:`state` returned, also in an older version."""
         self.epoch = state.engine
         self.position, self._chain, self._found = state.position, state.chain, []
         self.settings, self.contest = state.settings, state.contest
@@ -214,7 +214,7 @@ class Engine:
     def _configured(self, record: Record, entry: Configured) -> None:
         settings = msgspec.json.decode(entry.settings, type=LoopSettings)
         if self.settings is not None and self.settings.names != settings.names:
-            raise DataError("the features of a loop cannot change; start another loop")
+            raise DataError("the features of a loop cannot be changed; use another loop name")
         if self.settings is None:
             self.epoch = entry.engine
         configured = () if self.settings is None else self.settings.learners
@@ -328,7 +328,7 @@ class Engine:
         if own is not None and own != entry.digest:
             raise DivergedError(
                 f"after entry {entry.position} the state here has the digest {own}, but the "
-                f"journal says {entry.digest}; start again from a snapshot or by replay"
+                f"journal has {entry.digest}; start again from a snapshot or by replay"
             )
 
     def _teach(
@@ -355,7 +355,7 @@ class Engine:
 
     def _known_settings(self) -> LoopSettings:
         if self.settings is None:
-            raise DataError("the loop has no settings yet; its first entry must hold them")
+            raise DataError("the loop has no settings yet; its first entry must contain them")
         return self.settings
 
 

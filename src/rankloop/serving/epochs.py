@@ -1,9 +1,9 @@
-"""Epochs: an upgrade that changes arithmetic goes on from a journaled full state.
+"""Epochs: an upgrade that changes results continues from a full state in the journal.
 
 Within an epoch, all processes reach the same state from the same entries, bit for bit, and compare
-its digests. A new version of the engine would reach another one. So it takes the state that the old
-version left, applies what followed, and journals all of it: from there on, every replay of the new
-version starts from the same bits.
+its digests. A new version of the engine would reach another one. So it takes the last state of the
+old version, applies the entries that followed, and stores the full state in the journal: from there
+on, every replay of the new version starts from the same bits.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _log = logging.getLogger("rankloop.serving")
 
 
 def enter_epoch(journal: Journal, engine: Engine, at: int) -> None:
-    """Begin the epoch of this version where a journal is still in an older one.
+    """Start the epoch of this version if the journal is still in an older one.
 
     Parameters
     ----------
-    engine : brought up to the end of the journal; it goes on to the end of what is added
+    engine : at the end of the journal; the entries that are added are applied to it too
     at : the time, in milliseconds
     """
     while engine.settings is not None and engine.epoch != ENGINE:
@@ -40,8 +40,8 @@ def enter_epoch(journal: Journal, engine: Engine, at: int) -> None:
         for record in journal.scan(position):  # others may have appended first: then again
             engine.apply(record)
         _log.warning(
-            "%s: version %d of the engine wrote it up to entry %d; version %d goes on from the "
-            "state after that. Positions before it cannot be recomputed any more",
+            "%s: version %d of the engine wrote it up to entry %d; version %d continues from the "
+            "state after that. Earlier positions can no longer be recomputed",
             journal.where,
             old,
             position,
@@ -50,11 +50,11 @@ def enter_epoch(journal: Journal, engine: Engine, at: int) -> None:
 
 
 def epoch_state(entry: EpochStarted, position: int) -> State | None:
-    """Return the state that an epoch starts from; None where it is not one to start from here."""
+    """Return the state that an epoch starts from; None if this version cannot start from it."""
     if entry.engine > ENGINE:
         raise DataError(
-            f"entry {position}: the journal goes on with version {entry.engine} of the engine, but "
-            f"this one is {ENGINE}; install the newer version of rankloop"
+            f"entry {position}: the journal was continued by version {entry.engine} of the engine, "
+            f"but this is version {ENGINE}; install the newer version of Rankloop"
         )
     if entry.engine < ENGINE or entry.after != position - 1:
         return None
@@ -62,9 +62,9 @@ def epoch_state(entry: EpochStarted, position: int) -> State | None:
 
 
 def check_same_epoch(engine: Engine, what: str) -> None:
-    """Raise where what was brought back belongs to an epoch that cannot be recomputed."""
+    """Raise if a restored state belongs to an epoch that cannot be recomputed."""
     if engine.epoch != ENGINE:
         raise DataError(
-            f"{what} was made by version {engine.epoch} of the engine, whose arithmetic version "
-            f"{ENGINE} cannot repeat; take a position after the upgrade"
+            f"{what} was made by version {engine.epoch} of the engine, whose results version "
+            f"{ENGINE} cannot reproduce; choose a position after the upgrade"
         )

@@ -1,4 +1,4 @@
-"""What clicks say of interleaved models, at any time, and what all experiments may spend on it."""
+"""What clicks show about interleaved models, at any time, and the error budget of experiments."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CHAMPION = 0
 
 
 class Tally(msgspec.Struct):
-    """How often one challenger won, as sums that an interval is made of.
+    """How often one challenger won, as the sums from which an interval is computed.
 
-    An outcome is 1 where the challenger's documents got more clicks, -1 where the champion's did,
-    0 else.
+    An outcome is 1 if the challenger's documents got more clicks, -1 if the champion's did, and 0
+    otherwise.
     """
 
     n: int = 0
@@ -34,7 +34,7 @@ class Tally(msgspec.Struct):
     losses: int = 0
 
     def add(self, outcome: float) -> None:
-        """Take one more outcome in."""
+        """Add one outcome."""
         sequence = EmpiricalBernstein(n=self.n, total=self.total, variance=self.variance)
         sequence = sequence.observe(outcome)
         self.n, self.total, self.variance = sequence.n, sequence.total, sequence.variance
@@ -42,26 +42,26 @@ class Tally(msgspec.Struct):
         self.losses += outcome < 0
 
     def interval(self, alpha: float) -> Interval:
-        """Return where the mean outcome is, at all times at once with probability 1 - alpha."""
+        """Return an interval for the mean outcome; all intervals over time hold with 1 - alpha."""
         return EmpiricalBernstein(
             alpha, n=self.n, total=self.total, variance=self.variance
         ).interval()
 
 
 def intervals(tallies: Sequence[Tally], alpha: float) -> list[Interval]:
-    """Return where each challenger's mean outcome is; all hold together with 1 - alpha."""
+    """Return an interval for each challenger's mean outcome; all together hold with 1 - alpha."""
     return [tally.interval(alpha / len(tallies)) for tally in tallies]
 
 
 def outcome(teams: NDArray[np.int64], liked: NDArray[np.bool_], challenger: int = 1) -> int:
-    """Return whose documents were liked more: 1 the challenger's, -1 the champion's, else 0."""
+    """Return whose documents got more clicks: 1 the challenger's, -1 the champion's, 0 neither."""
     won = int(np.count_nonzero(liked & (teams == challenger)))
     lost = int(np.count_nonzero(liked & (teams == CHAMPION)))
     return (won > lost) - (won < lost)
 
 
 def share_of_errors(alpha: float, spent: float, experiments: int) -> float:
-    """Return what the next experiment may spend of a loop's error budget; 0 where all is spent.
+    """Return the share of a loop's error budget for the next experiment; 0 if it is used up.
 
     Without a change of alpha, the n-th experiment gets alpha / (n (n + 1)), and the shares of all
     that may ever come sum to alpha.
@@ -69,8 +69,8 @@ def share_of_errors(alpha: float, spent: float, experiments: int) -> float:
     Parameters
     ----------
     alpha : the budget of all experiments together
-    spent : by those that were started
-    experiments : how many were started
+    spent : the part that earlier experiments have used
+    experiments : number of earlier experiments
 
     >>> first = share_of_errors(0.06, 0.0, 0)
     >>> first, round(share_of_errors(0.06, first, 1), 9)

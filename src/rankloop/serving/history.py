@@ -1,4 +1,4 @@
-"""What replay is for: going back, doing without, and recomputing what was shown."""
+"""Uses of replay: return to a position, leave out entries, and recompute what was shown."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 def rolled_back(
     journal: Journal, act_id: str, position: int, reason: str, by: str = ""
 ) -> RolledBack:
-    """Return the entry that brings all models back to what they were after a position."""
+    """Return the entry that restores all models as they were after a position."""
     head = journal.head()
     if not 1 <= position <= head:
         raise DataError(f"position: found {position}, expected one from 1 to {head}")
     if position < journal.base():
         raise DataError(
             f"position: found {position}, but entries up to {journal.base()} were compacted; "
-            "take a later one"
+            "choose a later one"
         )
     engine = brought_back(journal, until=position)
     check_same_epoch(engine, f"the state after entry {position}")
@@ -48,14 +48,14 @@ def quarantined(
 def _entry(engine: Engine, act_id: str, reason: str, by: str) -> RolledBack:
     models = {name: dumps(model.ranker) for name, model in engine.models.items()}
     if not models:
-        raise DataError("there were no models yet at that position; take a later one")
+        raise DataError("there were no models yet at that position; choose a later one")
     return RolledBack(act_id, models, engine.champion, reason, by)
 
 
 def audited(journal: Journal, ranking_id: str) -> list[str]:
-    """Recompute a ranking from the entries before it, and return what differs; nothing if nothing.
+    """Recompute a ranking from the entries before it, and return a list of differences.
 
-    The loop is brought back as it was when it ranked, scores the features again, and chooses the
+    The loop is restored as it was when it ranked. It scores the features again, and chooses the
     order again.
     """
     found = journal.find(f"ranking:{ranking_id}")

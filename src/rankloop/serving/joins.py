@@ -1,6 +1,6 @@
 """Which feedback belongs to which ranking: ids and positions, never features.
 
-Everything here is bounded by counts of entries, so that a replay decides as the live loop did.
+All limits are counts of entries, so that a replay decides as the live loop did.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Status = Literal["applied", "pending", "late", "rejected"]
 
 
 class Open(msgspec.Struct):
-    """A ranking that waits for feedback: its position, when it came, where its events stand.
+    """A ranking that waits for feedback: its position, its time, and the positions of its events.
 
-    pages : those that were shown besides the first
+    pages : the pages that were shown after the first one
     """
 
     position: int
@@ -27,10 +27,10 @@ class Open(msgspec.Struct):
 
 
 class Joins(msgspec.Struct, dict=True):
-    """Open rankings, feedback that came before its ranking, and rankings closed of late.
+    """Open rankings, feedback that came before its ranking, and recently closed rankings.
 
-    All are in the order in which they came; the oldest feedback without a ranking, and the oldest
-    closed id, are forgotten first.
+    All are in order of arrival; the oldest feedback without a ranking, and the oldest closed id,
+    are forgotten first.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Joins(msgspec.Struct, dict=True):
         self.open[ranking_id] = Open(position, at, events)
 
     def observed(self, ranking_id: str, position: int, most_early: int, most_events: int) -> Status:
-        """Take an event in, and say what became of it."""
+        """Add an event, and return its status."""
         ranking = self.open.get(ranking_id)
         if ranking is not None:
             events = ranking.events
@@ -78,7 +78,7 @@ class Joins(msgspec.Struct, dict=True):
         return "pending"
 
     def close(self, ranking_id: str, most_closed: int) -> Open | None:
-        """Close a ranking and return it; None where it is not open."""
+        """Close a ranking and return it; None if it is not open."""
         ranking = self.open.pop(ranking_id, None)
         if ranking is not None:
             if ranking_id not in self.closed:
@@ -94,13 +94,13 @@ class Joins(msgspec.Struct, dict=True):
         return deque(self.closed)
 
     def paged(self, ranking_id: str, page: int) -> None:
-        """Take in that a further page of a ranking was shown."""
+        """Record that a further page of a ranking was shown."""
         ranking = self.find(ranking_id)
         if ranking is not None and page not in ranking.pages:
             ranking.pages.append(page)
 
     def late(self, ranking_id: str, position: int, most_events: int) -> Open | None:
-        """Add an event to a closed ranking and return that; None where it cannot be added."""
+        """Add an event to a closed ranking and return the ranking; None if it cannot be added."""
         ranking = self.closed.get(ranking_id)
         if ranking is None or len(ranking.events) >= most_events:
             return None
@@ -108,10 +108,10 @@ class Joins(msgspec.Struct, dict=True):
         return ranking
 
     def find(self, ranking_id: str) -> Open | None:
-        """Return a ranking that is open, or was closed of late; None where it is not known."""
+        """Return a ranking that is open or was recently closed; None if it is not known."""
         return self.open.get(ranking_id) or self.closed.get(ranking_id)
 
     def position(self, ranking_id: str) -> int | None:
-        """Return where a ranking stands, open or closed of late; None where it is not known."""
+        """Return the position of a ranking, open or recently closed; None if it is not known."""
         ranking = self.find(ranking_id)
         return None if ranking is None else ranking.position

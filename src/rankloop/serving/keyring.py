@@ -1,4 +1,4 @@
-"""Secret keys from outside: a variable of the environment, or a file with one key a line."""
+"""Secret keys from an environment variable, or from a file with one key per line."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def new_key() -> str:
 def read_keys(
     variable: str, file: str = "", environment: Mapping[str, str] = os.environ
 ) -> tuple[bytes, ...]:
-    """Return the keys of a variable, else those of a file, newest first; none where none is named.
+    """Return the keys of a variable, otherwise those of a file, newest first; none without both.
 
     Raises
     ------
     DataError
-        where a key cannot be read; it names the place and never shows the key.
+        if a key cannot be read; the message names the place and never shows the key.
     """
     text, where = environment.get(variable, ""), variable
     if not text and file:
@@ -45,7 +45,7 @@ def read_keys(
         try:
             text = Path(file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise DataError(f"{file}: the keys cannot be read: {reason}") from None
         if not text.strip():
             raise DataError(f"{file}: found no key; `rankloop serve --new-key` makes one")
@@ -59,7 +59,7 @@ def _decoded(word: str, where: str) -> bytes:
         key = b""
     if len(key) != _BYTES:
         raise DataError(
-            f"{where}: this is no key: expected {_BYTES} bytes in Base64, as `rankloop serve "
-            "--new-key` makes them"
+            f"{where}: this is not a key: expected {_BYTES} bytes in Base64; `rankloop serve "
+            "--new-key` makes one"
         )
     return key

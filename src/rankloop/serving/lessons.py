@@ -24,7 +24,7 @@ class Lesson(NamedTuple):
     position : of the entry that teaches it
     ranking, grades : what was shown, and how good each candidate was; below 0 if that is not known
     weights : of the candidates, or None
-    pairs : what to learn in place of the candidates with their grades, or None
+    pairs : what to learn instead of the candidates with their grades, or None
     by_clicks : whether the grades come from feedback
     """
 
@@ -37,7 +37,7 @@ class Lesson(NamedTuple):
 
 
 def seen_in(lessons: Sequence[Lesson]) -> QueryDataset:
-    """Return the candidates of lessons with their grades, a query each."""
+    """Return the candidates of lessons with their grades, one query per lesson."""
     X = [lesson.ranking.X for lesson in lessons if lesson.ranking.X is not None]
     weights = [lesson.weights for lesson in lessons if lesson.weights is not None]
     return QueryDataset(

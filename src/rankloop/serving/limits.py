@@ -1,4 +1,4 @@
-"""What a request may cost: its bytes, the time they take to arrive, and how many there may be."""
+"""Limits of requests: their bytes, the time they take to arrive, and how many there may be."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOWEST = 30.0
 
 
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Return a request's body; raise where it is too long, or too slow."""
+    """Return a request's body; raise if it is too long, or too slow."""
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > most:
             raise _too_long(most)
@@ -46,24 +46,24 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
 async def _next(receive: Receive) -> dict[str, Any]:
     message = await receive()
     if message["type"] == "http.disconnect":
-        raise Problem(400, "the client went away before the request was complete")
+        raise Problem(400, "the client disconnected before the request was complete")
     return dict(message)
 
 
 def _too_long(most: int) -> Problem:
     return Problem(
-        413, f"the body is longer than {most:,} bytes; send less at once", close=True
+        413, f"the body is longer than {most:,} bytes; send less in one request", close=True
     )  # what follows is not read
 
 
 class Buckets:
-    """How much each client may still do: a bucket a client, refilled at a constant rate.
+    """How much each client may still do: one bucket per client, refilled at a constant rate.
 
     Parameters
     ----------
-    rate : what is refilled a second
-    size : what a full bucket holds
-    most : clients that are remembered; those longest unseen, whose buckets are fullest, go first
+    rate : how much is refilled per second
+    size : how much a full bucket contains
+    most : number of clients that are remembered; the one that was seen least recently is forgotten
     clock : seconds from any moment
 
     Examples
@@ -84,9 +84,9 @@ class Buckets:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str, n: float = 1.0) -> float:
-        """Take so much, and return 0; or take nothing, and return after how many seconds it may.
+        """Take an amount and return 0; or take nothing, and return how many seconds to wait.
 
-        Who takes more than a bucket holds needs a full one, and then waits the longer.
+        An amount larger than a bucket needs a full bucket, and the next wait is longer.
         """
         now = self._clock()
         level, then = self._levels.get(client, (self._size, now))
@@ -100,19 +100,19 @@ class Buckets:
         return 0.0 if taken else (needed - level) / self._rate
 
     def take(self, client: str, n: float = 1.0, what: str = "requests") -> None:
-        """Take so much, or raise a problem that says when to come again."""
+        """Take an amount, or raise a problem that says when to try again."""
         seconds = self.wait(client, n)
         if seconds:
             raise Problem(
                 429,
-                f"too many {what} from this client: it may send {self._rate:g} a second; come "
+                f"too many {what} from this client: the limit is {self._rate:g} per second; try "
                 f"again in {math.ceil(seconds)} seconds",
                 retry_after=math.ceil(seconds),
             )
 
 
 def network(address: str) -> str:
-    """Return who an address stands for: itself, or the network of 64 bits in version 6.
+    """Return the client of an address: itself, or for IPv6 its network of 64 bits.
 
     >>> network("192.0.2.7"), network("2001:db8:1:2:3:4:5:6"), network("a socket")
     ('192.0.2.7', '2001:db8:1:2::', 'a socket')

@@ -1,4 +1,4 @@
-"""What Prometheus reads: how long requests take, and how every loop does."""
+"""What Prometheus reads: how long requests take, and the state of every loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Metrics:
 
     Parameters
     ----------
-    loops : by name; they are looked at whenever somebody asks
+    loops : by name; they are examined at each request
     """
 
     def __init__(self, loops: Mapping[str, Loop]) -> None:
@@ -36,7 +36,7 @@ class Metrics:
         )
         self.events = Counter(
             "rankloop_events",
-            "Events by what became of them.",
+            "Events by status.",
             ["loop", "status"],
             registry=self._registry,
         )
@@ -72,9 +72,9 @@ class _Loops:
         counters = {
             "commits": "Transactions.",
             "lessons": "Rankings that taught something.",
-            "experiments": "Experiments that were started, watches of champions among them.",
-            "promotions": "How often a champion was named.",
-            "rollbacks": "How often a champion proved worse than the one before, which came back.",
+            "experiments": "Experiments that were started, including watches of champions.",
+            "promotions": "How often a model became champion.",
+            "rollbacks": "How often a champion proved worse, and the previous one was restored.",
         }
         counted = {
             name: CounterMetricFamily(f"rankloop_{name}", text, labels=["loop"])
@@ -82,7 +82,7 @@ class _Loops:
         }
         spent = GaugeMetricFamily(
             "rankloop_error_budget_spent",
-            "What experiments took of the chance of a wrong winner, as a share of alpha.",
+            "Error budget that experiments have used, as a share of alpha.",
             labels=["loop"],
         )
         for name, loop in self._loops.items():

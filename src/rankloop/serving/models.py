@@ -1,4 +1,4 @@
-"""The models of a loop: each ranks, those that can learn, and how well each does is kept."""
+"""The models of a loop: each ranks, some learn, and the quality of each is measured."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _T = TypeVar("_T")
 _MEASURE = (parse("nDCG@10"),)
 _RULES = as_convention("standard")
 RECENT = 0.99
-"""How much of the recent mean each new ranking leaves."""
+"""The factor by which each new ranking reduces the weight of the recent mean."""
 
 
 class Curve(msgspec.Struct):
-    """How well rankings came out, measured on feedback before it was learnt.
+    """The quality of rankings, measured on feedback before it was learnt.
 
     n, total : rankings measured, and the sum of their nDCG@10
-    recent : a mean in which older rankings count for less
+    recent : a mean in which older rankings count less
     """
 
     n: int = 0
@@ -44,7 +44,7 @@ class Curve(msgspec.Struct):
     recent: float = 0.0
 
     def add(self, values: Iterable[float]) -> None:
-        """Take more rankings in."""
+        """Add rankings."""
         n, total, recent = self.n, self.total, self.recent
         for value in values:
             n += 1
@@ -54,18 +54,18 @@ class Curve(msgspec.Struct):
 
     @property
     def mean(self) -> float:
-        """The mean over all; 0 before any."""
+        """The mean over all rankings; 0 if there are none."""
         return self.total / self.n if self.n else 0.0
 
 
 class Model:
-    """A ranker under its name.
+    """A ranker with its name.
 
-    name : how people and entries call it
+    name : its name for people and in entries
     ranker : what ranks, and learns if it is an :class:`OnlineRanker`
     version : position of the entry that changed it last
-    curve : how well it does
-    refused : lessons that it could not learn from; they left it as it was
+    curve : its quality
+    refused : number of lessons that it could not learn from; they did not change it
     """
 
     def __init__(
@@ -82,17 +82,17 @@ class Model:
 
     @property
     def learns(self) -> bool:
-        """Whether it goes on learning."""
+        """Whether it continues to learn."""
         return isinstance(self.ranker, OnlineRanker)
 
     def study(self, lessons: Sequence[Lesson], seen: QueryDataset) -> NDArray[np.float64]:
-        """Learn from lessons, if it can, and return what it thought of each just before.
+        """Learn from lessons, if it can, and return its scores for each just before.
 
-        A lesson that would break it is counted, and changes nothing.
+        A lesson that would make it invalid is counted, but changes nothing.
 
         Parameters
         ----------
-        lessons : all alike: with weights or without, with pairs or without
+        lessons : all of the same kind: with weights or without, with pairs or without
         seen : their candidates, of which the scores are returned
         """
         ranker = self.ranker
@@ -120,7 +120,7 @@ class Model:
         return np.asarray(scores, np.float64)
 
     def _taught(self, learn: Callable[[], _T]) -> _T | None:
-        """Return what learning returned; None where it failed, and left everything as it was."""
+        """Return what learning returned; None if it failed, and changed nothing."""
         before = self.ranker.state()
         try:
             found = learn()
@@ -132,7 +132,7 @@ class Model:
         return None
 
     def state(self) -> ModelState:
-        """Return everything of it as plain values."""
+        """Return its whole state as plain values."""
         return ModelState(self.name, dumps(self.ranker), self.version, self.curve, self.refused)
 
 
@@ -164,7 +164,7 @@ def _finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def all_finite(state: object) -> bool:
-    """Whether all arrays of a learner's state are finite; one weight that is not spoils all scores.
+    """Whether all arrays of a learner's state are finite; one infinite weight spoils all scores.
 
     >>> all_finite({"weights_": np.ones(2), "of": [{"weights_": np.array([1, np.nan])}]})
     False
@@ -179,7 +179,7 @@ def all_finite(state: object) -> bool:
 
 
 def fresh(ranker: OnlineRanker, names: tuple[str, ...]) -> OnlineRanker:
-    """Return a learner that knows its features and nothing else, so that it can rank."""
+    """Return a learner that knows only its features, so that it can rank."""
     nothing = QueryDataset(
         np.empty((0, len(names)), np.float32),
         np.empty(0),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """An order, and how it came about. `order`, `propensities` and `teams` are by place."""
+    """An order, and how it was chosen. `order`, `propensities` and `teams` are by place."""
 
     order: Rows
     scores: Floats
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 OWN_ORDER = "own-order"
-"""The policy of a list that its user sorted, as by price: it is shown as it came."""
+"""The policy of a list that its user sorted, for example by price: its order is kept."""
 
 
 def choose(
@@ -45,13 +45,13 @@ def choose(
 ) -> Choice:
     """Choose the order of one ranking, by the models as they are now.
 
-    All chance comes from the ranking's id, so that the same question under the same id gets the
-    same answer from the same models.
+    All random choices follow from the ranking's id, so that the same request with the same id gets
+    the same answer from the same models.
 
     Parameters
     ----------
-    own_order : whether the user chose the order in which candidates come; then it stays, and no
-        experiment takes part
+    own_order : whether the user chose the order of the candidates; then it is kept, and the
+        ranking is not part of an experiment
     """
     settings = now.settings
     duel = None if own_order or settings.policy == "apprentice" else now.duel
@@ -81,14 +81,14 @@ def score(model: Snapshot, X: NDArray[np.float32]) -> Floats:
 
 
 def best_order(scores: Floats) -> Rows:
-    """Return candidates by falling score, ties as they came."""
+    """Return candidates by decreasing score; ties keep their order."""
     return _core.rank_rows(scores, np.array([0, len(scores)]), None, 1)
 
 
 def plackett_luce(scores: Floats, ranking_id: str, k: int, places: int) -> tuple[Rows, Floats]:
     """Draw an order: each of the first places by a softmax of the scores that are left.
 
-    The remaining places are best first. Returned beside the order: how likely each place was to
+    The remaining places are best first. The second result is how likely each place was to
     get its candidate, given those above it.
 
     >>> order, chances = plackett_luce(np.array([0.0, 9.0, 0.0]), "r1", k=2, places=1)

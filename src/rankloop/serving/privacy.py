@@ -1,8 +1,8 @@
-"""Personal fields: sealed under a key per person, unreadable for ever once that key is destroyed.
+"""Personal fields: encrypted with a key per person, unreadable once that key is destroyed.
 
-What learners learn never depends on them, so that forgetting somebody changes no state and no
-digest. A journal's entries hold sealed bytes; the keys lie in a table of their own, wrapped by a
-master key that is kept elsewhere.
+What learners learn never depends on them, so if a person is forgotten, no state and no digest
+changes. A journal's entries contain encrypted bytes; the keys are in a separate table, encrypted
+with a master key that is kept elsewhere.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ About = Annotated[dict[Text, Text | float | bool | None], Meta(max_length=100)]
 
 
 class Personal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a request says of a person; all of it may be left out."""
+    """The personal fields of a request; all are optional."""
 
     query: str | None = None
     user: str | None = None
@@ -48,7 +48,7 @@ class Personal(msgspec.Struct, frozen=True, omit_defaults=True):
         return self != _NOTHING
 
     def subject(self, ranking_id: str) -> str:
-        """Return whose it is: the user, else the session, else nobody but the ranking itself."""
+        """Return the person: the user, otherwise the session, otherwise the ranking itself."""
         if self.user is not None:
             return f"user {self.user}"
         return f"ranking {ranking_id}" if self.session is None else f"session {self.session}"
@@ -58,30 +58,31 @@ _NOTHING = Personal()
 
 
 class Key:
-    """The key of one person; `stored` tells whether the journal is known to hold it."""
+    """The key of one person; `stored`: whether it is known to be in the journal."""
 
     def __init__(self, row: StoredKey, secret: bytes, stored: bool) -> None:
         self.row, self.stored = row, stored
         self._secret, self._cipher = secret, AESGCM(secret)
 
     def seal(self, ranking_id: str, personal: Personal) -> bytes:
-        """Return bytes that this key alone can open, and for this ranking alone."""
+        """Return encrypted bytes that only this key can decrypt, and only for this ranking."""
         nonce, plain = os.urandom(_NONCE), msgspec.msgpack.encode(personal)
         return self.row.id + nonce + self._cipher.encrypt(nonce, plain, ranking_id.encode())
 
     def open(self, ranking_id: str, sealed: bytes) -> Personal:
-        """Return what was sealed; raise where the bytes are not those."""
+        """Return the decrypted fields; raise if the bytes were changed."""
         nonce, rest = sealed[_ID : _ID + _NONCE], sealed[_ID + _NONCE :]
         try:
             plain = self._cipher.decrypt(nonce, rest, ranking_id.encode())
         except InvalidTag:
             raise JournalError(
-                f"the personal part of ranking {ranking_id!r} is damaged, or was changed"
+                f"the personal part of ranking {ranking_id!r} is damaged or was changed; restore "
+                "the journal from a backup"
             ) from None
         return msgspec.msgpack.decode(plain, type=Personal)
 
     def pseudonym(self, *parts: str) -> str:
-        """Return a name that cannot be linked to anybody once this key is destroyed."""
+        """Return a name that cannot be linked to a person once this key is destroyed."""
         text = "\0".join(("rankloop pseudonym", *parts))
         return hmac.digest(self._secret, text.encode(), "sha256")[:12].hex()
 
@@ -91,7 +92,7 @@ class Vault:
 
     Parameters
     ----------
-    masters : master keys of 32 bytes; the first wraps new keys, all unwrap
+    masters : master keys of 32 bytes; the first encrypts new keys, all decrypt
     """
 
     def __init__(self, masters: Sequence[bytes]) -> None:
@@ -101,13 +102,13 @@ class Vault:
         self._lock = threading.Lock()
 
     def check(self, journal: Journal) -> None:
-        """Raise where the journal's keys are those of another master key."""
+        """Raise if the journal's keys were made with another master key."""
         row = journal.key()
         if row is not None:
             self._unwrapped(row, journal.where)
 
     def at_hand(self, subject: str) -> Key | None:
-        """Return a person's key, if it was used of late."""
+        """Return a person's key, if it was used recently."""
         with self._lock:
             key = self._keys.get(subject)
             if key is not None:
@@ -115,7 +116,7 @@ class Vault:
             return key
 
     def key_of(self, subject: str, journal: Journal) -> Key:
-        """Return a person's key, a new one where there is none. Not for the event loop."""
+        """Return a person's key, or a new one. Not for the event loop."""
         rows = self.rows_of(subject, journal)
         key = Key(rows[-1], self._unwrapped(rows[-1], journal.where), True) if rows else None
         with self._lock:
@@ -130,11 +131,12 @@ class Vault:
         return journal.keys_of([_name(names, subject) for names in self._names])
 
     def opened(self, ranking_id: str, sealed: bytes, journal: Journal) -> Personal | None:
-        """Return what was sealed, or None where it is forgotten."""
+        """Return the decrypted fields, or None if they are forgotten."""
         row = journal.key(sealed[:_ID])
         if row is None:
             raise JournalError(
-                f"{journal.where}: the key of ranking {ranking_id!r} is missing; restore it"
+                f"{journal.where}: the key of ranking {ranking_id!r} is missing; restore the "
+                "journal from a backup"
             )
         if not row.wrapped:
             return None
@@ -143,7 +145,7 @@ class Vault:
     def forgettable(
         self, journal: Journal, user: str | None, session: str | None, ranking_id: str | None
     ) -> list[bytes]:
-        """Return all keys of a user, of a session without one, or of whoever saw a ranking."""
+        """Return all keys of a user, a session without a user, or the person who saw a ranking."""
         if ranking_id is None:
             rows = self.rows_of(Personal(user=user, session=session).subject(""), journal)
             return [row.id for row in rows]
@@ -156,7 +158,7 @@ class Vault:
         return [one.id for one in journal.keys_of([row.name])]
 
     def forget(self, ids: Iterable[bytes]) -> None:
-        """Let go of keys that were destroyed."""
+        """Discard keys that were destroyed."""
         gone = set(ids)
         with self._lock:
             for subject in [s for s, key in self._keys.items() if key.row.id in gone]:
@@ -176,13 +178,13 @@ class Vault:
             except InvalidTag:
                 continue
         raise JournalError(
-            f"{where}: its keys were made under another master key, or are damaged; give the "
-            "master key that was used before, as a second line where there is a new one"
+            f"{where}: its keys were made with another master key, or are damaged; add the old "
+            "master key to the key file, on a line below the new one"
         )
 
 
 def unlinked(experiment: str, session: str) -> str:
-    """Return a session's name within one experiment, where there is no master key."""
+    """Return a session's pseudonym within one experiment, without a master key."""
     return blake2b(f"{experiment}\0{session}".encode(), digest_size=12).hexdigest()
 
 

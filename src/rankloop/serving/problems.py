@@ -13,29 +13,29 @@ _TITLES = {
     400: "The request cannot be read",
     401: "A token is needed",
     403: "The token does not allow this",
-    404: "There is no such thing",
-    405: "This method is not offered here",
+    404: "Not found",
+    405: "This method is not allowed here",
     408: "The request took too long to arrive",
-    409: "This contradicts what is known",
+    409: "This conflicts with what is stored",
     413: "The request is too large",
-    415: "This kind of content is not understood",
+    415: "This content type is not supported",
     422: "The request cannot be used",
     429: "Too many requests",
     431: "The headers are too large",
-    500: "The service has a fault",
+    500: "The service has an internal error",
     503: "Try again in a moment",
 }
 
 
 class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
-    """A request that is not answered as asked.
+    """A request that cannot be answered as requested.
 
     Parameters
     ----------
-    status : of HTTP
+    status : the HTTP status
     detail : what was found, what was expected, what to do
-    retry_after : seconds after which to come again, where that helps
-    close : whether to close the connection, as the rest of the request is not read
+    retry_after : seconds after which to try again, if that helps
+    close : whether to close the connection, because the rest of the request is not read
     more : further members of the document
     """
 
@@ -71,7 +71,7 @@ class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
 
 
 def as_problem(error: Exception) -> Problem:
-    """Return the problem that an error of ours is."""
+    """Return the problem document of an error of this package."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, BusyError | JournalError):

@@ -1,6 +1,6 @@
-"""HTTP with bounds that uvicorn leaves open: headers that never end, and too many connections.
+"""HTTP with limits that uvicorn does not have: for endless headers, and too many connections.
 
-Headers and body of an answer go out in one piece, so that a client is woken once.
+Headers and body of an answer are sent together, so that a client is woken once.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ MOST_HEADERS = 65_536
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection. Who sends headers slowly, or too many of them, is cut off."""
+    """One connection. It is closed if headers are too slow, or too long."""
 
     most_connections = 5_000
     _waits: asyncio.TimerHandle | None = None
     _size = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, if there are not too many."""
+        """Accept a connection, if there are not too many."""
         super().connection_made(_Gathered(transport, self.loop))  # type: ignore[arg-type]
         if len(self.connections) > self.most_connections:
-            self._refuse(503, f"more than {self.most_connections:,} connections; come again")
+            self._refuse(503, f"more than {self.most_connections:,} connections; try again later")
             return
         self._await_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of a connection."""
+        """Forget a closed connection."""
         self._headers_came()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, as long as headers do not grow for ever."""
+        """Receive bytes, as long as the headers are not too long."""
         if self.transport.is_closing():
             return
         if self._waits is None and (self.cycle is None or self.cycle.response_complete):
@@ -60,8 +60,8 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Say that this is no HTTP, as a problem document."""
-        self._refuse(400, f"this is not HTTP as it should be: {msg}")
+        """Answer that this is not valid HTTP, as a problem document."""
+        self._refuse(400, f"this is not a valid HTTP request: {msg}")
 
     def _await_headers(self) -> None:
         self._size = 0
@@ -102,13 +102,13 @@ class _Gathered:
         self._parts: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        """Send bytes, with all that follows them now."""
+        """Send bytes, together with those that follow at once."""
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
 
     def close(self) -> None:
-        """Close, once all is sent."""
+        """Close, after everything is sent."""
         self._send()
         self._transport.close()
 
@@ -122,6 +122,6 @@ class _Gathered:
 
 
 def protocol(most_connections: int) -> type[asyncio.Protocol]:
-    """Return the protocol for a server that takes so many connections."""
+    """Return the protocol for a server with this limit of connections."""
     members: dict[str, object] = {"most_connections": most_connections}
     return type("Protocol", (Protocol,), members)

@@ -1,4 +1,4 @@
-"""The newest entries in memory, so that closing a window need not ask the disk."""
+"""The newest entries in memory, so that closing a window does not need the disk."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _PAUSE = 0.5  # seconds before the store is asked again
 class Recent:
     """Entries by position, as bytes, the oldest dropped beyond a size; threads may share it.
 
-    Few are ever asked for, and bytes cost nothing to keep: neither decoding nor the collection of
-    garbage.
+    Few of them are ever needed, and bytes are cheap to keep: without decoding or garbage
+    collection.
 
     Parameters
     ----------
-    most_bytes : about what it may hold
+    most_bytes : about how many bytes it may keep
     """
 
     def __init__(self, most_bytes: int = 64_000_000) -> None:
@@ -44,7 +44,7 @@ class Recent:
         self._lock = threading.Lock()
 
     def add(self, entries: Iterable[tuple[int, int, bytes]]) -> None:
-        """Keep more entries: where each stands, when it came, and its bytes."""
+        """Add entries: the position, the time and the bytes of each."""
         with self._lock:
             before = self._size
             for entry in entries:
@@ -64,9 +64,9 @@ class Recent:
         return None if known is None else Record(position, known[1], decode(known[2]))
 
     def read(self, after: int, until: int, limit: int, journal: Journal) -> list[Record]:
-        """Return up to `limit` entries that follow a position: from memory, else from a journal.
+        """Return up to `limit` entries that follow a position, from memory or from a journal.
 
-        Of rankings no more than the id is read.
+        Of rankings, only the id is read.
         """
         found = []
         for position in range(after + 1, min(until, after + limit) + 1):
@@ -77,7 +77,7 @@ class Recent:
         return found or journal.records(after, journal.rows(after, until, limit), decode_ids)
 
     def record(self, position: int, journal: Journal) -> Record:
-        """Return the entry at a position: from memory, else from the journal."""
+        """Return the entry at a position: from memory, otherwise from the journal."""
         return self.get(position) or journal.record(position)
 
     def follow(
@@ -87,7 +87,7 @@ class Recent:
         until: int | None = None,
         decode: Callable[[bytes], Entry] = decode,
     ) -> Iterator[Record]:
-        """Give all entries of a journal that follow a position, and keep them."""
+        """Yield all entries of a journal that follow a position, and keep them."""
         while rows := journal.rows(after, until):
             self.add([(row.position, row.at, row.body) for row in rows])
             yield from journal.records(after, rows, decode)
@@ -95,7 +95,7 @@ class Recent:
 
 
 def remembered(recent: Recent, journal: Journal) -> Callable[[int], Entry]:
-    """Return what gives the entry at a position: from memory, else from the journal."""
+    """Return a function that gives the entry at a position, from memory or from the journal."""
 
     def fetch(position: int) -> Entry:
         return recent.record(position, journal).entry
@@ -104,9 +104,9 @@ def remembered(recent: Recent, journal: Journal) -> Callable[[int], Entry]:
 
 
 def patient(read: Callable[[int], _T], over: Callable[[], bool]) -> Callable[[int], _T]:
-    """Return what reads again and again while the store does not answer, until all is over.
+    """Return a function that reads again while the store does not answer, until the loop ends.
 
-    A learner must not end, nor stop halfway through an entry, because a database restarts.
+    A learner must not stop, at any point, because a database restarts.
     """
 
     def again(position: int) -> _T:
@@ -116,7 +116,7 @@ def patient(read: Callable[[int], _T], over: Callable[[], bool]) -> Callable[[in
             except UnreachableError as error:
                 if over():
                     raise
-                _log.warning("entry %d cannot be read, and is tried again: %s", position, error)
+                _log.warning("entry %d cannot be read and will be tried again: %s", position, error)
                 time.sleep(_PAUSE)
 
     return again

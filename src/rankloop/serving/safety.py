@@ -1,4 +1,4 @@
-"""Settings that keep a service safe: who may ask, how often, from which pages, what is kept."""
+"""Settings for safety: who may send requests, how often, from which pages, what is stored."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Scope = Literal["rank", "feedback", "admin", "metrics"]
 Rate = Annotated[float, Meta(ge=0)]
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
-"""Hosts that nobody else can reach."""
+"""Hosts that other machines cannot reach."""
 
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?")
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A table of the settings; keys that it does not know are errors."""
+    """A table of the settings; unknown keys are errors."""
 
 
 class TokenSettings(Section, frozen=True):
@@ -32,11 +32,11 @@ class TokenSettings(Section, frozen=True):
 
 
 class PrivacySettings(Section, frozen=True):
-    """What is kept of people.
+    """What is stored about people.
 
-    master_key_file : a file of master keys, one a line; the first protects what is new, and all
-        can read. The variable RANKLOOP_MASTER_KEY takes its place. Without a master key, personal
-        fields are not stored at all.
+    master_key_file : a file of master keys, one per line; the first encrypts new keys, and all
+        decrypt. The variable RANKLOOP_MASTER_KEY replaces it. Without a master key, personal fields
+        are not stored at all.
     """
 
     master_key_file: str = ""
@@ -45,12 +45,12 @@ class PrivacySettings(Section, frozen=True):
 class BrowserSettings(Section, frozen=True):
     """Feedback that pages send from browsers, without a token.
 
-    origins : the pages that may, as https://shop.example; none by default
-    types : what they may send; the loop's rules must know them, and must not multiply by `value`
-    signing_key_file : a file of keys that sign ranking ids, one a line; the first signs, and all
-        are accepted. The variable RANKLOOP_SIGNING_KEY takes its place
-    signed_for : seconds for which a signed ranking id is good
-    events_per_minute : that one address may send, and so teach
+    origins : the pages that may send it, such as https://shop.example; none by default
+    types : what they may send; the loop must have rules for them, which do not multiply by `value`
+    signing_key_file : a file of keys that sign ranking ids, one per line; the first signs, and all
+        are accepted. The variable RANKLOOP_SIGNING_KEY replaces it
+    signed_for : seconds for which a signed ranking id is valid
+    events_per_minute : how many events one address may send
     """
 
     origins: tuple[str, ...] = ()
@@ -60,23 +60,23 @@ class BrowserSettings(Section, frozen=True):
     events_per_minute: Annotated[float, Meta(gt=0)] = 60.0
 
     def check(self) -> None:
-        """Raise where an origin is none."""
+        """Raise if an origin is not valid."""
         for origin in self.origins:
             if not _ORIGIN.fullmatch(origin):
                 raise DataError(
                     f"origins: found {origin!r}, expected the scheme, the host in lower case and "
-                    "the port if it is not the usual one, as https://shop.example"
+                    "the port if it is not the default one, such as https://shop.example"
                 )
 
 
 class LimitSettings(Section, frozen=True):
-    """How much one client may ask of one process; 0 is no limit.
+    """How much one client may send to one process; 0 means no limit.
 
-    A client is a token, or the address where none is given.
+    A client is a token, or an address without a token.
 
-    requests_per_second : on average; for a moment twice as many
-    events_per_second : of feedback, on average; for a moment ten seconds' worth
-    most_clients : that are remembered; beyond, those longest unseen are forgotten
+    requests_per_second : on average; twice as many for a short time
+    events_per_second : of feedback, on average; ten times as many for a short time
+    most_clients : number of clients that are remembered; the one seen least recently is forgotten
     """
 
     requests_per_second: Rate = 0.0

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from rankloop.serving.safety import Scope
 
 ANYONE = "anyone"
-"""The name of whoever asks a service without tokens."""
+"""The name of the client of a service without tokens."""
 
 
 class Guard:
-    """Lets requests in, or says why not; without any tokens, everyone on this machine has all.
+    """Accepts requests, or says why not; without tokens, everyone on this machine has all scopes.
 
-    Pages of other sites must not use a browser of this machine or network to get in. So a request
-    that a page sent (it has an `Origin`) must come from a page of this service, and where there are
-    no tokens, the `Host` must be one of this machine, whatever name an attacker's page has.
+    Pages of other sites must not use a browser of this machine or network to send requests. So a
+    request from a page (it has an `Origin`) must come from a page of this service, and without
+    tokens, the `Host` must be this machine.
 
     Parameters
     ----------
-    settings : a service that others can reach has at least one token
+    settings : a service that other machines can reach has at least one token
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -51,9 +51,9 @@ class Guard:
         scope: Scope | None,
         browsers: bool = False,
     ) -> str:
-        """Return the name of who asks; raise where the scope is not theirs, or it is too often.
+        """Return the name of the client; raise if it lacks the scope, or sends too many requests.
 
-        `browsers` says that any page may ask, as the route itself looks at its origin.
+        `browsers` means that any page may send requests, because the route checks its origin.
         """
         if not browsers:
             self._check_page(headers.get(b"origin"), headers.get(b"host", b""))
@@ -68,7 +68,7 @@ class Guard:
         return who
 
     def charge(self, client: str, events: int) -> None:
-        """Count events that a client wants to teach; raise where they are too many."""
+        """Count the events of a client; raise if they are too many."""
         if self._events is not None and events:
             self._events.take(client, events, "events")
 
@@ -85,11 +85,12 @@ class Guard:
             if hmac.compare_digest(given, known):
                 found = name, scopes
         if found is None:
-            raise Problem(401, "the token is not known; ask whoever runs this service for one")
+            raise Problem(401, "unknown token; ask the operator of this service for one")
         if scope not in found[1]:
             raise Problem(
                 403,
-                f"the token {found[0]!r} is not for {scope}, but for {', '.join(sorted(found[1]))}",
+                f"the token {found[0]!r} does not have the scope {scope}; it has "
+                f"{', '.join(sorted(found[1]))}",
             )
         return found[0]
 
@@ -97,19 +98,19 @@ class Guard:
         if origin is not None and origin.partition(b"://")[2] != host:
             raise Problem(
                 403,
-                "the request comes from a page of another site; let a server of yours send it, or "
-                "for feedback use tickets",
+                "the request comes from a page of another site; send it from your own server, or "
+                "use tickets for feedback",
             )
         if not self._tokens and host and _hostname(host) not in self._hosts:
             raise Problem(
                 403,
-                f"the request is for the host {host.decode('latin-1')!r:.80}; without tokens this "
-                "service answers as localhost alone; add [[tokens]]",
+                f"the request is for the host {host.decode('latin-1')!r:.80}; without tokens, this "
+                "service answers only requests to localhost; add [[tokens]]",
             )
 
 
 def client_name(who: str, address: str) -> str:
-    """Return whom limits are counted for: the token, or the address where there is none."""
+    """Return the client for which limits are counted: the token, or the address without a token."""
     return network(address) if who == ANYONE else f"token {who}"
 
 

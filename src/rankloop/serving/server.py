@@ -1,4 +1,4 @@
-"""The process: settings in, a listening service out, stopped by a signal."""
+"""The process: it starts a service from settings, and stops it after a signal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; what was taken by then is committed, applied and saved.
+    """Serve until SIGTERM or SIGINT; what was accepted by then is committed, applied and saved.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _work(
 
 
 def config_of(service: Service, **more: Any) -> uvicorn.Config:
-    """Return how uvicorn serves a service."""
+    """Return the configuration of uvicorn for a service."""
     server = service.settings.server
     return uvicorn.Config(
         service.app(),
@@ -110,7 +110,7 @@ def _listen(settings: Settings) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         raise DataError(
-            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another address "
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another address "
             "with server.host and server.port"
         ) from None
     listening.set_inheritable(True)
@@ -142,7 +142,7 @@ class _JsonLines(logging.Formatter):
 
 @contextmanager
 def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """Serve from a thread of this process, for examples and tests; give the address."""
+    """Serve from a thread of this process, for examples and tests; yield the address."""
     listening = socket.create_server((host, port))
     server = _Server(config_of(service, lifespan="off"))
     server.service = service

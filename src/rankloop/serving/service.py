@@ -1,4 +1,4 @@
-"""A running loop: what callers see of its journal, its engine and its threads."""
+"""A running loop: the interface to its journal, its engine and its threads."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Loop:
 
     Parameters
     ----------
-    name : how the loop is called
-    settings : what it should be; where the journal says otherwise, they are journaled anew
-    journal : opened for this loop alone
+    name : the name of the loop
+    settings : of the loop; if the journal has other ones, these are stored in it
+    journal : opened only for this loop
     most_waiting : entries that may wait for the disk
-    clock : seconds since 1970; the one place where a loop asks for the time
-    closes : whether it may close windows, if it gets the lease; False for one that only looks on
-    vault : seals personal fields; without it, they are not stored
+    clock : seconds since 1970; a loop reads the time only here
+    closes : whether it may close windows, if it gets the lease; False for a loop that only reads
+    vault : encrypts personal fields; without it, they are not stored
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Loop:
             thread.start()
 
     def submit(self, entries: Sequence[Entry]) -> Future[list[Answer]]:
-        """Append entries; the answers come once they are durable."""
+        """Append entries; the answers follow once they are durable."""
         future: Future[list[Answer]] = Future()
         self._queue.put(Request(entries, future, None))
         return future
@@ -117,13 +117,13 @@ class Loop:
         entries: Sequence[Entry],
         keys: Sequence[StoredKey] = (),
     ) -> asyncio.Future[list[Answer]]:
-        """Append entries, and keys beside them; the answers come to a future of this event loop."""
+        """Append entries and keys; the answers are the result of a future of this event loop."""
         future: asyncio.Future[list[Answer]] = loop.create_future()
         self._queue.put(Request(entries, future, loop, keys))
         return future
 
     def find_ranking(self, ranking_id: str) -> Record | None:
-        """Return a ranking with its position; None where there is none. Not for the event loop."""
+        """Return a ranking with its position; None if there is none. Not for the event loop."""
         position = self._desk.joins.position(ranking_id)
         if position is not None:
             known = self._recent.get(position)
@@ -132,11 +132,11 @@ class Loop:
         return self.read(lambda journal: journal.find(f"ranking:{ranking_id}"))
 
     def knows(self, ranking_id: str) -> bool:
-        """Tell whether a ranking is open, or was closed of late."""
+        """Return whether a ranking is open or was recently closed."""
         return self._desk.joins.position(ranking_id) is not None
 
     def recent(self, position: int) -> Record | None:
-        """Return an entry that is still in memory; None where it is not."""
+        """Return an entry if it is still in memory, otherwise None."""
         return self._recent.get(position)
 
     def reader(self) -> Journal:
@@ -144,7 +144,7 @@ class Loop:
         return self._journal.another()
 
     def read(self, look: Callable[[Journal], _T]) -> _T:
-        """Return what a function finds in the journal. Not for the event loop."""
+        """Return the result of a function of the journal. Not for the event loop."""
         with self._reading:
             return look(self._reads)
 
@@ -154,17 +154,17 @@ class Loop:
             raise RankloopError(f"loop {self.name}: learners are still behind after {timeout} s")
 
     def reached(self, position: int, timeout: float) -> bool:
-        """Wait until an entry was applied and published, and tell whether it was."""
+        """Wait until an entry was applied and published; return whether it was in time."""
         return self._progress.reached(position, timeout)
 
     def inspect(self, look: Callable[[Engine], _T]) -> _T:
-        """Return what a function sees in the engine, between two entries."""
+        """Return the result of a function of the engine, between two entries."""
         with self._learner.lock:
             return look(self._engine)
 
     @property
     def published(self) -> Published:
-        """What readers rank by; it never changes, but another takes its place."""
+        """The models for ranking; they never change, but are replaced by new ones."""
         return self._progress.published
 
     @property
@@ -174,7 +174,7 @@ class Loop:
 
     @property
     def fault(self) -> Exception | None:
-        """What ended one of its threads."""
+        """The error that ended one of its threads, or None."""
         return self._progress.fault
 
     @property
@@ -184,22 +184,22 @@ class Loop:
 
     @property
     def lag(self) -> int:
-        """How many entries are durable, but not yet learnt from."""
+        """Number of entries that are durable, but not yet learnt from."""
         return self.head - self.published.position
 
     @property
     def waiting(self) -> int:
-        """How many entries wait for the disk."""
+        """Number of entries that wait for the disk."""
         return len(self._queue)
 
     @property
     def commits(self) -> int:
-        """How many transactions there were."""
+        """Number of transactions so far."""
         return self._writer.commits
 
     @property
     def open_rankings(self) -> int:
-        """How many rankings wait for feedback."""
+        """Number of rankings that wait for feedback."""
         return len(self._desk.joins.open)
 
     @property
@@ -208,7 +208,7 @@ class Loop:
         return self._progress.leads
 
     def stop(self, save: bool = True) -> None:
-        """Commit what waits, apply it, keep the state, and end."""
+        """Commit and apply all waiting entries, save the state, and stop."""
         self._progress.stopping = True
         self._queue.close()
         for thread in self._threads:
@@ -224,7 +224,7 @@ class Loop:
         self.stop()
 
     def _configure(self, settings: LoopSettings, clock: Callable[[], float]) -> None:
-        """Journal the settings where they are new, before anything else happens."""
+        """Store the settings in the journal if they are new, before anything else happens."""
         if settings.change(self._engine.settings, f"loop {self.name}"):
             entry = Configured(settings.journaled(), ENGINE)
             self._journal.append([Draft(entry, int(1000 * clock()))])
@@ -259,7 +259,7 @@ class Loop:
             journal.close()
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Run a thread; what ends it makes the loop not ready, and is told to whoever waits."""
+        """Run a thread; an error that ends it stops the loop, and all who wait get it."""
         try:
             work()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""States as bytes, at a position, and loops brought back from them and what followed."""
+"""Saved states, and loops restored from them and the entries that followed."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _log = logging.getLogger("rankloop.serving")
 
 
 def saved_state(engine: Engine) -> Saved:
-    """Return an engine's state as it is kept: its bytes, and a digest of all of them."""
+    """Return an engine's state as it is saved: its bytes, and a digest of them."""
     body = msgspec.msgpack.encode(engine.state())
     return Saved(engine.position, digest_of(body).hex(), body)
 
 
 def restored(saved: Saved, fetch: Callable[[int], Entry]) -> Engine:
-    """Return the engine whose state was kept; raise where the bytes are not those."""
+    """Return the engine of a saved state; raise if its bytes are damaged."""
     if digest_of(saved.body).hex() != saved.digest:
-        raise JournalError(f"the state kept after entry {saved.position} is damaged")
+        raise JournalError(f"the state saved after entry {saved.position} is damaged")
     engine = Engine(fetch)
     try:
         engine.restore(msgspec.msgpack.decode(saved.body, type=State))
     except msgspec.MsgspecError as error:
-        raise JournalError(f"the state kept after entry {saved.position}: {error}") from None
+        raise JournalError(f"the state saved after entry {saved.position}: {error}") from None
     return engine
 
 
 def brought_back(
     journal: Journal, fetch: Callable[[int], Entry] | None = None, until: int | None = None
 ) -> Engine:
-    """Return the engine as of the last entry, or one before: the newest state, and what followed.
+    """Return the engine after the last or an earlier entry, from the newest state before it.
 
-    A state that cannot be used costs time only: an older one is taken, or all is replayed.
+    A state that cannot be used costs only time: an older one is used, or all is replayed.
     """
     recent = Recent()
     fetch = fetch or remembered(recent, journal)
@@ -56,11 +56,12 @@ def brought_back(
             engine = restored(saved, fetch)
             break
         except RankloopError as error:
-            _log.warning("%s; an older state, or a replay from the start, takes its place", error)
+            _log.warning("%s; an older state, or a replay from the start, is used instead", error)
     if not engine.position and journal.base():
         raise JournalError(
             f"{journal.where}: entries up to {journal.base()} were compacted, and there is no "
-            "whole state to go on from; take a later position, or restore the journal from a copy"
+            "complete saved state to continue from; choose a later position, or restore the "
+            "journal from a backup"
         )
     for record in recent.follow(journal, engine.position, until, decode_ids):
         engine.apply(record)
@@ -72,24 +73,23 @@ def replayed(
     until: int | None = None,
     without: Callable[[Record], bool] | None = None,
 ) -> Engine:
-    """Return the engine that the entries alone lead to, from the first one on.
+    """Return the engine after applying all entries from the first one.
 
-    Where entries were compacted, it starts from the state that took their place.
+    If entries were compacted, it starts from the state that replaced them.
 
     Parameters
     ----------
     until : the last entry to apply; None: all
-    without : entries to leave out, such as the feedback of a client gone bad; they count as if
-        they had never come. Digests in the journal are then not those of this state, and not
-        compared
+    without : entries to leave out, such as feedback from a faulty client; the result is as if
+        they did not exist. Digests in the journal then differ, and are not compared
     """
     recent = Recent()
     fetch = remembered(recent, journal)
     engine = restored(journal.saved()[-1], fetch) if journal.base() else Engine(fetch)
     if until is not None and until < engine.position:
         raise JournalError(
-            f"{journal.where}: entry {until} cannot be gone back to, as what came before entry "
-            f"{engine.position} was compacted; take a later one"
+            f"{journal.where}: cannot return to entry {until}, because the entries before "
+            f"{engine.position} were compacted; choose a later one"
         )
     if without is None:
         for record in recent.follow(journal, engine.position, until, decode_ids):

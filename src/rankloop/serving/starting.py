@@ -1,4 +1,4 @@
-"""How a service begins: the packages it needs, and settings from a file or from options."""
+"""How a service starts: the packages it needs, and settings from a file or from options."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NEEDED = ("cryptography", "msgspec", "starlette", "uvicorn", "prometheus_client
 
 
 def needs_extra() -> None:
-    """Raise where a package of the extra `serve` is missing."""
+    """Raise if a package of the extra `serve` is missing."""
     for package in _NEEDED:
         if find_spec(package) is None:
             raise MissingExtraError(package.replace("_", "-"), "serve", "the live loop")
 
 
 class Options(NamedTuple):
-    """What the command line says of a service; None and nothing where it is silent."""
+    """The options of the command line for a service; None or empty if not given."""
 
     loop: str | None = None
     features: str | None = None
@@ -37,7 +37,7 @@ class Options(NamedTuple):
 
     @property
     def of_the_loop(self) -> dict[str, object]:
-        """What is said of the loop, by the names of settings."""
+        """The options of the loop, by the names of settings."""
         given = {
             "features": None if self.features is None else _features(self.features),
             "learners": list(self.learners) or None,
@@ -47,7 +47,7 @@ class Options(NamedTuple):
 
 
 def chosen_settings(config: Path | None, options: Options) -> Settings:
-    """Return the settings of a file, or of one loop that options describe; options win."""
+    """Return the settings of a file, or of one loop from options, which take precedence."""
     from rankloop.serving.config import as_settings, read_settings
 
     if config is not None:
@@ -58,7 +58,7 @@ def chosen_settings(config: Path | None, options: Options) -> Settings:
 
 
 def write_settings(config: Path | None, options: Options) -> str:
-    """Write settings to a file, to be edited; return what to do next."""
+    """Write settings to a file for editing; return what to do next."""
     from rankloop.serving.template import write_template
 
     path = config or Path("rankloop-serve.toml")
@@ -71,8 +71,7 @@ def _described(options: Options) -> dict[str, object]:
     """Return the settings of the one loop that options describe."""
     if not options.features:
         raise DataError(
-            "give a file of settings, or say which features there are: rankloop serve --learner "
-            "auto --features 46"
+            "give a settings file, or the features: rankloop serve --learner auto --features 46"
         )
     usual = {"learners": ["auto"], "journal": f"{options.loop or _LOOP}.journal"}
     return {**usual, **options.of_the_loop}
@@ -90,12 +89,13 @@ def _set(options: Options, plain: dict[str, Any]) -> None:
         raise DataError(f"there is no loop {options.loop!r}; --loop can be {', '.join(loops)}")
     if options.loop is not None and not said:
         raise DataError(
-            "--loop says which loop --features, --learner and --journal are about; give one of "
-            "them too, or leave it out: all loops of the file are served"
+            "--loop only selects the loop that --features, --learner and --journal change; give "
+            "one of them too, or leave out --loop: all loops of the file are served"
         )
     if said and options.loop is None and len(loops) != 1:
         raise DataError(
-            f"there are {len(loops)} loops; say with --loop which one the other options are about"
+            f"there are {len(loops)} loops; select with --loop the one to which the other options "
+            "apply"
         )
     if said:
         loops[options.loop or next(iter(loops))].update(said)
@@ -106,7 +106,7 @@ def _features(text: str) -> int | list[str]:
 
 
 def existing_journal(address: str, name: str) -> Journal:
-    """Open a journal that is there; one that only looks on must not make a new file."""
+    """Open an existing journal; a command that only reads must not create a file."""
     needs_extra()
     from rankloop.serving.journal.opening import open_journal
 

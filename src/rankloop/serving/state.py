@@ -1,4 +1,4 @@
-"""The state of a loop as values: what is saved, what is counted, and what readers rank by."""
+"""The state of a loop as values: what is saved, what is counted, and what ranks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rankloop.serving.trials import Duel
 
 ENGINE = 2
-"""The version of the arithmetic. Digests are compared only where it is the same."""
+"""The version of the arithmetic. Digests are compared only if it is the same."""
 
 
 class Counters(msgspec.Struct):
-    """How many there were of each."""
+    """Numbers of each kind so far."""
 
     rankings: int = 0
     events: int = 0
@@ -39,13 +39,13 @@ class Counters(msgspec.Struct):
 
 
 class Published(NamedTuple):
-    """All that ranking needs, and how the loop does, as of one entry; it never changes.
+    """All that ranking needs, and the quality of the loop, after one entry; it never changes.
 
-    models, versions, curves : by name: what ranks, where it changed last, how well it does
-    duel, alpha, tallies : the running experiment, its share of the error budget, and what it has
-        found of each challenger
-    contest : how many experiments there were, and what they spent of the error budget
-    shown : how well the orders that were shown did
+    models, versions, curves : by name: the model, the position of its last change, its quality
+    duel, alpha, tallies : the running experiment, its share of the error budget, and its results
+        for each challenger
+    contest : the number of experiments so far, and the error budget that they used
+    shown : the quality of the rankings that were shown
     """
 
     position: int

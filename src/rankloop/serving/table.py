@@ -1,4 +1,4 @@
-"""A table of items and their features, for what comes with ids alone, as UBI queries do."""
+"""A table of items and their features, for requests with ids only, such as UBI queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class FeatureTable:
     """Features by item id; it is read once, when a service starts.
 
-    What is ranked by it goes into the journal with its features, so that a replay never reads it.
+    Rankings are stored in the journal with their features, so that a replay never reads the table.
     """
 
     def __init__(self, ids: Sequence[str], X: NDArray[np.float32]) -> None:
@@ -30,18 +30,18 @@ class FeatureTable:
         return len(self._rows)
 
     def features(self, ids: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return a row an item; None where one is not in the table."""
+        """Return one row per item; None if one is not in the table."""
         rows = [self._rows.get(item) for item in ids]
         return None if None in rows else self._X[np.array(rows, np.int64)]
 
     @classmethod
     def read(cls, path: str, names: Sequence[str]) -> FeatureTable:
-        """Read a CSV or Parquet file with a column `id` and a column a feature; more are ignored.
+        """Read a CSV or Parquet file with a column `id` and one per feature; others are ignored.
 
         Raises
         ------
         DataError
-            where the file cannot be read, a column is missing, an id stands twice, or a value is no
+            if the file cannot be read, a column is missing, an id occurs twice, or a value is not a
             finite number.
         """
         columns = _parquet(path) if Path(path).suffix == ".parquet" else _csv(path)
@@ -49,17 +49,17 @@ class FeatureTable:
         if missing:
             raise DataError(
                 f"{path}: there is no column {missing[0]!r}; a table of features has a column id "
-                "and a column a feature"
+                "and one column per feature"
             )
         ids = [str(value) for value in columns["id"]]
         if len(set(ids)) < len(ids):
             twice = next(item for item in ids if ids.count(item) > 1)
-            raise DataError(f"{path}: the id {twice!r} stands twice; give each item one row")
+            raise DataError(f"{path}: the id {twice!r} occurs twice; give each item one row")
         try:
             with np.errstate(over="ignore"):
                 X = np.array([columns[name] for name in names], np.float64).T.astype(np.float32)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{path}: a feature is no number: {error}") from None
+            raise DataError(f"{path}: a feature is not a number: {error}") from None
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0].tolist()
             raise DataError(
@@ -78,7 +78,7 @@ def _csv(path: str) -> dict[str, list[str]]:
     for number, row in enumerate(rows, start=2):
         if len(row) != len(head):
             raise DataError(
-                f"{path}: line {number} has {len(row)} values; the first line names {len(head)}"
+                f"{path}: line {number} has {len(row)} values; the first line has {len(head)} names"
             )
     return {name: [row[n] for row in rows] for n, name in enumerate(head)}
 

@@ -1,4 +1,4 @@
-"""What a ranking teaches: from what was shown and what people did, to what learners learn."""
+"""What a ranking teaches: from what was shown and what people did to training data."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _MOST_WAITING = 64  # lessons that are put off
 
 
 class Lessons:
-    """Lessons that were taken in, and are learnt when somebody looks at a model.
+    """Lessons that are collected, and learnt when a model is needed.
 
-    A learner takes many at once in far less time than one by one, and gets to the same bits.
+    A learner learns many at once much faster than one by one, with the same result.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Lessons:
 
     @property
     def are_many(self) -> bool:
-        """Whether it is time to learn them."""
+        """Whether there are enough to learn them now."""
         return len(self._waiting) >= _MOST_WAITING
 
     def add(
@@ -58,12 +58,12 @@ class Lessons:
         position: int,
         by_clicks: bool = False,
     ) -> str:
-        """Take in what is now known of a ranking, and say what becomes of it.
+        """Add what is now known about a ranking, and return its status.
 
         Parameters
         ----------
-        grades : by candidate, below 0 where nothing is known
-        counters : of the loop; they take in that a ranking was learnt
+        grades : by candidate, below 0 if nothing is known
+        counters : of the loop; they count that a ranking was learnt
         position : of the entry that teaches
         by_clicks : whether the grades come from feedback
         """

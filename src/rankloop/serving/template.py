@@ -1,4 +1,4 @@
-"""The settings that `rankloop serve --init` writes: everything that matters, explained."""
+"""The settings that `rankloop serve --init` writes: all important settings, with comments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _TEMPLATE = """\
 # Settings of a service. Check them with: rankloop serve {file} --check
-# Any value can be set from outside too: RANKLOOP__SERVER__PORT=9000
+# Any value can also be set by an environment variable: RANKLOOP__SERVER__PORT=9000
 
 [server]
 host = "127.0.0.1"   # other addresses need [[tokens]]
@@ -25,39 +25,40 @@ port = {port}
 # sha256 = "..."
 # scopes = ["rank", "feedback"]   # also: admin, metrics
 
-# [limits]   # of one client, a token or an address; 0 is no limit
+# [limits]   # for each client (a token, or an address without tokens); 0 means no limit
 # requests_per_second = 100
 # events_per_second = 1000
 
-# Personal fields (query, user, session, about) are sealed under a key; without it, not stored.
+# Personal fields (query, user, session, about) are encrypted with this key; without a key they
+# are not stored.
 # A new key: rankloop serve --new-key
 # [privacy]
 # master_key_file = "/etc/rankloop/master.key"   # or RANKLOOP_MASTER_KEY
 
-# Feedback that pages send from browsers, by the ticket of a ranking.
+# Feedback that browsers send directly, with the ticket of a ranking.
 # [browsers]
 # origins = ["https://shop.example"]
 # signing_key_file = "/etc/rankloop/signing.key"   # or RANKLOOP_SIGNING_KEY
 
 [loops.{name}]
 features = {features}
-learners = {learners}   # the first ranks; the others learn in its shadow
+learners = {learners}   # the first one ranks; the others learn without being shown
 journal = {journal}   # or postgresql://user@host/database
-window = 1800   # seconds for which a ranking waits for feedback
-lesson = "grades"   # what it teaches then: grades, pairs or ips
+window = 1800   # seconds to wait for feedback before learning from a ranking
+lesson = "grades"   # how feedback becomes training data: grades, pairs, ips or pdgd
 policy = "best-first"   # or plackett-luce, which explores, or apprentice, which shows your order
 
-[loops.{name}.feedback]   # what each type is worth
+[loops.{name}.feedback]   # the grade of each type of feedback
 click = 1
 cart = 2
 purchase = 3
 skip = 0
-dwell = {{ gain = 1, at_least = 30 }}   # thirty seconds of reading
+dwell = {{ gain = 1, at_least = 30 }}   # reading for thirty seconds
 """
 
 
 def write_template(path: Path, name: str, loop: Mapping[str, object], port: int) -> None:
-    """Write settings for one loop; a file that is there already stays as it is.
+    """Write settings for one loop; an existing file is not changed.
 
     loop : its features, learners and journal
     """
@@ -70,6 +71,6 @@ def write_template(path: Path, name: str, loop: Mapping[str, object], port: int)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise DataError(f"{path}: there is such a file already; name another one") from None
+        raise DataError(f"{path}: this file already exists; give another name") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""Tickets: ranking ids that pages may show to browsers, signed, with an expiry."""
+"""Tickets: signed ranking ids for browsers, which expire."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class Tickets:
-    """Signs ranking ids by HMAC-SHA256, and tells whether a ticket is good.
+    """Signs ranking ids by HMAC-SHA256, and checks tickets.
 
-    A ticket is `RANKING.EXPIRY.SIGNATURE`; it is good for one loop. To change keys, put the new one
-    first, and take the old one away once `seconds` have passed.
+    A ticket is `RANKING.EXPIRY.SIGNATURE`; it is valid for one loop. To change keys, put the new
+    one first, and remove the old one after `seconds` have passed.
 
     Parameters
     ----------
     keys : the first signs, all are accepted
-    seconds : for which a ticket is good
+    seconds : how long a ticket is valid
     clock : seconds since 1970
 
     Examples
@@ -44,7 +44,7 @@ class Tickets:
         return f"{ranking_id}.{expiry}.{_signature(self._keys[0], loop, ranking_id, expiry)}"
 
     def ranking(self, loop: str, ticket: str) -> str:
-        """Return the ranking that a ticket names; raise where it is not ours, or too old."""
+        """Return the ranking of a ticket; raise if it is not valid, or has expired."""
         ranking_id, _, rest = ticket.rpartition(".")[0].rpartition(".")
         expiry, signature = rest, ticket.rpartition(".")[2]
         good = False
@@ -52,9 +52,13 @@ class Tickets:
             expected = _signature(key, loop, ranking_id, expiry)
             good |= hmac.compare_digest(expected.encode(), signature.encode())
         if not good:
-            raise Problem(403, "the ticket was not made here; send the one that came with the list")
+            raise Problem(403, "the ticket is not valid; send the one from the answer to `rank`")
         if int(expiry, 16) < self._clock():
-            raise Problem(403, "the ticket is too old; only a newer list can be told about")
+            raise Problem(
+                403,
+                "the ticket has expired; feedback on this ranking is no longer accepted from "
+                "browsers",
+            )
         return ranking_id
 
 

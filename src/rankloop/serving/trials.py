@@ -1,4 +1,4 @@
-"""A running experiment: models interleaved on people, all but a watched champion frozen."""
+"""A running experiment: interleaved models, which are frozen except for a watched champion."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.entries import Ranked
 
 Promotion = Literal["no", "auto", "snapshot"]
-"""What becomes of a winner: nothing, its learner as it has gone on, or the state that won."""
+"""What happens to a winner: nothing, promotion with what it has learnt since, or as it won."""
 
 
 class Duel(NamedTuple):
     """What readers need of a running experiment; the champion comes first.
 
     models : as they were at its start; None is the champion as it is now
-    share : of all rankings, how many are interleaved
+    share : the share of rankings that are interleaved
     """
 
     id: str
@@ -39,15 +39,15 @@ class Duel(NamedTuple):
 
 
 class Trial(msgspec.Struct, dict=True):
-    """An experiment, with all that decides it; none of it can be edited.
+    """An experiment, with all that decides it; it cannot be changed.
 
     names, versions, models : of the champion and then of its challengers, as they were at its
-        start; a champion without bytes is watched as it goes on learning
-    alpha : the chance that it ever names a wrong winner
-    feedback : what feedback is worth, as the loop's settings had it at the start
-    promote, watch : what becomes of a winner, and on which share of rankings it is then watched
-    tallies : one a challenger, against the champion
-    sessions : whose outcome is counted already
+        start; a champion without bytes is watched while it continues to learn
+    alpha : the probability that it ever finds a wrong winner
+    feedback : the grades of feedback in the loop's settings at the start
+    promote, watch : what happens to a winner, and on which share of rankings it is then watched
+    tallies : one per challenger, against the champion
+    sessions : the sessions whose outcome is already counted
     """
 
     id: str
@@ -64,7 +64,7 @@ class Trial(msgspec.Struct, dict=True):
 
     @property
     def watches(self) -> bool:
-        """Whether it watches a promoted model, and brings the one before it back if that wins."""
+        """Whether it watches a promoted model, and restores the previous one if that wins."""
         return not self.models[0]
 
     def duel(self) -> Duel:
@@ -73,9 +73,9 @@ class Trial(msgspec.Struct, dict=True):
         return Duel(self.id, tuple(self.names), tuple(self.versions), models, self.share)
 
     def judge(self, ranked: Ranked, grades: NDArray[np.float64], most_sessions: int) -> None:
-        """Take in who won a ranking that somebody clicked in.
+        """Record who won a ranking with clicks.
 
-        Where rankings name a session, the first with a click counts: one person, one outcome.
+        Of the rankings of a session, only the first with a click counts: one outcome per person.
         """
         if ranked.teams is None or ranked.session in self.sessions:
             return
@@ -98,11 +98,11 @@ class Trial(msgspec.Struct, dict=True):
         return deque(self.sessions)
 
     def intervals(self) -> list[Interval]:
-        """Return where each challenger's mean outcome is; all together hold with 1 - alpha."""
+        """Return an interval for each challenger's mean outcome; all hold with 1 - alpha."""
         return intervals(self.tallies, self.alpha)
 
     def winner(self) -> str | None:
-        """Return who is proven best: a challenger, or the champion over all; None where it is open.
+        """Return who is proven best: a challenger, or the champion; None if it is still open.
 
         A challenger wins once its lower bound is above 0; of several, the highest bound wins.
         """

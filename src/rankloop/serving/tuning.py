@@ -1,4 +1,4 @@
-"""How the interpreter runs in a process that serves."""
+"""Settings of the interpreter in a process that serves."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _COLLECT = (20_000, 10, 50)  # new objects, and younger collections, between two
 
 
 def tune() -> None:
-    """Let threads take turns often, and the collection of garbage seldom interrupt.
+    """Switch between threads often, and collect garbage seldom.
 
-    For the process as a whole, once all that stays is loaded. What requests leave behind is freed
-    without any collection; a collection walks through all that a loop keeps, and stops everyone.
+    Call it once per process, after all permanent data is loaded. The objects of requests are freed
+    without a collection; a collection visits everything that a loop keeps, and stops all threads.
     """
     sys.setswitchinterval(_SWITCH)
     gc.collect()

@@ -79,7 +79,7 @@ class Adversary:
     ) -> None:
         if n_documents < 2 or n_features < 1:
             raise DataError(
-                "the adversary needs two documents and a feature; "
+                "the adversary needs at least two documents and one feature; "
                 f"found {n_documents} and {n_features}"
             )
         if not (0 < gamma < np.inf and 0 < radius < np.inf):
@@ -90,7 +90,7 @@ class Adversary:
         self.rounds = int(fitting) - self._reserved
         if self.rounds < 1:
             raise DataError(
-                f"no round fits: gamma = {gamma:g} must be at most "
+                f"not even one round is possible: gamma = {gamma:g} must be at most "
                 f"{2 * radius / np.sqrt(1 + self._reserved):g}, and n_features at least "
                 f"{1 + self._reserved}; found {n_features}"
             )

@@ -118,7 +118,7 @@ def slam_bound(
     (True, True)
     """
     if check_measure(measure).cutoff is not None:
-        raise MeasureError(f"slam_bound is about nDCG and AP; for {measure} use slam_cutoff_bound")
+        raise MeasureError(f"slam_bound covers nDCG and AP; for {measure} use slam_cutoff_bound")
     return _self_bounding("Theorem 6", data, weights, measure, surrogate, rate)
 
 
@@ -137,7 +137,7 @@ def slam_cutoff_bound(
     where Lemma 5 may fail: for it, use :func:`slam_any_rate_bound`.
     """
     if check_measure(measure).cutoff is None:
-        raise MeasureError(f"slam_cutoff_bound is about nDCG@k; for {measure} use slam_bound")
+        raise MeasureError(f"slam_cutoff_bound covers nDCG@k; for {measure} use slam_bound")
     return _self_bounding("Theorem 8", data, weights, measure, surrogate, rate)
 
 

@@ -36,7 +36,7 @@ def check_measure(measure: str | Measure) -> Measure:
     wanted = parse(measure)
     known = wanted.name in ("nDCG", "AP") and not wanted.parameters
     if not known or (wanted.name == "AP" and wanted.cutoff is not None):
-        raise MeasureError(f"the bounds are about nDCG, nDCG@k and AP; found {wanted}")
+        raise MeasureError(f"the bounds cover nDCG, nDCG@k and AP; found {wanted}")
     return wanted
 
 

@@ -224,7 +224,7 @@ def test_a_token_is_asked_for_and_stays_in_the_tab(tmp_path, browser):
         until(browser, "document.querySelector('#models button') !== null")
         browser.execute_script("document.querySelector('#models button').click()")
         browser.execute_script("document.querySelector('dialog form').requestSubmit()")
-        until(browser, "document.querySelector('.wrong').innerText.includes('not for admin')")
+        until(browser, "document.querySelector('.wrong').innerText.includes('the scope admin')")
         assert service.loops["shop"].head == 1
         browser.get("about:blank")
     service.stop()

@@ -66,7 +66,7 @@ def test_acts_are_marked_in_words(loop):
     loop.append(ExperimentEnded("e2", "solar-i is better", "solar-i"))
     loop.append(Promoted("p1", "solar-i", "because", by="anyone"))
     assert [(mark.kind, mark.words) for mark in watched(loop, True).marks] == [
-        ("settings", "settings journaled"),
+        ("settings", "settings stored"),
         ("experiment", "experiment with solar-i started"),
         ("experiment", "experiment ended (ended by hand)"),
         ("experiment", "experiment with solar-i started"),

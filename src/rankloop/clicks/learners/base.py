@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ClickLearner(ABC):
-    """Two methods make a learner for clicks: `show` makes a ranking, `learn_ranking` learns it.
+    """A learner for clicks has two methods: `show` makes a ranking, `learn_ranking` learns from it.
 
     All random choices of a ranking follow from its id, and everything that is needed to learn from
     it is in the ranking and its grades. So if you replay a journal of both, you get the same
@@ -45,8 +45,8 @@ class ClickLearner(ABC):
         Parameters
         ----------
         ranking : as :meth:`show` made it, with the features of its candidates
-        grades : by candidate: above 0 where it was chosen, 0 where it was shown and passed over,
-            -1 where it was not shown; :func:`click_grades` and
+        grades : by candidate: above 0 if it was chosen, 0 if it was shown but not chosen, -1 if it
+            was not shown; :func:`click_grades` and
             :func:`rankloop.feedback.grading.feedback_grades` make them
         """
 
@@ -78,7 +78,7 @@ class ClickLearner(ABC):
 
 
 def click_grades(ranking: Ranking, clicks: ArrayLike) -> NDArray[np.float64]:
-    """Return grades by candidate from clicks by place: 1, 0, or -1 where it was not shown.
+    """Return grades by candidate from clicks by place: 1, 0, or -1 if it was not shown.
 
     >>> from rankloop.feedback.ranking import best_first
     >>> click_grades(best_first([0.1, 0.3, 0.2], id="r1"), [False, True, False]).tolist()

@@ -8,8 +8,8 @@ from rankloop.clicks.learners.dueling import DuelingRanker
 class DBGD(DuelingRanker):
     """A linear ranker that moves towards a random neighbour that wins a comparison with it.
 
-    w += rate u where the ranker with weights w + step u, u a random unit vector, won more clicks
-    in a list that both picked by team draft.
+    u is a random unit vector. If the ranker with the weights w + step u won more clicks in a list
+    that both made by team draft, then w += rate u.
 
     A baseline: PDGD learns from the same clicks much faster.
 
@@ -22,7 +22,7 @@ class DBGD(DuelingRanker):
 
     Notes
     -----
-    Cost: O(m d) a ranking of m candidates.
+    Cost: O(m d) per ranking of m candidates.
 
     Examples
     --------

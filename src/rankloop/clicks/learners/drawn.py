@@ -1,4 +1,4 @@
-"""Learners that draw their rankings by Plackett and Luce's model, and learn from them alone."""
+"""Learners that draw their rankings by Plackett and Luce's model, and learn only from these."""
 
 from __future__ import annotations
 

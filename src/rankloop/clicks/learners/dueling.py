@@ -40,9 +40,9 @@ class DuelingRanker(LinearRanker, ClickLearner):
     """A linear ranker compared with neighbours in random directions by team draft.
 
     The first ranker of a list is the learner itself, team 0. It moves by `rate` along the mean of
-    the directions u whose rankers, with weights w + step u, won more clicks than it did. From a
-    judged query those win that rank it better by nDCG@10, in which weights of documents make no
-    difference. A subclass says how many neighbours there are.
+    the directions u whose rankers, with weights w + step u, won more clicks than it did. In a
+    judged query, the neighbours with a higher nDCG@10 win; weights of documents make no difference
+    there. A subclass defines the number of neighbours.
     """
 
     baseline: ClassVar[bool] = True

@@ -9,20 +9,20 @@ from rankloop.learners.parameters import check_whole
 class MGD(DuelingRanker):
     """Dueling bandit gradient descent with many neighbours in one multileaved list.
 
-    w += rate times the mean of the directions whose rankers won more clicks than the learner. A
-    baseline, as :class:`rankloop.clicks.learners.dbgd.DBGD` is.
+    w += rate times the mean of the directions whose rankers won more clicks than the learner. It
+    is a baseline, like :class:`rankloop.clicks.learners.dbgd.DBGD`.
 
     Parameters
     ----------
     rate : how far it moves, above 0
-    candidates : neighbours in a list, at least 1
+    candidates : number of neighbours in a list, at least 1
     step : how far away they are, above 0
     seed : of the directions tried on judged queries; those of rankings come from their ids
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
     -----
-    Cost: O(candidates m d) a ranking of m candidates.
+    Cost: O(candidates m d) per ranking of m candidates.
 
     References
     ----------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class NeuralPDGD(DrawsRankings):
-    """PDGD with one layer of hidden units, for what no linear ranker can learn.
+    """PDGD with one layer of hidden units, for targets that no linear ranker can learn.
 
         s = tanh(X V + b) w
 
@@ -50,9 +50,9 @@ class NeuralPDGD(DrawsRankings):
 
     Notes
     -----
-    Cost: O(m d hidden + m^2) a ranking of m candidates. Features are best scaled to about 0 to 1
-    query by query. It learns more slowly than the linear ranker, and pays where no linear ranker
-    fits.
+    Cost: O(m d hidden + m^2) per ranking of m candidates. Features are best scaled to about 0 to 1
+    query by query. It learns more slowly than the linear ranker, and is useful if no linear
+    ranker fits.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class NeuralPDGD(DrawsRankings):
                 self._step(query, self.n_queries_seen_ + q)
 
     def _step(self, query: Queries, done: int) -> None:
-        """Learn from one query after so many others."""
+        """Learn from one query after a number of others."""
         X, units = query.X.astype(np.float64), self._units(query.X)
         slopes = self._slopes(query, _times(units, self.weights_), done)
         pull = slopes[:, None] * self.weights_ * (1 - units * units)

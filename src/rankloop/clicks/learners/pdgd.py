@@ -1,4 +1,4 @@
-"""Pairwise differentiable gradient descent: learning from clicks on rankings drawn by chance."""
+"""Pairwise differentiable gradient descent: learning from clicks on rankings drawn at random."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class PDGD(ClippedRanker, DrawsRankings):
 
     Notes
     -----
-    Cost: O(m d) a ranking of m candidates, and O(k^3) for the chances of a list of k. Features are
-    best scaled to about 0 to 1 query by query. Rankings of other policies are refused: their
-    chances are not known.
+    Cost: O(m d) per ranking of m candidates, and O(k^3) for the probabilities of a list of k.
+    Features are best scaled to about 0 to 1 query by query. Rankings of other policies raise an
+    error, because their probabilities are not known.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class PDGD(ClippedRanker, DrawsRankings):
         impressions: int,
         k: int = 10,
     ) -> Session:
-        """Learn from simulated clicks; for users who read from the top all of it in the core."""
+        """Learn from simulated clicks; in the compiled core if users read from the top."""
         users = user.behaviour(data.y, data.offsets)
         if not isinstance(users, Chain):
             return super().play(data, user, rng, impressions, k)

@@ -19,14 +19,14 @@ def sample_ranking(scores: ArrayLike, rng: np.random.Generator, k: int = 10) -> 
     Parameters
     ----------
     scores : by candidate
-    rng : where the draws come from, one a candidate;
+    rng : random generator, with one draw per candidate;
         :func:`rankloop.clicks.interleaving.base.seeded_by` makes one from a ranking's id
     k : how many to draw
 
     Notes
     -----
-    The largest sums of score and Gumbel noise are distributed so. O(m log k), and the same bits on
-    every processor.
+    The candidates with the largest sums of score and Gumbel noise have this distribution. Cost:
+    O(m log k); the result has the same bits on every processor.
 
     Examples
     --------

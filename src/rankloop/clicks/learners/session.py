@@ -45,8 +45,8 @@ class Session:
     ) -> NDArray[np.float64]:
         """Measure what was shown in each impression by the true grades.
 
-        Where the convention would leave a query without a relevant document out, it scores 0, so
-        that every impression counts.
+        If the convention would leave out a query without a relevant document, it scores 0, so that
+        every impression counts.
         """
         sizes = np.diff(data.offsets)[self.queries]
         offsets = np.r_[0, np.cumsum(sizes)]
@@ -75,13 +75,13 @@ def play(
     learner : learns, in place
     data : judged queries; the learner never sees the grades
     user : who clicks
-    rng : where queries and clicks come from, and the ids of the rankings
+    rng : random generator of the queries, the clicks and the ids of the rankings
     impressions : how many rankings are shown, at least 1
     k : the length of the lists
 
     Notes
     -----
-    Cost: the learner's, and some 40 microseconds an impression.
+    Cost: that of the learner, and about 40 microseconds per impression.
     """
     from rankloop.clicks.learners.base import click_grades
 
@@ -106,6 +106,6 @@ def play(
 
 
 def check_queries(data: QueryDataset) -> None:
-    """Raise where there is nothing to show."""
+    """Raise if there is nothing to show."""
     if len(data) == 0:
         raise DataError("there are no queries to show rankings for; give at least one")

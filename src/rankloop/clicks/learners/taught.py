@@ -1,4 +1,4 @@
-"""What online rankers need to be taught by clicks: who looked at what, and what it teaches."""
+"""What online rankers need to be taught by clicks: what was seen, and what it teaches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rankloop.learners.kept import State
 
 RANKS = 20
-"""Positions that are told apart where it is learnt how far people read."""
+"""Number of positions with their own parameters, when `seen` is learnt."""
 
 _FEW = 0.01  # what was seen with a smaller chance teaches nothing
 
@@ -40,12 +40,12 @@ _MODES = ("learnt", "last-click", "all")
 
 
 class TaughtByClicks(OnlineRanker, ClickLearner):
-    """An online ranker that learns from clicks as from grades; a subclass says by which scores.
+    """An online ranker that learns from clicks as from grades; a subclass defines the scores.
 
     A chosen document has its grade (1 for a click), and a document that was seen but not chosen has
     grade 0. Nobody knows which documents were seen, so `seen` says how to decide:
 
-    - `learnt`: people read from the top, and go on with one probability after a click and with
+    - `learnt`: people read from the top, and read on with one probability after a click and with
       another after a document without a click; each position has its own probability of a click.
       These probabilities are learnt from the same clicks. A document below the last click counts
       with the probability that it was read, given the clicks on its page.
@@ -215,7 +215,7 @@ class TaughtByClicks(OnlineRanker, ClickLearner):
 
     @property
     def goes_on_(self) -> dict[str, float]:
-        """How likely people are to read on, after passing a document over and after a click."""
+        """How likely people are to read on, after a document without a click and after a click."""
         self._check_fitted()
         skip, stop, click, end = self.reading_[2 * RANKS :].tolist()
         return {"after_skip": skip / (skip + stop), "after_click": click / (click + end)}

@@ -34,21 +34,21 @@ class Thompson(TaughtByClicks):
 
     and drawn from their Plackett-Luce model with a low temperature. So the first rankings are
     nearly random, and directions that clicks have settled stay as they are. The temperature keeps
-    a little exploration for ever: with the best documents first, only documents at the top are
-    compared in the end, and what was learnt of all others fades. It learns from clicks as
-    :class:`TaughtByClicks` says. After t rankings L also holds `ridge` t times the identity: w
-    minimises a mean loss with a fixed penalty. Without it, a few queries that are asked again and
-    again would be learnt by heart.
+    a little exploration for ever: with the best documents first, only documents at the top would
+    be compared in the end, and what was learnt about all others would fade. It learns from clicks
+    like :class:`TaughtByClicks`. After t rankings, L also includes `ridge` t times the identity: w
+    minimises a mean loss with a fixed penalty. Without it, the learner would overfit to a few
+    frequent queries.
 
     Where we depart: Thompson sampling has a spread of 1, no ridge and no temperature. A smaller
-    spread shows better rankings on the way. The defaults were chosen on simulated web search and
-    on a small real collection.
+    spread shows better rankings during learning. The defaults were chosen on simulated web search
+    and on a small real collection.
 
     Parameters
     ----------
     ranker : an online ranker of second order with its full covariance; None: second-order XE_NDCG
         with a prior of 100
-    spread : standard deviations that the drawn weights are away, from 0, which draws none
+    spread : standard deviation of the drawn weights, as a multiple of the posterior's; 0: no draws
     ridge : precision that each ranking adds around 0, from 0; about 0.02 to 0.2 for features from
         0 to 1
     temperature, seen, largest, passes, random_state : see :class:`TaughtByClicks`

@@ -35,7 +35,7 @@ def read_clicks(
     Parameters
     ----------
     paths : one file, or several of UBI
-    format : `table`, `ubi` or `yandex`; None: as the suffix of the first file says
+    format : `table`, `ubi` or `yandex`; None: the suffix of the first file decides
     columns : the columns of a table by role, for example `{"query": "srch_id"}`
     """
     if not paths:

@@ -56,7 +56,7 @@ class Independent:
 class Chain:
     """Users read from the top; what they do with a document decides whether they see the next.
 
-    An examined document is clicked with probability `attraction`. The user then goes on with
+    An examined document is clicked with probability `attraction`. The user then reads on with
     probability `after_click` or `after_skip`. O(rows).
     """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DBN(ClickModel):
-    """Attraction decides about clicks; satisfied users stop, others go on with gamma.
+    """Attraction decides about clicks; satisfied users stop, others read on with gamma.
 
     P(click | examined) = alpha_uq. A click satisfies the user with probability sigma_uq, and a
     satisfied user stops; any other user reads on with probability gamma. `fit` starts from the

@@ -203,8 +203,8 @@ def write_table(
     data : a data set, or several with the same columns to write one after the other
     path : the file; rows in the caller's order, as in :func:`to_table`
     layout : as in :func:`to_table`
-    format : `parquet`, `arrow`, `csv` or `tsv`; by default as the suffix says, `.parquet` or `.pq`,
-        `.arrow`, `.feather` or `.ipc`, `.csv` or `.tsv`; text may be compressed: `.csv.gz`
+    format : `parquet`, `arrow`, `csv` or `tsv`; by default, the suffix decides: `.parquet`,
+        `.pq`, `.arrow`, `.feather` or `.ipc`, `.csv` or `.tsv`; text may be compressed: `.csv.gz`
     """
     suffix = f".{format}" if format else bare_suffix(path)
     known = PARQUET_SUFFIXES + ARROW_SUFFIXES + TEXT_SUFFIXES

@@ -83,7 +83,10 @@ class Claim:
 
     def __post_init__(self) -> None:
         if (self.above is None) == (self.below is None):
-            raise DataError("a claim says that a number is above something, or below something")
+            raise DataError(
+                "a claim needs either above or below: the value that a number must exceed, or "
+                "stay below"
+            )
 
     def judge(self, ours: Measured) -> Verdict:
         """Say whether it holds."""

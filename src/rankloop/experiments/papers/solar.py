@@ -41,7 +41,7 @@ IN_FILE_ORDER = {
     "Committee": ["committee:pair_order=rows"],
 }
 """The order of pairs that gives the published rows where documents come in file order: the worse
-document in the outer loop. It was found by search; the paper does not tell its own."""
+document in the outer loop. It was found by search; the paper does not give its own."""
 # by data set: nDCG@1, @5 and @10 of the learners above
 TABLE_2 = {
     "OHSUMED": (

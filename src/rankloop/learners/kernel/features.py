@@ -159,7 +159,7 @@ class KernelFeatures(Transformer):
             n = self.size // 2
             forms = {"frequencies": Array((n, width), np.float32)}
         if self.learnt_.keys() != forms.keys() or n > self.size:
-            raise DataError(f"what is known of {self.text} is damaged: {', '.join(self.learnt_)}")
+            raise DataError(f"the saved state of {self.text} is damaged: {', '.join(self.learnt_)}")
         for name, form in forms.items():
             form.check(name, self.learnt_[name])
         if self.method == "nystrom":

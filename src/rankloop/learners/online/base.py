@@ -309,7 +309,7 @@ class OnlineRanker(Ranker):
 
     def _merge(self, learners: Sequence[Self], base: Self) -> None:  # noqa: ARG002
         """Combine these learners, each of which started from `base`."""
-        raise DataError(f"what several {type(self).__name__} have learnt cannot be merged")
+        raise DataError(f"learners of the class {type(self).__name__} cannot be merged")
 
     def _named(self, X: object) -> Rows:
         """Return rows to learn from, with columns in the order of the training data."""

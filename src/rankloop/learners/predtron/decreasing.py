@@ -39,7 +39,7 @@ def as_function(f: Decreasing) -> Callable[[Floats], Floats]:
     power = float(form["power"] or 1) if form else 0.0
     if form is None or power <= 0 or (form["log"] and form["sign"] == "1/"):
         raise DataError(
-            f"f must be -i, -i^1.1, 1/i, 1/i^0.5, -log(i) or the like; found {f!r}. "
+            f"f must be -i, -i^1.1, 1/i, 1/i^0.5, -log(i) or similar; found {f!r}. "
             "In Python it may be any decreasing function of an array of positions from 1"
         )
     of = log if form["log"] else np.asarray

@@ -164,7 +164,7 @@ class Schatten(_Power):
         """One row or column has one singular value: its norm."""
         if min(shape) == 1:
             raise DataError(
-                "the Schatten geometry is about singular values, but weights of one row "
+                "the Schatten geometry uses singular values, but weights of one row "
                 "or column have only one: use geometry euclidean, which is then the same"
             )
 

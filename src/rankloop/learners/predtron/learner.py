@@ -144,6 +144,9 @@ class Predtron:
         found = np.asarray(X, np.float64)
         wanted = 2 if self.problem.shared else 1
         if found.ndim != wanted or not np.isfinite(found).all():
-            kind = "a matrix, one row an item" if wanted == 2 else "a vector"
-            raise DataError(f"an input must be {kind} of finite numbers; found {found.ndim} axes")
+            kind = ", with one row per item" if wanted == 2 else ""
+            raise DataError(
+                f"an input must be a {'matrix' if wanted == 2 else 'vector'} of finite numbers"
+                f"{kind}; found an array of shape {found.shape}"
+            )
         return np.atleast_2d(found)

@@ -34,8 +34,8 @@ class Problem(ABC):
     """
 
     shared: ClassVar[bool] = False
-    """Whether one weight vector scores each row of the input, rather than one row of weights each
-    entry of the score vector."""
+    """Whether one weight vector scores each row of the input; otherwise each entry of the score
+    vector has its own row of weights."""
 
     dimension: int
     smallest_loss: float

@@ -1,1 +1,1 @@
-"""The page at `/`: what people look at, and what it asks the service for."""
+"""The page at `/`, and the data that it requests from the service."""

@@ -1,4 +1,4 @@
-"""What is kept of one loop for people to look at: running totals over time, and its health."""
+"""What the dashboard keeps of one loop: running totals over time, and its health."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Total(NamedTuple):
 class Look(NamedTuple):
     """A loop at one moment, as running totals.
 
-    shown, models : how well what people saw did, and what each model would have shown
-    weights : by model, a feature each; models without weights are left out
+    shown, models : the quality of what people saw, and of what each model would have shown
+    weights : by model, one per feature; models without weights are left out
     """
 
     position: int
@@ -60,10 +60,10 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Board:
-    """One loop, looked at again and again from one thread; others read what it has found.
+    """One loop, examined regularly by one thread; other threads read the results.
 
     looks : over the whole time since this process started
-    watch : what the journal tells
+    watch : what was found in the journal
     health : as of the last look
     """
 
@@ -76,20 +76,20 @@ class Board:
         self._journal: Journal | None = None
 
     def look(self, at: float, monotonic: float) -> None:
-        """Take in how the loop does at this time; `monotonic` never jumps, and tells how late."""
+        """Record the state of the loop at this time; `monotonic` is a clock that never jumps."""
         unreachable = self._follow()
         self.health = self._judged(unreachable, monotonic)
         if self.looks.wants(at):
             self.looks.add(at, looked(self.loop))
 
     def close(self) -> None:
-        """Give back the journal; from the thread that looks."""
+        """Close the journal; only for the thread that looks."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
 
     def _follow(self) -> str | None:
-        """Read on in the journal, and return why that is not possible; None where it is."""
+        """Read new entries of the journal; return the error if that fails, otherwise None."""
         try:
             if self._journal is None:
                 self._journal = self.loop.reader()
@@ -118,14 +118,14 @@ class Board:
             return Health(
                 "warn",
                 "Behind",
-                f"Learners are {loop.lag:,} entries behind, more than {_PATIENCE:.0f} seconds. "
-                "Nothing is lost; models are a little old.",
+                f"Learners are {loop.lag:,} entries and more than {_PATIENCE:.0f} seconds "
+                "behind. Nothing is lost, but the models are not up to date.",
             )
         return Health("good", "Ready", "Ranks, stores and learns.")
 
 
 def looked(loop: Loop) -> Look:
-    """Return how a loop does now."""
+    """Return the present state of a loop."""
     now = loop.published
     return Look(
         loop.head,
@@ -144,7 +144,7 @@ def looked(loop: Loop) -> Look:
 
 
 def weights_of(model: Snapshot, names: tuple[str, ...]) -> NDArray[np.float32] | None:
-    """Return a weight a feature; None for a model that is not a sum of weighted features."""
+    """Return one weight per feature; None for a model that is not a sum of weighted features."""
     parts = model.explain()
     if not parts or not all({"feature", "weight"} == part.keys() for part in parts):
         return None

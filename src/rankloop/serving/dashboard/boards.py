@@ -1,4 +1,4 @@
-"""All loops of a process, looked at every second from one thread of its own."""
+"""All loops of a process, examined every second by a separate thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOUR = 360  # points of traffic, which in the end are ten seconds apart
 
 
 class Boards:
-    """What the dashboard shows; no request ever waits for it.
+    """What the dashboard shows; requests never wait for it.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ class Boards:
         self._thread = threading.Thread(target=self._run, name="dashboard", daemon=True)
 
     def start(self) -> None:
-        """Begin to look every second."""
+        """Start to look every second."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the loops go on."""
+        """Stop; the loops continue."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -61,7 +61,7 @@ class Boards:
             try:
                 self.look()
             except Exception:
-                _log.warning("the dashboard could not look at its loops", exc_info=True)
+                _log.warning("the dashboard could not read its loops", exc_info=True)
             self._ending.wait(_EVERY)
         for board in self.loops.values():
             board.close()

@@ -1,4 +1,4 @@
-"""Whether the features that come in are still those that used to come."""
+"""Whether the features of requests have changed over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RECENT = 0.005  # the weight of the newest ranking among the recent ones
 
 
 class Drift:
-    """How far the features of the newest rankings are from those of all that were looked at.
+    """How far the features of the newest rankings are from those of all examined rankings.
 
     The shift of a feature is the distance of the two means in standard deviations.
 
@@ -34,7 +34,7 @@ class Drift:
         self._recent = np.zeros(width)
 
     def add(self, X: NDArray[np.generic]) -> None:
-        """Take one more ranking in."""
+        """Add a ranking."""
         rows = np.asarray(X, np.float64)
         if not len(rows) or rows.shape[1] != len(self._mean):
             return
@@ -49,7 +49,7 @@ class Drift:
         self._recent += max(_RECENT, 1 / self.rankings) * (mean - self._recent)
 
     def shifts(self) -> NDArray[np.float64]:
-        """Return the shift of every feature; 0 where it never varies."""
+        """Return the shift of every feature; 0 if it never varies."""
         spread = np.sqrt(self._squares / max(self._n, 1.0))
         away = self._recent - self._mean
         return np.divide(away, spread, out=np.zeros_like(away), where=spread > 0)

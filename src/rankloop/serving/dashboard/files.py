@@ -53,7 +53,7 @@ class Files:
     """All files of the page.
 
     `version` is a digest of their contents and part of their addresses, so that browsers may keep
-    them for ever, and never mix those of two releases. The page itself is asked for each time.
+    them for ever, and never mix those of two releases. The page itself is requested each time.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Files:
         }
 
     def response(self, name: str, version: str | None, zipped: bool) -> Response | None:
-        """Return a file as an answer; None where there is none of that name and version."""
+        """Return a file as an answer; None if there is none with this name and version."""
         file = self._files.get(name)
         if file is None or version not in (None, self.version):
             return None

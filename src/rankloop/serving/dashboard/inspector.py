@@ -1,7 +1,7 @@
 """One ranking, looked at closely: what was shown and why, what people did, what others would show.
 
-The text of the query and the session are left out: they may be personal, and whoever may look at
-figures need not be allowed to read them.
+The text of the query and the session are left out: they may be personal, and people who may see
+the dashboard need not be allowed to read them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Part(msgspec.Struct):
 
 
 class Happened(msgspec.Struct):
-    """Something that somebody did with an item."""
+    """What somebody did with an item."""
 
     type: str
     value: float
@@ -43,7 +43,7 @@ class Happened(msgspec.Struct):
 
 
 class Shown(msgspec.Struct):
-    """An item as it was shown; `parts` are those that add most, up or down."""
+    """An item as it was shown; `parts` are the features that change its score most."""
 
     place: int
     item: str
@@ -55,10 +55,10 @@ class Shown(msgspec.Struct):
 
 
 class Inspected(msgspec.Struct):
-    """A ranking, closely.
+    """A ranking in detail.
 
-    same_model : whether the parts are of the model as it ranked; else of that model as it is now
-    state : open, closed, or old: then its feedback is no longer at hand, only in the journal
+    same_model : whether the parts come from the model as it ranked; otherwise from it as it is now
+    state : open, closed, or old (its feedback is no longer in memory, only in the journal)
     others : by model, as it is now: the items it would show, from the top
     """
 
@@ -76,7 +76,7 @@ class Inspected(msgspec.Struct):
 
 
 def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
-    """Return all that is known of a ranking. Not for the event loop."""
+    """Return all that is known about a ranking. Not for the event loop."""
     now = loop.published
     X = entry.matrix()
     state, places = loop.inspect(lambda engine: _feedback(engine.joins, entry.id))

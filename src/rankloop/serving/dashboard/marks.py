@@ -1,4 +1,4 @@
-"""What people did to a loop, for whoever looks back."""
+"""What people did to a loop, as marks on its curves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Something that people did, or that an experiment led to: when, where, and in words."""
+    """An action, or the result of an experiment: when, at which position, and in words."""
 
     at: float
     position: int
@@ -29,7 +29,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def as_mark(record: Record, promotes: str = "") -> Mark | None:
-    """Return what an entry is for people who look back; None for everyday ones.
+    """Return the mark of an entry; None for ordinary entries.
 
     `promotes` is the id of the experiment whose winner becomes the champion.
     """
@@ -48,7 +48,7 @@ def as_mark(record: Record, promotes: str = "") -> Mark | None:
     elif isinstance(entry, ModelAdded):
         kind, words = "model", f"model {entry.name} added"
     elif isinstance(entry, Configured):
-        kind, words = "settings", "settings journaled"
+        kind, words = "settings", "settings stored"
     if not kind:
         return None
     details = [getattr(entry, "by", ""), getattr(entry, "reason", "")]

@@ -25,7 +25,7 @@ _MOST_OUTCOMES = 10_000_000
 
 
 class ModelNow(msgspec.Struct):
-    """A model: rankings it was measured on, its nDCG@10 on all of them, and of late."""
+    """A model: rankings it was measured on, its nDCG@10 on all of them, and on recent ones."""
 
     name: str
     champion: bool
@@ -36,7 +36,7 @@ class ModelNow(msgspec.Struct):
 
 
 class ChallengerNow(msgspec.Struct):
-    """A challenger; `needs` more outcomes would decide, if they come as so far."""
+    """A challenger; `needs` more outcomes would decide, if they continue as so far."""
 
     name: str
     outcomes: int
@@ -48,7 +48,7 @@ class ChallengerNow(msgspec.Struct):
 
 
 class ExperimentNow(msgspec.Struct):
-    """A running experiment; `watch` where it checks a promoted champion against the one before."""
+    """A running experiment; `watch`: it compares a promoted champion with the previous one."""
 
     id: str
     champion: str
@@ -85,9 +85,9 @@ class Now(msgspec.Struct):
     """A loop at this moment.
 
     started : when this process started; series begin there
-    answered : events by what became of them, as this process answered
+    answered : events of this process by their status
     closed, joined : of a sample of closed rankings, all, and those with feedback
-    since, passed_over : the first entry that the sample is from, and entries left out of it
+    since, passed_over : the first entry of the sample, and the number of skipped entries
     """
 
     loop: str
@@ -162,7 +162,7 @@ def now_of(service: Service, board: Board) -> Now:
 
 
 def still_needed(tally: Tally, alpha: float) -> int | None:
-    """Return how many more outcomes would decide, if they come as so far; None where none would.
+    """Return how many more outcomes would decide, if they continue as so far; None if none would.
 
     Outcomes, their sum and their variance grow alike; the smallest multiple at which the interval
     leaves 0 out is found by halving.

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 Values = list[float | None]
 
 WINDOW = 200
-"""Rankings that a point of a quality curve is the mean of, at least; fewer at the start."""
+"""Least number of rankings in a point of a quality curve; fewer at the start."""
 _FEWEST = 30
 _FEATURES = 8
 _DAY = 86_400.0
 
 
 class Curve(msgspec.Struct):
-    """Means of nDCG@10, and between which bounds the true mean lies with 95%.
+    """Means of nDCG@10, with 95% bounds of the true mean.
 
-    nDCG is between 0 and 1, so that its variance around a mean m is at most m (1 - m). The bounds
-    take that, and are wider rather than narrower than need be.
+    nDCG is between 0 and 1, so its variance around a mean m is at most m (1 - m). The bounds
+    use this value, so they are rather too wide than too narrow.
     """
 
     mean: Values
@@ -41,7 +41,7 @@ class Curve(msgspec.Struct):
 
 
 class Weights(msgspec.Struct):
-    """The weights of today's champion over time: of the features that matter most, a row each."""
+    """Weights of today's champion over time: one row for each of the most important features."""
 
     features: list[str]
     values: list[Values]
@@ -56,7 +56,7 @@ class Change(msgspec.Struct):
 
 
 class Traffic(msgspec.Struct):
-    """Requests a second and times in seconds over the last hour of this process."""
+    """Requests per second and times in seconds over the last hour of this process."""
 
     at: list[float]
     requests: list[float]
@@ -66,7 +66,7 @@ class Traffic(msgspec.Struct):
 
 
 class Past(msgspec.Struct):
-    """A loop over time, from `at` the first look of this process."""
+    """A loop over time; `at` begins with the first look of this process."""
 
     at: list[float]
     rankings: list[float]
@@ -101,7 +101,7 @@ def past_of(boards: Boards, board: Board) -> Past:
 
 
 def quality(totals: Sequence[Total | None]) -> Curve:
-    """Return the mean of the rankings before each point, as many as there are up to the window."""
+    """Return the mean of the rankings before each point, up to the length of the window."""
     curve = Curve([], [], [])
     run: deque[Total] = deque()  # the window, and the point before it
     for total in totals:
@@ -132,7 +132,7 @@ def _drawn(value: float) -> float:
 
 
 def _rates(points: Sequence[Point[Look]], totals: Sequence[int]) -> list[float]:
-    """Return how many came a second, between each point and the one before."""
+    """Return the number per second between each point and the previous one."""
     found = [0.0] * min(len(points), 1)
     for i in range(1, len(points)):
         rate = (totals[i] - totals[i - 1]) / (points[i].at - points[i - 1].at)

@@ -1,4 +1,4 @@
-"""`/` and what the page there asks for. To look needs the scope `metrics`; acts have their own."""
+"""`/` and what its page requests. Looking needs the scope `metrics`; actions have their own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LoopLine(msgspec.Struct):
 
 
 class Loops(msgspec.Struct):
-    """All loops of the service; `who` is the name of the token that asks."""
+    """All loops of the service; `who` is the name of the token in the request."""
 
     loops: list[LoopLine]
     who: str
@@ -88,7 +88,7 @@ async def newest(call: Call) -> Response:
 
 
 async def ranking(call: Call) -> Response:
-    """Return one ranking, closely."""
+    """Return one ranking in detail."""
     loop, ranking_id = call.loop, call.path["id"]
     found = await asyncio.to_thread(loop.find_ranking, ranking_id)
     if found is None or not isinstance(found.entry, Ranked):
@@ -136,7 +136,7 @@ ENDPOINTS = (
         "GET",
         "/dashboard/loops/{loop}/rankings/{id}",
         ranking,
-        "What was shown and why, what people did, what every model would show.",
+        "What was shown and why, what people did, and what every model would show.",
         "metrics",
         answer=Inspected,
     ),

@@ -15,17 +15,17 @@ class Point(NamedTuple, Generic[T]):
 
 
 class Series(Generic[T]):
-    """Points of one kind, at most so many.
+    """Points of one kind, up to a number.
 
-    Points hold running totals, so that leaving some out loses nothing but resolution: a rate is the
-    difference of two totals, however far apart. Once the series is full, every second point goes
-    and the spacing doubles; at the coarsest spacing the oldest point goes instead.
+    Points hold running totals, so if some are removed, only resolution is lost: a rate is the
+    difference of two totals, however far apart. Once the series is full, every second point is
+    removed and the spacing doubles; at the coarsest spacing the oldest point is removed instead.
 
     Parameters
     ----------
     most : points, at least 2
     spacing : seconds between two points at the start
-    coarsest : seconds between two points at most; None: no bound
+    coarsest : the largest number of seconds between two points; None: no limit
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Series(Generic[T]):
         self.points: tuple[Point[T], ...] = ()
 
     def wants(self, at: float) -> bool:
-        """Tell whether a point is due."""
+        """Return whether a point is due."""
         return not self.points or at - self.points[-1].at >= self.spacing
 
     def add(self, at: float, seen: T) -> None:

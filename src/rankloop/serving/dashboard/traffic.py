@@ -1,4 +1,4 @@
-"""How many requests a second, and how long they take, from the counters that Prometheus reads."""
+"""Requests per second, and how long they take, from the counters that Prometheus reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Served(NamedTuple):
     """Requests of this process so far.
 
     requests, refused, failed : all, those answered 4xx, those answered 5xx
-    bounds, below : of rankings that were answered: how many took at most so many seconds
+    bounds, below : limits in seconds, and how many answered rankings took at most that long
     """
 
     requests: float
@@ -51,7 +51,7 @@ def served(metrics: Metrics) -> Served:
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[float], share: float) -> float | None:
-    """Return the time within which this share of requests was answered; None where there were none.
+    """Return the time within which this share of requests was answered; None if there were none.
 
     Within a bucket, times are taken to be spread evenly.
 

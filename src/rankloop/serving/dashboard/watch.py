@@ -1,7 +1,7 @@
-"""What the journal tells beside the models: what happened, which places are clicked, what drifts.
+"""What the journal shows besides the models: actions, clicks by place, and drift of features.
 
 A watch follows the journal behind the loop, at its own pace and with bounded memory. It starts a
-number of entries before the end, so that a restart does not leave it blank.
+number of entries before the end, so that the page is not empty after a restart.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class _Watched(msgspec.Struct):
 
 
 class Watch:
-    """What one loop's journal tells.
+    """What is found in one loop's journal.
 
     marks : promotions, rollbacks, experiments and new models, oldest first
     newest : rankings by id, oldest first
     shown, clicked : by place: rankings that had it, and those where it was clicked; of a sample of
-        closed rankings, older ones counting for less
+        closed rankings, in which older ones count less
     closed, joined : of that sample, all, and those with any feedback
     since : the first position that it has read
-    passed_over : entries that it left out because it was too far behind
+    passed_over : number of entries that it skipped because it was too far behind
     """
 
     def __init__(self, width: int) -> None:
@@ -75,7 +75,7 @@ class Watch:
     def follow(
         self, journal: Journal, recent: Callable[[int], Record | None], head: int, most: int
     ) -> None:
-        """Read what is new, up to `head` and at most so many entries."""
+        """Read what is new, up to `head` and at most a number of entries."""
         if not self.since:
             base = journal.base()
             self.position = max(base, head - LOOK_BACK, 0)
@@ -147,7 +147,7 @@ class Watch:
 def _records(
     journal: Journal, recent: Callable[[int], Record | None], after: int, until: int
 ) -> Iterator[Record]:
-    """Give entries from memory where they are, else from the journal."""
+    """Yield entries from memory if they are there, otherwise from the journal."""
     while after < until:
         known = recent(after + 1)
         if known is not None:

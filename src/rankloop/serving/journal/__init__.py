@@ -1,1 +1,1 @@
-"""Where entries are kept: in order, durable, each once. One interface, one suite of tests."""
+"""Where entries are kept: in order, durable, each once. All stores share one interface."""

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.entries import Entry
 
 SCHEMA = 2
-"""The version of what stores keep; a newer one is refused, an older one brought forward."""
+"""The version of the stored form; newer ones are refused, older ones are migrated."""
 
 
 ACTS = ("act", "model", "experiment", "ended", "forgotten")
-"""How the keys of acts begin, those of operators and of the loop itself."""
+"""Prefixes of the keys of actions, of operators and of the loop itself."""
 
 EMPTIED = -1
 """Stands for the checksum of an entry that was compacted."""
@@ -33,14 +33,14 @@ class JournalError(RankloopError):
 
 
 class UnreachableError(JournalError):
-    """The store does not answer, or cannot write; it may again in a moment."""
+    """The store does not answer or cannot write at the moment; it may work again later."""
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
     """An entry to append.
 
     at : when it came, in milliseconds since 1970
-    body : its bytes, where they are known already
+    body : its bytes, if they are already known
     """
 
     entry: Entry
@@ -49,7 +49,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """An entry with its place, counted from 1 without gaps."""
+    """An entry with its position, counted from 1 without gaps."""
 
     position: int
     at: int
@@ -66,21 +66,21 @@ def with_id_alone(record: Record) -> Record:
 
 
 Sealed: TypeAlias = tuple[int, str | None, bytes, bytes]
-"""A draft as stores keep it, but for its place: `at`, key, fingerprint and body."""
+"""A draft as stores keep it, without its position: `at`, key, fingerprint and body."""
 
 Stored: TypeAlias = tuple[int, int, str | None, bytes, bytes, int]
 """A row to insert: the fields of :class:`Row`."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What became of a draft, and where it, or the one of that key, stands."""
+    """The status of a draft, and its position or that of the stored entry with its key."""
 
     status: Literal["new", "duplicate", "conflict"]
     position: int
 
 
 class Saved(NamedTuple):
-    """A state as bytes: that after the entry at `position`."""
+    """The state after the entry at `position`, as bytes."""
 
     position: int
     digest: str
@@ -101,9 +101,9 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 class StoredKey(NamedTuple):
     """A person's key as stores keep it, wrapped by a master key that they do not know.
 
-    id : random; what is sealed under the key begins with it
-    name : of the person, unreadable without the master key; it may have several keys
-    wrapped : empty where it was destroyed; the row stays, so that nobody stores the key again
+    id : random; data that is encrypted with the key begins with it
+    name : of the person, unreadable without the master key; a person may have several keys
+    wrapped : empty if it was destroyed; the row stays, so that nobody stores the key again
     """
 
     id: bytes
@@ -114,27 +114,28 @@ class StoredKey(NamedTuple):
 class Journal(ABC):
     """An ordered list of entries that survives crashes.
 
-    Positions count from 1 without a gap, in the order of commits. What :meth:`append` returned is
-    durable. Objects are not shared by threads: :meth:`another` opens one more on the same journal.
+    Positions count from 1 without a gap, in the order of commits. When :meth:`append` returns, its
+    entries are durable. Threads do not share an object: :meth:`another` opens the same journal
+    again.
     """
 
     where: str
-    """What people call this journal: its file, or its address without a password."""
+    """The name of this journal for people: its file, or its address without a password."""
 
     @abstractmethod
     def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction: all of them or none, durable on return.
 
-        `keys` are stored beside the entries that are sealed under them, and those that a
+        `keys` are stored together with the entries that they encrypt, and those that a
         `Forgotten` names are destroyed, all in the same transaction.
 
-        A draft whose key is known is not stored again. It is a `duplicate` where its fingerprint is
-        the same, else a `conflict`.
+        A draft whose key is known is not stored again. It is a `duplicate` if its fingerprint is
+        the same, otherwise a `conflict`.
         """
 
     @abstractmethod
     def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
-        """Return up to `limit` rows that follow a position, up to and with another one."""
+        """Return up to `limit` rows that follow a position, up to and including another one."""
 
     @abstractmethod
     def find(self, key: str) -> Record | None:
@@ -142,7 +143,7 @@ class Journal(ABC):
 
     @abstractmethod
     def head(self) -> int:
-        """Return the last position; 0 where there is none."""
+        """Return the last position; 0 if there is none."""
 
     @abstractmethod
     def lead(self) -> bool:
@@ -150,33 +151,33 @@ class Journal(ABC):
 
     @abstractmethod
     def wait(self, seconds: float) -> None:
-        """Wait until others may have appended, at most so long."""
+        """Wait until others may have appended, at most this many seconds."""
 
     @abstractmethod
     def save(self, state: Saved, keep: int = 3) -> None:
-        """Keep a state beside the entries, and only the newest few of them.
+        """Save a state with the entries, and keep only the newest few states.
 
-        The oldest stays as well where entries were dropped: it is what a replay starts from.
+        If entries were dropped, the oldest state is kept too: a replay starts from it.
         """
 
     @abstractmethod
     def saved(self, until: int | None = None) -> list[Saved]:
-        """Return the states that are kept, newest first, none beyond a position."""
+        """Return the saved states, newest first, none after a position."""
 
     @abstractmethod
     def empty(self, until: int, state: int) -> None:
         """Drop the bytes of all entries up to a position; their keys stay.
 
-        States before the one at the position `state`, which takes their place, are dropped too.
+        States before the one at the position `state`, which replaces them, are dropped too.
         """
 
     @abstractmethod
     def base(self) -> int:
-        """Return the last position whose bytes were dropped; 0 where all are there."""
+        """Return the last position whose bytes were dropped; 0 if all are there."""
 
     @abstractmethod
     def key(self, key_id: bytes | None = None) -> StoredKey | None:
-        """Return a key, or any one that is good; None where there is none."""
+        """Return a key, or any key that is not destroyed; None if there is none."""
 
     @abstractmethod
     def keys_of(self, names: Sequence[bytes]) -> list[StoredKey]:
@@ -184,7 +185,7 @@ class Journal(ABC):
 
     @abstractmethod
     def acts(self, limit: int) -> list[Record]:
-        """Return the last acts and changes of settings, oldest first, as far as they are here."""
+        """Return the last actions and changes of settings that were not compacted, oldest first."""
 
     @abstractmethod
     def scrub(self) -> None:
@@ -192,7 +193,7 @@ class Journal(ABC):
 
     @abstractmethod
     def tend(self) -> None:
-        """Do what keeps the store fast, beside whoever appends; now and then."""
+        """Do regular maintenance that keeps the store fast, while others append."""
 
     @abstractmethod
     def another(self) -> Self:
@@ -200,21 +201,21 @@ class Journal(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what it holds, the lease too."""
+        """Release all resources, including the lease."""
 
     def read(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Record]:
-        """Return up to `limit` entries that follow a position; raise where one is damaged."""
+        """Return up to `limit` entries that follow a position; raise if one is damaged."""
         return self.records(after, self.rows(after, until, limit))
 
     def records(
         self, after: int, rows: Sequence[Row], decode: Callable[[bytes], Entry] = decode
     ) -> list[Record]:
-        """Return rows that follow a position as entries; raise where one is missing or damaged."""
+        """Return rows that follow a position as entries; raise if one is missing or damaged."""
         for expected, row in enumerate(rows, start=after + 1):
             if row.position != expected:
                 raise JournalError(
                     f"{self.where}: entry {expected} is missing, the next one is {row.position}; "
-                    "restore the journal from a copy"
+                    "restore the journal from a backup"
                 )
         checks = _core.crc32_of_each(after + 1, [row.body for row in rows])
         return [
@@ -225,7 +226,7 @@ class Journal(ABC):
         ]
 
     def record(self, position: int) -> Record:
-        """Return the entry at a position, with when it came."""
+        """Return the entry at a position, with its time."""
         records = self.read(position - 1, position, 1)
         if not records:
             raise JournalError(f"{self.where}: there is no entry {position}")
@@ -236,7 +237,7 @@ class Journal(ABC):
         return self.record(position).entry
 
     def scan(self, after: int = 0, until: int | None = None, batch: int = 1000) -> Iterator[Record]:
-        """Give all entries that follow a position."""
+        """Yield all entries that follow a position."""
         while records := self.read(after, until, batch):
             yield from records
             after = records[-1].position
@@ -244,13 +245,13 @@ class Journal(ABC):
     def _record(self, row: Row) -> Record:
         if row.check == EMPTIED:
             raise JournalError(
-                f"{self.where}: entry {row.position} was compacted, and is in the archive alone; "
-                "what comes before it can neither be replayed nor rolled back to"
+                f"{self.where}: entry {row.position} was compacted and is only in the archive; "
+                "earlier states can no longer be replayed or restored"
             )
         if row.check != checksum(row.position, row.body):
             raise JournalError(
-                f"{self.where}: entry {row.position} is damaged: its checksum is not that of its "
-                "bytes; restore the journal from a copy, or cut it there"
+                f"{self.where}: entry {row.position} is damaged: its checksum is wrong; "
+                "restore the journal from a backup, or truncate it before this entry"
             )
         return Record(row.position, row.at, decode(row.body))
 
@@ -262,14 +263,14 @@ class Journal(ABC):
 
 
 def checksum(position: int, body: bytes) -> int:
-    """Return what tells whether the bytes at a position are those that were written."""
+    """Return the checksum of the bytes at a position."""
     return crc32(body, crc32(position.to_bytes(8, "little")))
 
 
 def sealed(drafts: Sequence[Draft]) -> list[Sealed]:
-    """Return drafts as bytes; all fingerprints are made at once, as that keeps no thread waiting.
+    """Return drafts as bytes; all fingerprints are computed in one call, without blocking threads.
 
-    A fingerprint is the BLAKE2b of what an entry said, in 16 bytes.
+    A fingerprint is the BLAKE2b hash of what an entry `said`, in 16 bytes.
     """
     bodies = [draft.body or encode(draft.entry) for draft in drafts]
     said = [draft.entry.said(body) for draft, body in zip(drafts, bodies, strict=True)]
@@ -281,7 +282,7 @@ def sealed(drafts: Sequence[Draft]) -> list[Sealed]:
 
 
 def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[bytes]:
-    """Return the keys that entries say are destroyed, where these are new."""
+    """Return the keys that new entries destroy."""
     return [
         key
         for draft, outcome in zip(drafts, outcomes, strict=True)
@@ -293,9 +294,9 @@ def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[byte
 def new_rows(
     drafts: Sequence[Sealed], known: dict[str, tuple[int, bytes]], head: int
 ) -> tuple[list[Outcome], list[Stored]]:
-    """Return what becomes of drafts, and the rows to add after the position `head`.
+    """Return the outcome of each draft, and the rows to add after the position `head`.
 
-    `known` holds position and fingerprint of the keys that are stored already.
+    `known` has the position and the fingerprint of each key that is already stored.
     """
     outcomes, new = [], []
     known = dict(known)

@@ -1,8 +1,8 @@
 """The entries of a journal, and their bytes.
 
-An entry is a value that never changes. Its `key` names it once and for all, so that whatever is
-sent twice is stored once; what it `said` is the same where two entries of one key are. `by` is the
-name of the token of whoever acted, and empty where the loop itself did.
+An entry is a value that never changes. Its `key` identifies it, so that an entry that is sent twice
+is stored once; two entries with the same key are duplicates if they `said` the same. `by` is the
+name of the token of the person who acted, and empty if the loop itself acted.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ JUDGED = "judged"
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
     @property
     def key(self) -> str | None:
-        """What names this entry in the journal; None where any number may be alike."""
+        """The key of this entry in the journal; None if equal entries may occur several times."""
         return None
 
     def said(self, body: bytes) -> bytes:
-        """Return what is the same where, and only where, the same was sent, as these bytes."""
+        """Return bytes that are equal exactly if the same was sent; by default, these bytes."""
         return body
 
 
 class Configured(_Entry, frozen=True, tag="configured"):
-    """The loop's settings from here on: features, learners, what feedback is worth."""
+    """The loop's settings from here on: features, learners, grades of feedback."""
 
     settings: bytes
     engine: int
 
 
 class Ranked(_Entry, frozen=True, tag="ranked"):
-    """What was shown, with all that is needed to learn from it.
+    """A ranking that was shown, with all that is needed to learn from it.
 
     items, features, scores : by candidate; features are rows of float32, scores float64
     order, propensities, teams : by place, from the top
     version, seen : position of the entry that last changed the model that scored them, and of the
         last one that the loop had learnt from
-    session : in an experiment, a name for whoever looked, that says nothing else about them
-    sealed : what the request said of a person, encrypted (`privacy.py`); nothing is learnt from it
+    session : in an experiment, a pseudonym of the person who looked
+    sealed : the personal fields of the request, encrypted (`privacy.py`); nothing is learnt from it
     """
 
     id: str
@@ -87,18 +87,18 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
 
     @property
     def key(self) -> str:
-        """A ranking's id is its own."""
+        """The id of the ranking."""
         return f"ranking:{self.id}"
 
     def said(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return the question alone; its answer depends on when it was asked.
+        """Return only the request; its answer depends on when it was sent.
 
-        What is personal stays out: a digest of it could be guessed after it is forgotten.
+        Personal fields are left out: they could be guessed from a digest after they are forgotten.
         """
         return _encoder.encode((None, None, self.items, self.width)) + self.features
 
     def matrix(self) -> NDArray[np.float32]:
-        """Return the features, a row a candidate."""
+        """Return the features, one row per candidate."""
         blob = self.features
         if self.compressed:
             blob = zstandard.decompress(blob, max_output_size=4 * self.width * len(self.items))
@@ -107,7 +107,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     def page(self, number: int) -> list[int]:
         """Return the candidates of a page, counted from 1.
 
-        The first is `order`. Those after it hold as many each, the best first of what is left.
+        The first is `order`. Each further page has the same length, with the best items first.
         """
         if number == 1:
             return self.order
@@ -122,10 +122,10 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         return self.order + [row for number in sorted(pages) for row in self.page(number)]
 
     def ranking(self, pages: Sequence[int] = (), named: bool = False) -> Ranking:
-        """Return it as lessons take it, with the pages that were shown besides the first.
+        """Return it as a ranking for lessons, with the further pages that were shown.
 
-        Further pages belong to no team, and were not drawn by chance. Feedback is joined by
-        `places`; `named` gives all candidates their ids as well, which takes as long as the rest.
+        Further pages belong to no team, and were not drawn at random. Feedback is joined by
+        `places`; `named` also gives all candidates their ids, which doubles the time.
         """
         shown = self.shown(pages)
         order = np.array(shown, np.int64)
@@ -151,7 +151,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
 
 
 class RankedId(_Entry, frozen=True, tag="ranked"):
-    """Of a ranking no more than its id, which is all that a replay needs until it is closed."""
+    """Only the id of a ranking, which is all that a replay needs until the ranking is closed."""
 
     id: str
 
@@ -168,11 +168,11 @@ class Observed(_Entry, frozen=True, tag="observed"):
 
     @property
     def key(self) -> str:
-        """An event's id is its own."""
+        """The id of the event."""
         return f"event:{self.id}"
 
     def feedback(self) -> Feedback:
-        """Return it as lessons take it."""
+        """Return it as a value for lessons."""
         return Feedback(self.ranking_id, self.item, self.type, self.value, self.timestamp, self.id)
 
 
@@ -187,11 +187,11 @@ class Judged(_Entry, frozen=True, tag="judged"):
 
     @property
     def key(self) -> str:
-        """An event's id is its own."""
+        """The id of the event."""
         return f"event:{self.id}"
 
     def judgement(self) -> Judgement:
-        """Return it as lessons take it."""
+        """Return it as a value for lessons."""
         return Judgement(self.ranking_id, self.grades, self.timestamp, self.id)
 
 
@@ -203,12 +203,12 @@ class Paged(_Entry, frozen=True, tag="paged"):
 
     @property
     def key(self) -> str:
-        """A page is shown once, however often it is asked for."""
+        """A page is stored once, even if it is requested several times."""
         return f"page:{self.page}:{self.ranking_id}"
 
 
 class Closed(_Entry, frozen=True, tag="closed"):
-    """A ranking's window is over: what was observed is learnt now."""
+    """The window of a ranking is over: its feedback is learnt now."""
 
     ranking_id: str
 
@@ -219,7 +219,7 @@ class Closed(_Entry, frozen=True, tag="closed"):
 
 
 class ModelAdded(_Entry, frozen=True, tag="model_added"):
-    """A model joins as a challenger; it learns on if it can."""
+    """A model is added as a challenger; it continues to learn if it can."""
 
     name: str
     model: bytes
@@ -227,12 +227,12 @@ class ModelAdded(_Entry, frozen=True, tag="model_added"):
 
     @property
     def key(self) -> str:
-        """A name is given once."""
+        """The name of the model; each name is used once."""
         return f"model:{self.name}"
 
 
 class Promoted(_Entry, frozen=True, tag="promoted"):
-    """A challenger becomes the champion; `watch` is the share of rankings that check it on."""
+    """A challenger becomes the champion; `watch` is the share of rankings that check it."""
 
     id: str
     model: str
@@ -242,12 +242,12 @@ class Promoted(_Entry, frozen=True, tag="promoted"):
 
     @property
     def key(self) -> str:
-        """An act has an id of its own."""
+        """The id of the action."""
         return f"act:{self.id}"
 
 
 class RolledBack(_Entry, frozen=True, tag="rolled_back"):
-    """Learners take the state that a replay reached: up to a position, or without some entries."""
+    """Learners return to the state of a replay: up to a position, or without some entries."""
 
     id: str
     models: dict[str, bytes]
@@ -257,15 +257,15 @@ class RolledBack(_Entry, frozen=True, tag="rolled_back"):
 
     @property
     def key(self) -> str:
-        """An act has an id of its own."""
+        """The id of the action."""
         return f"act:{self.id}"
 
 
 class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
     """The champion and its challengers, as they are now, are interleaved from here on.
 
-    promote : what becomes of a winner: see :data:`rankloop.serving.trials.Promotion`
-    share : of all rankings, how many are interleaved
+    promote : what happens to a winner: see :data:`rankloop.serving.trials.Promotion`
+    share : the share of rankings that are interleaved
     watch : the share of rankings on which a promoted winner is then compared with the old champion
     """
 
@@ -278,12 +278,12 @@ class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
 
     @property
     def key(self) -> str:
-        """An experiment's id is its own."""
+        """The id of the experiment."""
         return f"experiment:{self.id}"
 
 
 class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
-    """The experiment is over; `winner` is who was proven best, and empty where nobody was."""
+    """The experiment is over; `winner` is the model that was proven best, or empty."""
 
     id: str
     reason: str = ""
@@ -297,7 +297,7 @@ class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
 
 
 class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
-    """Another version of the engine goes on from here: from the full state after an entry."""
+    """Another version of the engine continues from here: from the full state after an entry."""
 
     engine: int
     after: int
@@ -305,12 +305,12 @@ class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
 
     @property
     def key(self) -> str:
-        """A version takes a journal over once, unless others appended at that moment."""
+        """A version takes over a journal once, unless others appended at that moment."""
         return f"epoch:{self.engine}:{self.after}"
 
 
 class Forgotten(_Entry, frozen=True, tag="forgotten"):
-    """Somebody's keys were destroyed: what was sealed under them cannot be read any more."""
+    """A person's keys were destroyed: what was encrypted with them can no longer be read."""
 
     id: str
     keys: list[bytes]
@@ -318,16 +318,16 @@ class Forgotten(_Entry, frozen=True, tag="forgotten"):
 
     @property
     def key(self) -> str:
-        """An act has an id of its own."""
+        """The id of the action."""
         return f"forgotten:{self.id}"
 
     def said(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return the same again for the same wish, though then there are no keys any more."""
+        """Return the same for the same request, although the keys no longer exist then."""
         return _encoder.encode((self.id, self.by))
 
 
 class Checked(_Entry, frozen=True, tag="checked"):
-    """The digest that the state had at a position."""
+    """The digest of the state at a position."""
 
     position: int
     digest: str
@@ -356,7 +356,7 @@ _NotRanked: TypeAlias = (
 Entry: TypeAlias = Ranked | _NotRanked
 
 TRAFFIC = (Observed, Ranked, Closed, Paged, Judged, Checked)
-"""What comes by the thousand; all other entries are acts and settings."""
+"""The entries of ordinary traffic; all others are actions and settings."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Entry)
@@ -378,7 +378,7 @@ def decode(body: bytes) -> Entry:
 
 
 def decode_ids(body: bytes) -> Any:
-    """Return the entry of these bytes; of a ranking its id alone, which takes a fifth of the time.
+    """Return the entry of these bytes; of a ranking only its id, which takes a fifth of the time.
 
     >>> decode_ids(encode(Ranked("r1", ["a"], 1, b"1234", [0], b"12345678")))
     RankedId(id='r1')
@@ -390,7 +390,7 @@ def _decoded(decoder: msgspec.msgpack.Decoder[T], body: bytes) -> T:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"these bytes are no entry of a journal: {error}") from None
+        raise DataError(f"this is not a journal entry: {error}") from None
 
 
 def packed(X: NDArray[np.float32]) -> tuple[bytes, bool]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def open_journal(address: str, name: str) -> Journal:
-    """Open a loop's journal: `postgresql://...`, else a file of SQLite."""
+    """Open a loop's journal: `postgresql://...`, otherwise an SQLite file."""
     if address.startswith(("postgresql://", "postgres://")):
         from rankloop.serving.journal.postgres import PostgresJournal
 

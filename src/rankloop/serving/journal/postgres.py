@@ -70,21 +70,21 @@ class PostgresJournal(Journal):
     """Entries in the tables of one schema.
 
     An appending transaction first takes an advisory lock, then finds the last position, so that
-    positions follow the order of commits without a gap. Followers are woken by `NOTIFY`, and look
-    now and then besides. A connection that breaks is made again by the next call; what a broken
-    call was about to append is then there wholly or not at all, and appending it again is safe.
+    positions follow the order of commits without a gap. Followers are woken by `NOTIFY`, and
+    also look regularly. If a connection breaks, the next call opens a new one; the entries of the
+    broken call are then stored completely or not at all, and appending them again is safe.
 
     Parameters
     ----------
-    address : as `postgresql://user@host/database`; passwords are best left to the environment
-    name : the loop's, of which the schema `rankloop_NAME` is made
+    address : such as `postgresql://user@host/database`; give passwords in the environment
+    name : the name of the loop; the schema is called `rankloop_NAME`
     """
 
     def __init__(self, address: str, name: str = "loop") -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
             raise JournalError(
-                f"the loop's name {name!r} cannot name a schema of PostgreSQL; use lower case "
-                "letters, digits and _, at most 41"
+                f"the loop's name {name!r} cannot be the name of a schema in PostgreSQL; use at "
+                "most 41 lower case letters, digits and _, beginning with a letter"
             )
         self._address, self._name = address, name
         self._schema = sql.Identifier(f"rankloop_{name}")
@@ -110,8 +110,8 @@ class PostgresJournal(Journal):
             setting = db.execute("SHOW synchronous_commit").fetchone()
             if setting is not None and setting[0] == "off":
                 raise JournalError(
-                    f"{self.where}: synchronous_commit is off, so that what was acknowledged may "
-                    "be lost; set it to on, for the role or in the address: "
+                    f"{self.where}: synchronous_commit is off, so acknowledged entries may be "
+                    "lost; set it to on, for the role or in the address: "
                     "?options=-csynchronous_commit%3Don"
                 )
             with db.transaction():
@@ -119,7 +119,8 @@ class PostgresJournal(Journal):
                 version = self._version(db)
                 if version > SCHEMA:
                     raise JournalError(
-                        f"{self.where}: its schema is version {version}, and this Rankloop knows "
+                        f"{self.where}: its schema is version {version}, but this Rankloop reads "
+                        "up to "
                         f"{SCHEMA}; use a newer Rankloop"
                     )
                 for step in _STEPS[version:]:
@@ -181,7 +182,7 @@ class PostgresJournal(Journal):
         return None if row is None else self._record(Row(*row))
 
     def head(self) -> int:
-        """Return the last position; 0 where there is none."""
+        """Return the last position; 0 if there is none."""
         with self._running() as db:
             return self._last(db)
 
@@ -208,7 +209,7 @@ class PostgresJournal(Journal):
         return False
 
     def wait(self, seconds: float) -> None:
-        """Wait until others have appended, at most so long."""
+        """Wait until others have appended, at most this many seconds."""
         with self._faults():
             if self._ears is None:
                 self._ears = self._connect()
@@ -221,7 +222,7 @@ class PostgresJournal(Journal):
                 raise
 
     def save(self, state: Saved, keep: int = 3) -> None:
-        """Keep a state beside the entries, and only the newest few of them."""
+        """Save a state with the entries, and keep only the newest few states."""
         insert = (
             "INSERT INTO {schema}.states VALUES (%s, %s, %s) ON CONFLICT (position) "
             "DO UPDATE SET digest = excluded.digest, body = excluded.body"
@@ -237,7 +238,7 @@ class PostgresJournal(Journal):
             db.execute(self._sql(old), (keep, base))
 
     def saved(self, until: int | None = None) -> list[Saved]:
-        """Return the states that are kept, newest first, none beyond a position."""
+        """Return the saved states, newest first, none after a position."""
         query = (
             "SELECT position, digest, body FROM {schema}.states WHERE position <= %s "
             "ORDER BY position DESC"
@@ -258,7 +259,7 @@ class PostgresJournal(Journal):
             db.execute(self._sql(older), (state,))
 
     def base(self) -> int:
-        """Return the last position whose bytes were dropped; 0 where all are there."""
+        """Return the last position whose bytes were dropped; 0 if all are there."""
         first = "SELECT checksum FROM {schema}.entries WHERE position = 1"
         query = "SELECT max(position) FROM {schema}.entries WHERE checksum = %s"
         with self._running() as db:
@@ -269,7 +270,7 @@ class PostgresJournal(Journal):
         return 0 if last is None else int(last[0])
 
     def key(self, key_id: bytes | None = None) -> StoredKey | None:
-        """Return a key, or any one that is good; None where there is none."""
+        """Return a key, or any key that is not destroyed; None if there is none."""
         query = (
             "SELECT id, name, wrapped FROM {schema}.keys "
             "WHERE CASE WHEN %(id)s::bytea IS NULL THEN wrapped <> '' ELSE id = %(id)s END LIMIT 1"
@@ -286,7 +287,7 @@ class PostgresJournal(Journal):
             return [StoredKey(*row) for row in found]
 
     def acts(self, limit: int) -> list[Record]:
-        """Return the last acts and changes of settings, oldest first."""
+        """Return the last actions and changes of settings, oldest first."""
         kinds = " OR ".join(f"starts_with(key, '{kind}:')" for kind in ACTS)
         query = (
             "SELECT position, at, key, fingerprint, body, checksum FROM {schema}.entries "
@@ -298,19 +299,19 @@ class PostgresJournal(Journal):
         return [self._record(Row(*row)) for row in reversed(rows)]
 
     def scrub(self) -> None:
-        """Free the pages of destroyed keys; PostgreSQL's log and backups live on for a while."""
+        """Free the pages of destroyed keys; the log of PostgreSQL may keep them for a while."""
         with self._running() as db:
             db.execute(self._sql("VACUUM {schema}.keys"))
 
     def tend(self) -> None:
-        """Do nothing: PostgreSQL looks after itself."""
+        """Do nothing: PostgreSQL does its own maintenance."""
 
     def another(self) -> Self:
         """Open the same journal again, for another thread."""
         return type(self)(self._address, self._name)
 
     def close(self) -> None:
-        """Give back what it holds, the lease too."""
+        """Release all resources, including the lease."""
         for session in (self._db, self._leader, self._ears):
             if session is not None:
                 session.close()
@@ -351,6 +352,6 @@ def _parts(address: str) -> Mapping[str, object]:
         return conninfo_to_dict(address)
     except psycopg.Error as error:
         raise JournalError(
-            f"the journal's address is no address of PostgreSQL: {str(error).strip()}; "
+            f"the journal's address is not an address of PostgreSQL: {str(error).strip()}; "
             "write postgresql://user@host/database"
         ) from None

@@ -1,4 +1,4 @@
-"""A journal in one SQLite file: embedded, durable, for any number of processes of one machine."""
+"""A journal in one SQLite file: embedded, durable, for any number of processes on one machine."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class SqliteJournal(Journal):
 
     Parameters
     ----------
-    path : the file, made where there is none; beside it SQLite keeps `-wal` and `-shm`, and the
-        process with the lease locks `-lease`
+    path : the file; it is created if it does not exist. SQLite keeps files with the endings `-wal`
+        and `-shm` beside it, and the process with the lease locks `-lease`
     busy : seconds to wait for other writers before giving up
     """
 
@@ -97,14 +97,14 @@ class SqliteJournal(Journal):
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version > SCHEMA:
                 raise JournalError(
-                    f"{self.where}: its schema is version {version}, and this Rankloop knows "
+                    f"{self.where}: its schema is version {version}, but this Rankloop reads up to "
                     f"{SCHEMA}; use a newer Rankloop"
                 )
             tables = "SELECT count(*) FROM sqlite_master"
             if version == 0 and self._db.execute(tables).fetchone()[0]:
                 raise JournalError(
-                    f"{self.where}: this is a database of something else, not a journal; "
-                    "name another file"
+                    f"{self.where}: this is an SQLite database, but not a journal; "
+                    "give another file"
                 )
             for step in _STEPS[version:]:
                 for statement in filter(str.strip, step.split(";")):
@@ -114,8 +114,8 @@ class SqliteJournal(Journal):
     def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
         """Append entries in one transaction; see :meth:`Journal.append`.
 
-        Almost always all keys are new, and nobody else has appended. So entries are inserted as if
-        that were so; only where the file refuses them is it asked what it holds.
+        Almost always all keys are new, and nobody else has appended. So entries are first inserted
+        as if this were true; stored keys are read only if this fails.
         """
         new = sealed(drafts)
         with self._faults():
@@ -184,7 +184,7 @@ class SqliteJournal(Journal):
         return None if row is None else self._record(Row(*row))
 
     def head(self) -> int:
-        """Return the last position; 0 where there is none."""
+        """Return the last position; 0 if there is none."""
         with self._faults():
             return int(
                 self._db.execute("SELECT ifnull(max(position), 0) FROM entries").fetchone()[0]
@@ -206,11 +206,11 @@ class SqliteJournal(Journal):
         return True
 
     def wait(self, seconds: float) -> None:
-        """Wait; SQLite cannot say that others have appended, so that readers look now and then."""
+        """Wait; SQLite cannot notify readers about new entries, so they look regularly."""
         time.sleep(min(seconds, 0.05))
 
     def save(self, state: Saved, keep: int = 3) -> None:
-        """Keep a state beside the entries, and only the newest few of them."""
+        """Save a state with the entries, and keep only the newest few states."""
         old = (
             "DELETE FROM states WHERE position NOT IN "
             "(SELECT position FROM states ORDER BY position DESC LIMIT ?) "
@@ -222,7 +222,7 @@ class SqliteJournal(Journal):
             self._db.execute(old, (keep, base))
 
     def saved(self, until: int | None = None) -> list[Saved]:
-        """Return the states that are kept, newest first, none beyond a position."""
+        """Return the saved states, newest first, none after a position."""
         query = "SELECT * FROM states WHERE position <= ? ORDER BY 1 DESC"
         with self._faults():
             return [Saved(*row) for row in self._db.execute(query, (until or 2**62,))]
@@ -236,7 +236,7 @@ class SqliteJournal(Journal):
             self._db.execute("DELETE FROM states WHERE position < ?", (state,))
 
     def base(self) -> int:
-        """Return the last position whose bytes were dropped; 0 where all are there."""
+        """Return the last position whose bytes were dropped; 0 if all are there."""
         query = "SELECT position FROM entries WHERE checksum = ? ORDER BY position DESC LIMIT 1"
         with self._faults():
             first = self._db.execute("SELECT checksum FROM entries WHERE position = 1").fetchone()
@@ -245,7 +245,7 @@ class SqliteJournal(Journal):
             return int(self._db.execute(query, (EMPTIED,)).fetchone()[0])
 
     def key(self, key_id: bytes | None = None) -> StoredKey | None:
-        """Return a key, or any one that is good; None where there is none."""
+        """Return a key, or any key that is not destroyed; None if there is none."""
         query = "SELECT * FROM keys WHERE iif(?1 IS NULL, wrapped <> x'', id = ?1) LIMIT 1"
         with self._faults():
             row = self._db.execute(query, (key_id,)).fetchone()
@@ -259,7 +259,7 @@ class SqliteJournal(Journal):
             return [StoredKey(*row) for row in self._db.execute(query, names)]
 
     def acts(self, limit: int) -> list[Record]:
-        """Return the last acts and changes of settings, oldest first."""
+        """Return the last actions and changes of settings, oldest first."""
         kinds = " OR ".join(f"key >= '{kind}:' AND key < '{kind};'" for kind in ACTS)
         query = (
             f"SELECT * FROM entries WHERE (key IS NULL OR {kinds}) AND checksum <> {EMPTIED} "
@@ -270,7 +270,7 @@ class SqliteJournal(Journal):
         return [self._record(Row(*row)) for row in reversed(rows)]
 
     def scrub(self) -> None:
-        """Copy the write-ahead log into the database and cut it; deleted rows are zeros there."""
+        """Copy the write-ahead log into the database and truncate it; deleted rows become zeros."""
         with self._faults():
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
@@ -284,7 +284,7 @@ class SqliteJournal(Journal):
         return type(self)(self._path, self._busy)
 
     def close(self) -> None:
-        """Give back what it holds, the lease too."""
+        """Release all resources, including the lease."""
         import os
 
         self._db.close()

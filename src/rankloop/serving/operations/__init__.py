@@ -1,4 +1,4 @@
-"""What operators do with a journal: look, verify, bring in, take out, make smaller."""
+"""What operators do with a journal: look, verify, import, export, compact."""
 
 from rankloop.serving.operations.compact import compact
 from rankloop.serving.operations.describe import described

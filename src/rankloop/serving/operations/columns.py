@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def columns_for(settings: LoopSettings, data: QueryDataset) -> NDArray[np.float32]:
-    """Return the rows of a data set as a loop's features, by name where both have names.
+    """Return the rows of a data set as a loop's features, by name if both have names.
 
-    Further columns are left out. A value that is missing takes the loop's default, as in a
-    request; without a default, and for categories, raise.
+    Other columns are left out. A missing value gets the loop's default, as in a request; without a
+    default, and for categories, this raises an error.
     """
     known = Features.of(data)
     names = settings.names
@@ -34,12 +34,14 @@ def columns_for(settings: LoopSettings, data: QueryDataset) -> NDArray[np.float3
         absent = [name for name in names if name not in known.names]
         if absent:
             found = ", ".join(known.names[:10])
-            raise DataError(f"the data has no column {absent[0]!r}, a feature; it has {found}")
+            raise DataError(
+                f"the data has no column for the feature {absent[0]!r}; its columns are {found}"
+            )
         places = [known.names.index(name) for name in names]
     X = np.ascontiguousarray(data.X[:, places])
     for k, (name, place) in enumerate(zip(names, places, strict=True)):
         if known.columns[place].kind == "category":
-            raise DataError(f"{name!r} is text; a loop's features are numbers, so encode it first")
+            raise DataError(f"{name!r} is text, but a loop's features are numbers; encode it first")
         missing = np.isnan(X[:, k])
         if missing.any():
             if name not in settings.defaults:

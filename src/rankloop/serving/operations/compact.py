@@ -19,11 +19,11 @@ _AT_ONCE = 2000  # entries that are read at a time
 
 
 def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
-    """Write old entries into a Parquet file and keep only their keys; return up to which position.
+    """Move old entries to a Parquet file, keep only their keys, and return the last position moved.
 
-    A state is saved first, from which the loop starts again. What it may still ask for, such as
-    rankings that wait for feedback, stays. What was compacted cannot be replayed any more, nor
-    rolled back to, but sending it again is still a duplicate.
+    A state is saved first, from which the loop starts again. Entries that are still needed, such as
+    rankings that wait for feedback, stay. Compacted entries can no longer be replayed, and there is
+    no rollback to them, but they are still recognised as duplicates.
     """
     try:
         import pyarrow as pa
@@ -34,9 +34,12 @@ def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
     last = min(_needed(engine, journal)) - 1
     first = journal.base() + 1
     if last < first:
-        raise DataError(f"{journal.where}: nothing to compact: open rankings need entry {last + 1}")
+        raise DataError(
+            f"{journal.where}: nothing to compact, because open rankings still need entry "
+            f"{last + 1}"
+        )
     if archive.exists():
-        raise DataError(f"{archive}: there is such a file already; name another one")
+        raise DataError(f"{archive}: this file already exists; give another name")
     journal.save(saved_state(engine))
     columns = ("position", "at", "key", "fingerprint", "body", "check")
     kinds = (pa.int64(), pa.int64(), pa.string(), pa.binary(), pa.binary(), pa.int64())

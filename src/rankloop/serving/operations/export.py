@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def exported(journal: Journal) -> QueryDataset:
-    """Return what people said of rankings as one data set, for batch learners.
+    """Return rankings with their feedback as one data set, for batch learners.
 
-    A query is a ranking that was closed with positive feedback, or judged; a document's grade is
-    what its feedback is worth by the rules at the end of the journal, below 0 where it was not
+    A query is a ranking that was closed with positive feedback, or judged; a document's grade
+    follows from its feedback by the rules at the end of the journal, and is below 0 if it was not
     shown.
     """
     X, y, names = [], [], []
@@ -53,12 +53,12 @@ def exported(journal: Journal) -> QueryDataset:
 def exported_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:
     """Return what was shown and clicked as a log: a page for each ranking whose window closed.
 
-    A document counts as clicked if any feedback on it is worth more than 0.
+    A document counts as clicked if any feedback on it has a grade above 0.
 
     Parameters
     ----------
-    vault : opens the text of queries. Where there is none, or where somebody was forgotten, a
-        ranking counts as a query of its own, and `notes` say how many there are.
+    vault : decrypts the text of queries. Without it, or if a person was forgotten, each ranking
+        counts as a separate query, and `notes` say how many there are.
     """
     pages, queries, items, clicked = [], [], [], []
     places: list[int] = []
@@ -82,14 +82,15 @@ def exported_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:
         page=np.array(pages),
     )
     note = (
-        f"the query of {unknown:,} of {len(log):,} pages is not known, and each counts as a query "
-        "of its own: queries are kept where there is a master key, until people are forgotten"
+        f"the query of {unknown:,} of {len(log):,} pages is not known, so each of these pages "
+        "counts as a separate query; queries are stored only with a master key, and only until the "
+        "person is forgotten"
     )
     return replace(log, notes=(note,) if unknown else ())
 
 
 def scored_as_shown(journal: Journal, model: Ranker) -> NDArray[np.float64]:
-    """Return the scores that a model gives to what :func:`exported_clicks` says was shown."""
+    """Return the scores of a model for the rows of :func:`exported_clicks`."""
     names = settings_of(journal).names
     scores = []
     for entry, ranking, *_ in _closed(journal):

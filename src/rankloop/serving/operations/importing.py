@@ -1,4 +1,4 @@
-"""Into a journal: judged data to start warm, and logs of other systems."""
+"""Import into a journal: judged data for a warm start, and logs of other systems."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def import_files(
     at: int = 0,
     logs: bool = True,
 ) -> Iterator[str]:
-    """Import judged data and logs (.jsonl), and give a line about each.
+    """Import judged data and logs (.jsonl), and yield a line about each.
 
-    All of it is read and checked first: what cannot be imported leaves everything as it was.
+    All of it is read and checked first: if something cannot be imported, nothing is changed.
 
     Parameters
     ----------
     read : reads judged data
-    config : settings, to begin a journal with, or to change those of one that is there
+    config : settings, to start a journal, or to change those of an existing one
     at : the time, in milliseconds
-    logs : whether JSON lines are logs; else they are judged data too
+    logs : whether JSON lines are logs; otherwise they are judged data too
     """
     wanted = None if config is None else _settings_in(config, loop)
     if wanted is None:
@@ -82,20 +82,20 @@ def import_files(
 
 
 def _settings_in(config: Path, loop: str) -> LoopSettings:
-    """Return a loop's settings; one that stands alone needs no name."""
+    """Return a loop's settings; if there is only one loop, its name does not matter."""
     loops = read_settings(config, os.environ).loops
     if loop not in loops and len(loops) > 1:
         raise DataError(
-            f"{config}: there is no loop {loop!r}; name one with --loop: {', '.join(loops)}"
+            f"{config}: there is no loop {loop!r}; choose one with --loop: {', '.join(loops)}"
         )
     return loops.get(loop) or next(iter(loops.values()))
 
 
 def _begun(address: str, loop: str) -> Journal:
-    """Open a journal that is there already."""
+    """Open a journal that already exists."""
     if "://" not in address and not Path(address).exists():
         raise DataError(
-            f"{address}: there is no such journal; to begin one, name a file of settings with "
+            f"{address}: there is no such journal; to start one, give a settings file with "
             "--config (`rankloop serve FILE --init` writes one)"
         )
     return open_journal(address, loop)
@@ -121,7 +121,7 @@ def _check(data: QueryDataset, settings: LoopSettings, place: str) -> None:
 
 
 def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") -> int:
-    """Append judged queries as rankings with judgements, to start a loop warm; return how many.
+    """Append judged queries as rankings with judgements, for a warm start; return their number.
 
     They are named after `name` and the query, so that importing them again adds nothing.
     """
@@ -160,7 +160,7 @@ def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") ->
 
 
 def import_logs(journal: Journal, lines: Iterable[bytes], close: bool = True) -> Counter[str]:
-    """Append rankings and events that other systems logged, one JSON object a line.
+    """Append rankings and events that other systems logged, one JSON object per line.
 
     A line with `items` is a ranking as :class:`LoggedRanking`, others are events as
     :class:`Event`. All rankings of the import are closed at its end, so that they are learnt.
@@ -180,7 +180,7 @@ def import_logs(journal: Journal, lines: Iterable[bytes], close: bool = True) ->
 def _entries(
     lines: Iterable[bytes], settings: LoopSettings, place: str | None = None
 ) -> Iterator[Entry]:
-    """Read rankings and events, one a line; raise where one cannot be used."""
+    """Read rankings and events, one per line; raise if one cannot be used."""
     ranking_decoder = msgspec.json.Decoder(LoggedRanking)
     event_decoder = msgspec.json.Decoder(Event)
     for number, line in enumerate(lines, start=1):
@@ -204,7 +204,9 @@ def _append(journal: Journal, entries: Iterable[E]) -> Iterator[tuple[E, int]]:
         outcomes = journal.append([Draft(entry, 0) for entry in batch])
         for entry, outcome in zip(batch, outcomes, strict=True):
             if outcome.status == "conflict":
-                raise DataError(f"{entry.key} is known with other contents; nothing more was added")
+                raise DataError(
+                    f"{entry.key} is already stored with other contents; nothing more was added"
+                )
             yield entry, outcome.position
 
     for entry in entries:

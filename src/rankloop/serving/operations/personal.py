@@ -1,4 +1,4 @@
-"""What a journal keeps of people: shown, and forgotten."""
+"""Personal data in a journal: show it, and forget it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def vault_for(journal: Journal, master_key_file: str = "") -> Vault:
-    """Return what opens a journal's personal fields; raise without its master key."""
+    """Return the vault for a journal's personal fields; raise without its master key."""
     vault = vault_if_any(journal, master_key_file)
     if vault is None:
-        raise DataError(f"there is no master key; set {MASTER}, or name a file of keys")
+        raise DataError(f"there is no master key; set {MASTER}, or give a file of keys")
     return vault
 
 
 def vault_if_any(journal: Journal, master_key_file: str = "") -> Vault | None:
-    """Return what opens a journal's personal fields; None without a master key."""
+    """Return the vault for a journal's personal fields; None without a master key."""
     masters = read_keys(MASTER, master_key_file)
     if not masters:
         return None
@@ -39,7 +39,7 @@ def vault_if_any(journal: Journal, master_key_file: str = "") -> Vault | None:
 
 
 def personal(journal: Journal, vault: Vault) -> Iterator[dict[str, object]]:
-    """Give what every ranking keeps of a person; `forgotten` where it cannot be read any more."""
+    """Yield the personal fields of every ranking; `forgotten` if they can no longer be read."""
     for record in journal.scan(journal.base()):
         entry = record.entry
         if isinstance(entry, Ranked) and entry.sealed is not None:
@@ -56,12 +56,12 @@ def forget(
     session: str | None = None,
     ranking_id: str | None = None,
 ) -> int:
-    """Destroy the keys of a user, of a session without one, or of whoever saw a ranking.
+    """Destroy the keys of a user, of a session without a user, or of the person who saw a ranking.
 
-    A service that runs on the journal lets go of them too. Returns how many keys there were.
+    A running service on this journal discards them too. Returns the number of keys.
     """
     if sum(one is not None for one in (user, session, ranking_id)) != 1:
-        raise DataError("name one of a user, a session and a ranking")
+        raise DataError("give one of a user, a session and a ranking")
     keys = vault.forgettable(journal, user, session, ranking_id)
     journal.append([Draft(Forgotten(new_id(), keys, by), int(1000 * time.time()))])
     journal.scrub()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def configured(journal: Journal, settings: LoopSettings, at: int = 0) -> None:
-    """Journal settings where they are new, as a service does when it starts.
+    """Store settings in the journal if they are new, as a service does when it starts.
 
     at : the time, in milliseconds
     """
@@ -27,7 +27,7 @@ def configured(journal: Journal, settings: LoopSettings, at: int = 0) -> None:
 
 
 def settings_of(journal: Journal) -> LoopSettings:
-    """Return the settings at the end of a journal; raise where it holds none."""
+    """Return the settings at the end of a journal; raise if it has none."""
     found = None
     for record in journal.scan(journal.base()):
         if isinstance(record.entry, Configured):
@@ -35,6 +35,6 @@ def settings_of(journal: Journal) -> LoopSettings:
     if found is None:
         saved = brought_back(journal).settings if journal.saved() else None
         if saved is None:
-            raise JournalError(f"{journal.where}: it holds no settings; start the loop once first")
+            raise JournalError(f"{journal.where}: it has no settings; start the loop once first")
         return saved
     return found

@@ -12,7 +12,7 @@ _AT_ONCE = 2000  # entries that are read at a time
 
 
 class Stats(NamedTuple):
-    """A journal at a glance: entries by kind, bytes of all, when the first and the last came."""
+    """A journal at a glance: entries by kind, total bytes, times of the first and last entry."""
 
     entries: int
     kinds: dict[str, int]

@@ -1,4 +1,4 @@
-"""What people said of each ranking of a journal."""
+"""The feedback on each ranking of a journal."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Verdict(NamedTuple):
-    """A ranking with what people said of it.
+    """A ranking with the feedback on it.
 
     entry : what was shown, as the journal has it
     ranking : the same with all pages that people saw
-    grades : by candidate; what its feedback is worth by the rules at the end of the journal, or
-        its judgement; below 0 where the candidate was not shown or not judged
-    liked : items with feedback that is worth more than 0
-    judgement : the id of the judgement; None where the grades come from feedback
+    grades : by candidate; from its feedback by the rules at the end of the journal, or from its
+        judgement; below 0 if the candidate was not shown or not judged
+    liked : items with feedback of a grade above 0
+    judgement : the id of the judgement; None if the grades come from feedback
     """
 
     entry: Ranked
@@ -39,9 +39,9 @@ class Verdict(NamedTuple):
 
 
 def verdicts(journal: Journal) -> Iterator[Verdict]:
-    """Give each ranking when its window closes, with or without feedback, and when it is judged.
+    """Yield each ranking when its window closes, with or without feedback, and when it is judged.
 
-    What was compacted is in the archive, and is not given.
+    Compacted entries are in the archive, and are left out.
     """
     settings = settings_of(journal)
     rules, joins = settings.rules, Joins()
@@ -77,5 +77,5 @@ def verdicts(journal: Journal) -> Iterator[Verdict]:
 def _ranked(journal: Journal, position: int) -> Ranked:
     entry = journal.at(position)
     if not isinstance(entry, Ranked):
-        raise JournalError(f"{journal.where}: entry {position} is no ranking")
+        raise JournalError(f"{journal.where}: entry {position} is not a ranking")
     return entry

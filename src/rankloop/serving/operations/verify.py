@@ -1,4 +1,4 @@
-"""Whether a journal is whole, and still leads where it led."""
+"""Whether a journal is complete, and a replay still gives the same states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Verified(NamedTuple):
-    """What a check of a journal found; `faults` is empty where all is well."""
+    """What a check of a journal found; `faults` is empty if all is well."""
 
     entries: int
     digest: str
@@ -23,14 +23,14 @@ class Verified(NamedTuple):
 
 
 def verify(journal: Journal, rankings: int = 20) -> Verified:
-    """Replay all entries that are there, compare all digests, and recompute some rankings.
+    """Replay all entries, compare all digests, and recompute some rankings.
 
-    A service may go on appending meanwhile; what it appends is not looked at. Rankings of an older
+    A service may continue to append meanwhile; new entries are not checked. Rankings of an older
     epoch, which another version of the engine made, are left out.
 
     Parameters
     ----------
-    rankings : how many to recompute, spread over the journal; each costs a replay up to it
+    rankings : how many to recompute, spread over the journal; each needs a replay up to there
     """
     faults: list[str] = []
     try:
@@ -39,7 +39,7 @@ def verify(journal: Journal, rankings: int = 20) -> Verified:
         return Verified(journal.head(), "", 0, [str(error)])
     try:
         if brought_back(journal, until=engine.position).digest() != engine.digest():
-            faults.append("the saved state is not the one that the entries lead to; delete it")
+            faults.append("the saved state differs from the state that the entries give; delete it")
     except RankloopError as error:
         faults.append(str(error))
     ids: list[str] = []

@@ -1,1 +1,1 @@
-"""What the service answers: one file a route, each a declaration and a function."""
+"""The routes of the service: one file per route, each a declaration and a function."""

@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
     service : all of it
     path : the variables of the path
-    body : as the route declares it; None where it takes none
+    body : as the route declares it; None if it has no body
     who : the name of the token
     scope : as ASGI gives it
     """
@@ -45,7 +45,7 @@ class Call(NamedTuple):
 
     @property
     def client(self) -> str:
-        """Whom limits are counted for."""
+        """The client for which limits are counted."""
         return client_name(self.who, address_of(self.scope))
 
     @property
@@ -62,15 +62,15 @@ class Call(NamedTuple):
 class Endpoint(NamedTuple):
     """A route.
 
-    method, path : of HTTP, with {variables}
+    method, path : the HTTP method, and the path with {variables}
     handle : what it does
     summary : one line for people
-    scope : what a token must allow; None: anyone may ask
+    scope : the scope that a token must have; None: no token is needed
     body : the struct of its body, or None
-    packed : the struct of a MessagePack body, where it takes one
+    packed : the struct of a MessagePack body, if it accepts one
     answer : the struct of its answer, or None
-    raw : whether it takes the bytes of its body as they are
-    browsers : whether pages of other sites may ask; the route looks at their origin
+    raw : whether it gets the bytes of its body as they are
+    browsers : whether pages of other sites may call it; the route checks their origin
     """
 
     method: str
@@ -134,7 +134,7 @@ class Handler:
         except msgspec.ValidationError as error:
             raise Problem(422, _explained(str(error))) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Problem(400, f"the body is not what its type says: {error}") from None
+            raise Problem(400, f"the body does not match its content type: {error}") from None
 
 
 def address_of(scope: AsgiScope) -> str:

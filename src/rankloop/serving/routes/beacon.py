@@ -1,9 +1,9 @@
 """`POST /v1/{loop}/beacon`: feedback from browsers, by tickets instead of tokens.
 
-A ticket is the id of a ranking, signed, with an expiry. Only pages of allowed origins may send it,
-only types of feedback that the settings name count, and each item of a ranking counts once a type,
-whatever a browser says and however often. `value` decides whether a type counts where the rule has
-a threshold, and never how much.
+A ticket is a signed ranking id that expires. Only pages of allowed origins may send it, and only
+the types of feedback in the settings count. Each item of a ranking counts once for each type,
+whatever a browser sends and however often. If a rule has a threshold, `value` decides whether the
+event counts, but never how much.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class BeaconEvent(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BeaconRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What somebody did with a ranking; the body may say that it is text/plain, as beacons do."""
+    """What somebody did with a ranking; the content type may be text/plain, as beacons send it."""
 
     ticket: Annotated[str, Meta(min_length=1, max_length=1100)]
     events: Annotated[list[BeaconEvent], Meta(min_length=1, max_length=100)]
 
 
 class BeaconAnswer(msgspec.Struct):
-    """What became of each event, in the order sent."""
+    """The status of each event, in the order sent."""
 
     statuses: list[str]
 
@@ -54,7 +54,7 @@ _decoder = msgspec.json.Decoder(BeaconRequest)
 
 
 async def beacon(call: Call) -> Response:
-    """Journal what a browser tells."""
+    """Store the feedback of a browser in the journal."""
     origin = _allowed(call)
     try:
         response = answer(BeaconAnswer(await _told(call)))
@@ -68,7 +68,9 @@ async def beacon(call: Call) -> Response:
 async def _told(call: Call) -> list[str]:
     loop, tickets = call.loop, call.service.tickets
     if len(call.body) > _MOST_BYTES:
-        raise Problem(413, f"the body is longer than {_MOST_BYTES:,} bytes; send less at once")
+        raise Problem(
+            413, f"the body is longer than {_MOST_BYTES:,} bytes; send less in one request"
+        )
     try:
         request = _decoder.decode(call.body)
     except msgspec.ValidationError as error:
@@ -101,7 +103,7 @@ def _observed(call: Call, ranking_id: str, event: BeaconEvent) -> Observed:
 
 
 async def preflight(call: Call) -> Response:
-    """Tell a browser that a page may send what it wants to send."""
+    """Answer whether a page may send feedback."""
     return Response(
         status_code=204,
         headers={
@@ -118,11 +120,13 @@ def _allowed(call: Call) -> str:
     """Return the origin of the page, if pages of it may send feedback."""
     origins = call.service.settings.browsers.origins
     if not origins:
-        raise Problem(404, "this service takes no feedback from browsers; see browsers.origins")
+        raise Problem(404, "this service accepts no feedback from browsers; see browsers.origins")
     headers: dict[bytes, bytes] = dict(call.scope["headers"])
     origin = headers.get(b"origin", b"").decode("latin-1")
     if origin not in origins:
-        raise Problem(403, f"pages of {origin!r:.80} may not send feedback here")
+        raise Problem(
+            403, f"pages of {origin!r:.80} may not send feedback here; add it to browsers.origins"
+        )
     return origin
 
 

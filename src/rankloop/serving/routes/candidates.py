@@ -36,7 +36,7 @@ class Item(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Candidates(NamedTuple):
-    """Ids, and a row of features each."""
+    """Ids, with one row of features each."""
 
     ids: list[str]
     X: NDArray[np.float32]
@@ -101,19 +101,19 @@ def _mistake(item: Item, settings: LoopSettings) -> str:
             return said + "send one"
         by_name = " (then send features by name)" * isinstance(given, list)
         if name in settings.defaults:
-            return f"{said}leave it out to get its default{by_name}"
-        return f"{said}send one, or leave it out{by_name} and give it a default in the settings"
+            return f"{said}leave it out to use its default{by_name}"
+        return f"{said}send one, or leave it out{by_name} and set a default in the settings"
     return (
         f"the features of item {item.id!r} are neither {len(names)} numbers nor numbers by name; "
-        "send one of these"
+        "send one of these two forms"
     )
 
 
 def _unknown(item: str, name: str, names: Sequence[str]) -> str:
     known = f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
     return (
-        f"item {item!r} has a feature {name!r:.80}, which the loop does not know; leave it out: "
-        f"the loop knows {known}"
+        f"item {item!r} has an unknown feature {name!r:.80}; leave it out: "
+        f"the features of the loop are {known}"
     )
 
 
@@ -132,19 +132,19 @@ def from_blob(ids: list[str], blob: bytes, settings: LoopSettings, most: int) ->
 
 
 def check_ids(ids: Sequence[str], most: int) -> None:
-    """Raise where there are no items, too many, or two of one id."""
+    """Raise if there are no items, too many, or two with the same id."""
     if not ids:
         raise Problem(422, "items: found none; send at least one")
     if len(ids) > most:
-        raise Problem(422, f"items: found {len(ids):,}; this service takes at most {most:,}")
+        raise Problem(422, f"items: found {len(ids):,}; this service accepts at most {most:,}")
     if len(set(ids)) < len(ids):
         twice = next(name for name in ids if ids.count(name) > 1)
-        raise Problem(422, f"item {twice!r} stands twice; send each once")
+        raise Problem(422, f"item {twice!r} occurs twice; send each item once")
     check_printable(ids)
 
 
 def check_printable(texts: Sequence[str]) -> None:
-    """Raise where an id has characters that cannot be stored or shown."""
+    """Raise if an id has characters that cannot be stored or shown."""
     if not "".join(texts).isprintable():
         bad = next(text for text in texts if not text.isprintable())
         raise Problem(422, f"the id {bad!r:.80} is not printable text; use printable characters")
@@ -153,7 +153,7 @@ def check_printable(texts: Sequence[str]) -> None:
 def check_finite(
     X: NDArray[np.float32], ids: Sequence[str], names: Sequence[str]
 ) -> NDArray[np.float32]:
-    """Return the features; raise where one is no finite float32."""
+    """Return the features; raise if one is not a finite float32."""
     place = _core.first_not_finite(X, False)
     if place >= 0:
         row, column = divmod(place, X.shape[1])
@@ -173,8 +173,8 @@ def _by_name(
     except KeyError as missing:
         raise Problem(
             422,
-            f"item {item!r} lacks the feature {missing.args[0]!r}; send it, or give it a default "
-            "in the loop's settings",
+            f"item {item!r} has no value for the feature {missing.args[0]!r}; send one, or set a "
+            "default in the loop's settings",
         ) from None
     if len(given) > sum(name in given for name in names):
         unknown = next(name for name in given if name not in names)

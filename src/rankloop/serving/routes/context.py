@@ -1,4 +1,4 @@
-"""Features that all candidates of a question share, such as the time of day."""
+"""Features that all candidates of a request share, such as the time of day."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Shared(NamedTuple):
-    """What a context gives, and what it leaves to the items.
+    """The features in a context, and those that items must have.
 
-    columns, values : of the features that it names
-    others : columns of those that items give
-    rest : settings that know the others alone, to check items against
+    columns, values : of the features in the context
+    others : columns of the features of items
+    rest : settings with only the other features, to check items
     """
 
     names: tuple[str, ...]
@@ -44,9 +44,7 @@ def shared_features(context: Mapping[str, float], settings: LoopSettings) -> Sha
     names = settings.names
     unknown = context.keys() - set(names)
     if unknown:
-        raise Problem(
-            422, f"context has a feature {min(unknown)!r:.80}, which the loop does not know"
-        )
+        raise Problem(422, f"context has an unknown feature {min(unknown)!r:.80}; leave it out")
     others = [column for column, name in enumerate(names) if name not in context]
     columns = [column for column, name in enumerate(names) if name in context]
     rest = msgspec.structs.replace(

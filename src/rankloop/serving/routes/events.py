@@ -1,7 +1,7 @@
 """`GET /v1/{loop}/events`: what changes in a loop, as it changes (server-sent events).
 
-A client that is slow misses moments in between, never the newest: nothing waits for it, so that it
-costs the service the size of one message at most.
+A slow client may miss intermediate states, but never the newest: nothing waits for it, so it costs
+the service at most the memory of one message.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from rankloop.serving.service import Loop
 
 MOST_CLIENTS = 100
-"""Who may listen to one loop of a process at a time."""
+"""The largest number of clients that listen to one loop of a process."""
 BETWEEN = 0.25
-"""Seconds between two messages, at least."""
+"""The shortest time between two messages, in seconds."""
 HEARTBEAT = 15.0
-"""Seconds of silence, at most, so that whoever is between knows that the line is open."""
+"""The longest time without a message, in seconds, so that proxies keep the connection open."""
 
 
 async def events(call: Call) -> Response:
-    """Tell what changes until the client goes, or the service stops."""
+    """Send changes until the client disconnects, or the service stops."""
     if call.service.listening[call.loop.name] >= MOST_CLIENTS:
-        raise Problem(503, f"{MOST_CLIENTS} clients listen to this loop already; try again later")
+        raise Problem(503, f"{MOST_CLIENTS} clients already listen to this loop; try again later")
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
         _messages(call.service, call.loop), headers=headers, media_type="text/event-stream"

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class Event(msgspec.Struct, forbid_unknown_fields=True):
     """What somebody did with one item of a ranking.
 
-    event_id : names this event, so that it counts once however often it is sent
-    type : click, cart, purchase, skip, or whatever the loop's feedback rules know
-    value : how much of it, such as seconds of reading
-    timestamp : seconds since 1970; it is kept, and decides nothing
+    event_id : identifies this event, so that it counts once even if it is sent several times
+    type : click, cart, purchase, skip, or any other type in the loop's feedback rules
+    value : the amount, such as seconds of reading
+    timestamp : seconds since 1970; it is stored, but has no effect
     """
 
     ranking_id: Id
@@ -48,7 +48,7 @@ class Event(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LoggedRanking(msgspec.Struct, forbid_unknown_fields=True):
-    """A ranking that somebody else made and showed: its items from the top."""
+    """A ranking that another system made and showed: its items from the top."""
 
     ranking_id: Id
     items: list[Item]
@@ -59,17 +59,17 @@ class LoggedRanking(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FeedbackRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Events, and rankings that they are about where those were not made here."""
+    """Events, and their rankings if another system made them."""
 
     events: Annotated[list[Event], Meta(max_length=10_000)]
     rankings: Annotated[list[LoggedRanking], Meta(max_length=1_000)] = []
 
 
 class EventAnswer(msgspec.Struct, omit_defaults=True):
-    """What became of an event, and its position in the journal.
+    """The status of an event, and its position in the journal.
 
     status : applied, pending, late, duplicate, conflict, unknown_ranking or rejected
-    detail : why it was rejected, where its type is none that the settings know
+    detail : why it was rejected, for example because the settings have no rule for its type
     """
 
     event_id: str
@@ -79,13 +79,13 @@ class EventAnswer(msgspec.Struct, omit_defaults=True):
 
 
 class FeedbackAnswer(msgspec.Struct):
-    """One answer an event, in the order sent."""
+    """One answer per event, in the order sent."""
 
     events: list[EventAnswer]
 
 
 async def feedback(call: Call) -> Response:
-    """Journal events and say what became of each."""
+    """Store events in the journal and return the status of each."""
     loop, request = call.loop, call.body
     most = call.service.settings.server.most_items
     settings = loop.published.settings
@@ -106,7 +106,11 @@ async def feedback(call: Call) -> Response:
         key.stored = True
     for one, outcome in zip(request.rankings, outcomes, strict=False):
         if outcome.status == "conflict":
-            raise Problem(409, f"the ranking {one.ranking_id!r} is known with other contents")
+            raise Problem(
+                409,
+                f"the ranking {one.ranking_id!r} already exists with other contents; use a new id "
+                "for each ranking",
+            )
     taken = iter(outcomes[len(request.rankings) :])
     answers = [
         _told(event, next(taken)) if event.type in rules else _refused(event, settings)
@@ -122,14 +126,14 @@ def _told(event: Observed, outcome: Answer) -> EventAnswer:
 def _refused(event: Observed, settings: LoopSettings) -> EventAnswer:
     known = ", ".join(settings.rules)
     detail = (
-        f"type: found {event.type!r:.80}, expected one of {known}; send one of them, or say what "
-        "it is worth in the loop's settings, under feedback"
+        f"type: found {event.type!r:.80}, expected one of {known}; send one of them, or set "
+        "its grade in the loop's settings, under feedback"
     )
     return EventAnswer(event.id, "rejected", detail=detail)
 
 
 def answered(call: Call, answers: Sequence[EventAnswer]) -> Response:
-    """Return an answer an event; 409 where any contradicts what is known."""
+    """Return one answer per event; 409 if one conflicts with a stored event."""
     counts = Counter([one.status for one in answers])
     for status, n in counts.items():
         call.service.metrics.events.labels(call.path["loop"], status).inc(n)
@@ -138,15 +142,15 @@ def answered(call: Call, answers: Sequence[EventAnswer]) -> Response:
         plain: list[object] = msgspec.to_builtins(answers)
         raise Problem(
             409,
-            f"the event {bad!r} is known with other contents, and was not stored again; give each "
-            "event an id of its own. All others were taken",
+            f"the event {bad!r} is already stored with other contents, and was not changed; use a "
+            "new id for each event. All other events were accepted",
             events=plain,
         )
     return answer(FeedbackAnswer(list(answers)))
 
 
 def observed(events: Sequence[Event]) -> list[Observed]:
-    """Return events as they are journaled; raise where one cannot be."""
+    """Return events as journal entries; raise if one is not valid."""
     entries = [
         Observed(
             new_id() if event.event_id is None else event.event_id,
@@ -170,14 +174,14 @@ def observed(events: Sequence[Event]) -> list[Observed]:
 
 
 def logged(ranking: LoggedRanking, settings: LoopSettings, most: int) -> Ranked:
-    """Return a ranking that was made elsewhere as it is journaled."""
+    """Return a ranking of another system as a journal entry."""
     candidates = from_items(ranking.items, settings, most)
     check_printable([ranking.ranking_id])
     return shown_elsewhere(ranking.ranking_id, candidates)
 
 
 def shown_elsewhere(ranking_id: str, candidates: Candidates) -> Ranked:
-    """Return a ranking that showed candidates in the order in which they come."""
+    """Return a ranking that showed candidates in the given order."""
     features, compressed = packed(candidates.X)
     n = len(candidates.ids)
     return Ranked(
@@ -196,7 +200,7 @@ FEEDBACK = Endpoint(
     "POST",
     "/v1/{loop}/feedback",
     feedback,
-    "Say what people did with rankings.",
+    "Report what people did with rankings.",
     "feedback",
     FeedbackRequest,
     answer=FeedbackAnswer,

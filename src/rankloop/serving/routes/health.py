@@ -1,4 +1,4 @@
-"""`/livez`, `/readyz` and `/metrics`: for whatever watches the service."""
+"""`/livez`, `/readyz` and `/metrics`: for monitoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /v1/{loop}/judgements`: grades that somebody gave; they are learnt at once."""
+"""`POST /v1/{loop}/judgements`: grades from people; they are learnt at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class JudgementRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Grades by item, at least 0, higher is better; items that are not named stay unjudged."""
+    """Grades by item, at least 0, higher is better; items without a grade stay unjudged."""
 
     ranking_id: Id
     grades: Annotated[dict[Id, Annotated[float, Meta(ge=0, le=1e6)]], Meta(min_length=1)]
@@ -31,7 +31,7 @@ class JudgementRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def judgements(call: Call) -> Response:
-    """Journal a judgement."""
+    """Store a judgement in the journal."""
     loop, request = call.loop, call.body
     event_id = new_id() if request.event_id is None else request.event_id
     check_printable([event_id, request.ranking_id, *request.grades])
@@ -39,17 +39,21 @@ async def judgements(call: Call) -> Response:
     found = await asyncio.to_thread(loop.find_ranking, request.ranking_id)
     if found is None or not isinstance(found.entry, Ranked):
         raise Problem(
-            404, f"there is no ranking {request.ranking_id!r}; judge one that was made here"
+            404,
+            f"there is no ranking {request.ranking_id!r}; use the id of a ranking that this loop "
+            "made",
         )
     unknown = request.grades.keys() - set(found.entry.items)
     if unknown:
         raise Problem(
-            422, f"item {min(unknown)!r} is no candidate of ranking {request.ranking_id!r}"
+            422, f"item {min(unknown)!r} is not an item of ranking {request.ranking_id!r}"
         )
     entry = Judged(event_id, request.ranking_id, found.position, request.grades, request.timestamp)
     (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
     if outcome.status == "conflict":
-        raise Problem(409, f"the event {event_id!r} is known with other contents")
+        raise Problem(
+            409, f"the event {event_id!r} is already stored with other contents; use a new id"
+        )
     status = "applied" if outcome.status == "accepted" else outcome.status
     return answer(EventAnswer(event_id, status, outcome.position))
 

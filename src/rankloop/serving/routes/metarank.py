@@ -1,8 +1,8 @@
-"""`POST /rank/{loop}` and `/feedback`: for programs that speak to Metarank.
+"""`POST /rank/{loop}` and `/feedback`: for clients of Metarank.
 
 A model of Metarank is a loop here. Features come with the request: fields of items, and those of
-the ranking that hold for all items, by the names of the loop's features; fields of other names are
-left alone. Events about items and users are counted and not kept, as a loop has no store of them.
+the ranking that hold for all items, by the names of the loop's features; other fields are ignored.
+Events about items and users are counted but not stored, because a loop has no store for them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Field(msgspec.Struct):
 
 
 class MetarankItem(msgspec.Struct):
-    """A candidate, with what is known of it alone."""
+    """A candidate, with its own fields."""
 
     id: Id
     fields: list[Field] = []
@@ -49,7 +49,7 @@ class MetarankItem(msgspec.Struct):
 
 
 class MetarankRanking(msgspec.Struct):
-    """A question; its `fields` hold for all items, and `query` among them is text."""
+    """A request; its `fields` hold for all items, and the field `query` is text."""
 
     id: Id
     items: list[MetarankItem]
@@ -75,7 +75,7 @@ class MetarankEvent(msgspec.Struct):
 
 
 class MetarankPlace(msgspec.Struct, omit_defaults=True):
-    """One place of the answer; `features` where the address ends in `?explain=true`."""
+    """One place of the answer; `features` if the address ends in `?explain=true`."""
 
     item: str
     score: float
@@ -90,7 +90,7 @@ class MetarankAnswer(msgspec.Struct):
 
 
 class MetarankTaken(msgspec.Struct):
-    """How many events were taken in; `statuses` says what became of each kind."""
+    """How many events were accepted; `statuses` counts them by status."""
 
     accepted: int
     status: str
@@ -126,13 +126,13 @@ async def rank_as_metarank(call: Call) -> Response:
 
 
 async def feedback_as_metarank(call: Call) -> Response:
-    """Journal interactions, and rankings that were not made here; count the rest."""
+    """Store interactions, and rankings of other systems, in the journal; count the rest."""
     start = time.perf_counter()
     many = call.body.lstrip().startswith(b"[")
     events = _decoded(call.body, list[MetarankEvent] if many else MetarankEvent)
     events = events if many else [events]
     if len(events) > _MOST:
-        raise Problem(422, f"found {len(events):,} events; send at most {_MOST:,} at once")
+        raise Problem(422, f"found {len(events):,} events; send at most {_MOST:,} in one request")
     call.service.guard.charge(call.client, len(events))
     counts: Counter[str] = Counter()
     by_loop: dict[str, list[Entry]] = {}

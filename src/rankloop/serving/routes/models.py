@@ -42,7 +42,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Act(msgspec.Struct, omit_defaults=True):
-    """Something done: its id, and where it stands in the journal."""
+    """An action: its id, and its position in the journal."""
 
     id: str
     status: str
@@ -50,10 +50,10 @@ class Act(msgspec.Struct, omit_defaults=True):
 
 
 class PromoteRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Make a model the champion; the same id again does nothing.
+    """Make a model the champion; a second request with the same id has no effect.
 
-    watch : the share of rankings on which it is then compared with the champion before it, which
-        comes back if it is proven better; 0: none
+    watch : the share of rankings on which it is then compared with the previous champion, which
+        is restored if it is proven better; 0: none
     """
 
     model: Id
@@ -63,7 +63,7 @@ class PromoteRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RollbackRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Bring all models back to what they were after a position, or would be without some events.
+    """Restore all models as they were after a position, or as they would be without some events.
 
     Give either `position`, or `without_events`: ids of events, or regular expressions in /slashes/.
     """
@@ -77,11 +77,11 @@ class RollbackRequest(msgspec.Struct, forbid_unknown_fields=True):
 class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Interleave challengers with the champion, as all are now.
 
-    promote : `auto` makes a winner the champion as it has gone on learning meanwhile, `snapshot`
-        in the state that won; `no` only says who won
-    share : of all rankings, how many are interleaved
-    watch : the share of rankings on which a promoted winner is then compared with the champion
-        before it, which comes back if it is proven better; 0: none
+    promote : `auto` makes a winner the champion, with what it has learnt meanwhile; `snapshot`
+        promotes it in the state that won; `no` only reports the winner
+    share : the share of rankings that are interleaved
+    watch : the share of rankings on which a promoted winner is then compared with the previous
+        champion, which is restored if it is proven better; 0: none
     """
 
     challengers: Annotated[list[Id], Meta(min_length=1, max_length=20)]
@@ -101,18 +101,20 @@ async def add_model(call: Call) -> Response:
     """Add a model from the bytes of its file."""
     name, body = call.path["name"], call.body
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:=,-]{0,100}", name):
-        raise Problem(422, f"the name {name!r:.80} may have letters, digits and _.:=,- only")
+        raise Problem(422, f"the name {name!r:.80} may contain only letters, digits and _.:=,-")
     try:
         model = await asyncio.to_thread(loads, body)
     except RankloopError as error:
-        raise Problem(422, f"the body is no model file: {error}") from None
+        raise Problem(422, f"the body is not a model file: {error}") from None
     now = call.loop.published
     names = now.settings.names
     if not model.is_fitted or model.n_features_in_ != len(names):
         found = model.n_features_in_ if model.is_fitted else 0
-        raise Problem(422, f"the model knows {found} features; this loop has {len(names)}")
+        raise Problem(422, f"the model has {found} features, but this loop has {len(names)}")
     if model.feature_names_in_ and model.feature_names_in_ != names:
-        raise Problem(422, "the model's features are not the loop's: other names, or another order")
+        raise Problem(
+            422, "the model's features differ from the loop's, in their names or their order"
+        )
     return await _act(call, name, ModelAdded(name, body, call.who))
 
 
@@ -125,7 +127,7 @@ async def promote(call: Call) -> Response:
 
 
 async def rollback(call: Call) -> Response:
-    """Replay beside the loop, then take over the models that it reached."""
+    """Replay in the background, then use the models of the replay."""
     from rankloop.serving.history import quarantined, rolled_back
 
     request, loop = call.body, call.loop
@@ -149,7 +151,9 @@ async def start_experiment(call: Call) -> Response:
     for name in body.challengers:
         _known(now, name)
     if len({now.champion, *body.challengers}) <= len(body.challengers):
-        raise Problem(422, f"name challengers, each once; {now.champion!r} is the champion")
+        raise Problem(
+            422, f"give different challengers; {now.champion!r} is the champion and cannot be one"
+        )
     if now.duel is not None and now.duel.id != body.id and now.duel.models[0] is not None:
         raise Problem(
             409, f"experiment {now.duel.id!r} is running and cannot be changed; end it first"
@@ -157,7 +161,7 @@ async def start_experiment(call: Call) -> Response:
     if not share_of_errors(now.settings.alpha, contest.spent, contest.experiments):
         raise Problem(
             409,
-            f"all of this loop's error budget (alpha = {now.settings.alpha:g}) is spent by "
+            f"all of this loop's error budget (alpha = {now.settings.alpha:g}) has been used up by "
             f"{contest.experiments} experiments; raise alpha in its settings",
         )
     act_id = body.id or new_id()
@@ -179,7 +183,7 @@ async def _act(call: Call, act_id: str, entry: Entry) -> Response:
     """Append an entry, and answer once it took effect: the next request then finds it."""
     (outcome,) = await call.loop.submit_from(asyncio.get_running_loop(), [entry])
     if outcome.status == "conflict":
-        raise Problem(409, f"{act_id!r} is known with other contents; give it another id or name")
+        raise Problem(409, f"{act_id!r} already exists with other contents; use another id or name")
     if outcome.position is not None:
         await asyncio.to_thread(call.loop.reached, outcome.position, _PATIENCE)
     return answer(Act(act_id, outcome.status, outcome.position))
@@ -196,7 +200,7 @@ def _named(events: list[str]) -> Callable[[Record], bool]:
     try:
         patterns = [re.compile(one[1:-1]) for one in events if _is_pattern(one)]
     except re.error as error:
-        raise Problem(422, f"without_events: this is no regular expression: {error}") from None
+        raise Problem(422, f"without_events: this is not a regular expression: {error}") from None
 
     def without(record: Record) -> bool:
         entry = record.entry
@@ -234,7 +238,7 @@ ENDPOINTS = (
         "POST",
         "/v1/{loop}/rollback",
         rollback,
-        "Bring models back to an earlier state, or to one without some events.",
+        "Restore an earlier state of all models, or the state without some events.",
         "admin",
         RollbackRequest,
         answer=Act,

@@ -1,4 +1,4 @@
-"""`/openapi.json`: what the service answers, for machines; made from the routes themselves."""
+"""`/openapi.json`: the interface of the service, for machines; generated from the routes."""
 
 from __future__ import annotations
 

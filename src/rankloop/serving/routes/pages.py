@@ -1,4 +1,4 @@
-"""Further pages of a ranking: what follows on from the page that was shown first."""
+"""Further pages of a ranking, which continue its first page."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ if TYPE_CHECKING:
 async def further_page(
     loop: Loop, ranking_id: str | None, page: int, items: Sequence[str], k: int | None
 ) -> Ranked:
-    """Journal that a page was shown, and return the ranking that its first page came from.
+    """Store in the journal that a page was shown, and return its ranking.
 
     Parameters
     ----------
     page : from 2
-    items : ids of the candidates; they may be left out, and must be those of the ranking else
-    k : how many a page holds; it may be left out as well
+    items : ids of the candidates, which must be those of the ranking; they may be left out
+    k : number of items on a page; it may be left out too
     """
     if ranking_id is None:
-        raise Problem(422, "id: found none; a further page needs the id of the first one's ranking")
+        raise Problem(
+            422, "id: found none; a further page needs the id of the ranking from the first page"
+        )
     found = await asyncio.to_thread(loop.find_ranking, ranking_id)
     if found is None or not isinstance(found.entry, Ranked):
         raise Problem(
-            404, f"there is no ranking {ranking_id!r:.80}, so it has no page {page}; ask for page 1"
+            404, f"there is no ranking {ranking_id!r:.80}, so it has no page {page}; request page 1"
         )
     entry = found.entry
     if items and sorted(items) != sorted(entry.items):
         raise Problem(
-            409, f"the ranking {ranking_id!r:.80} is about other items; ask for page 1 of a new one"
+            409, f"the ranking {ranking_id!r:.80} has other items; request page 1 with a new id"
         )
     if k is not None and k != len(entry.order):
         raise Problem(
             409,
-            f"the pages of ranking {ranking_id!r:.80} hold {len(entry.order)} items; found k = {k}",
+            f"the pages of ranking {ranking_id!r:.80} have {len(entry.order)} items; found k = {k}",
         )
     if entry.page(page):
         await loop.submit_from(asyncio.get_running_loop(), [Paged(ranking_id, page)])

@@ -1,4 +1,4 @@
-"""What is kept of people: sealed as it comes, shown to operators, forgotten on request."""
+"""Personal fields: encrypted when they arrive, shown to operators, forgotten on request."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _log = logging.getLogger("rankloop.acts")
 async def sealed(
     loop: Loop, entry: Ranked, request: RankRequest | PackedRankRequest | LoggedRanking
 ) -> tuple[Ranked, Key | None]:
-    """Return a ranking with the personal fields of its request sealed, and the key.
+    """Return a ranking with the personal fields of its request encrypted, and the key.
 
-    The key goes into the journal with the ranking, unless it is `stored` there. Without a master
-    key only a session leaves a trace, and only in an experiment: a name that is good for that one.
+    The key is stored with the ranking, unless it is already in the journal (`stored`). Without a
+    master key, only a pseudonym of the session is stored, and only for one experiment.
     """
     personal = Personal(request.query, request.user, request.session, request.about)
     if not personal:
@@ -55,9 +55,9 @@ async def sealed(
 
 
 class PersonalAnswer(msgspec.Struct, omit_defaults=True):
-    """What a ranking keeps of a person.
+    """The personal fields of a ranking.
 
-    status : `kept`, `forgotten`, or `none` where nothing was sent or there was no master key
+    status : `kept`, `forgotten`, or `none` if nothing was sent or there was no master key
     """
 
     ranking_id: str
@@ -66,7 +66,7 @@ class PersonalAnswer(msgspec.Struct, omit_defaults=True):
 
 
 async def personal(call: Call) -> Response:
-    """Show what is kept of the person who saw a ranking; the log says who looked."""
+    """Show the personal fields of a ranking; the log records who looked."""
     loop, ranking_id = call.loop, call.path["id"]
     found = await asyncio.to_thread(loop.find_ranking, ranking_id)
     if found is None or not isinstance(found.entry, Ranked):
@@ -84,9 +84,10 @@ async def personal(call: Call) -> Response:
 
 
 class ForgetRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Whom to forget: a user, else a session that came without a user, or whoever saw a ranking.
+    """Whom to forget: a user, a session without a user, or the person who saw a ranking.
 
-    Give one of `user`, `session` and `ranking_id`. The same `id` again does nothing.
+    Give one of `user`, `session` and `ranking_id`. A second request with the
+    same `id` has no effect.
     """
 
     user: Id | None = None
@@ -96,7 +97,7 @@ class ForgetRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ForgetAnswer(msgspec.Struct):
-    """How many keys were destroyed, and where that stands in the journal."""
+    """How many keys were destroyed, and the position of this entry in the journal."""
 
     id: str
     status: str
@@ -105,7 +106,7 @@ class ForgetAnswer(msgspec.Struct):
 
 
 async def forget(call: Call) -> Response:
-    """Destroy somebody's keys, so that all that was sealed under them is unreadable for ever."""
+    """Destroy a person's keys, so that their personal fields can never be read again."""
     loop, request = call.loop, call.body
     vault = _vault(loop)
     given = [one for one in (request.user, request.session, request.ranking_id) if one is not None]
@@ -120,7 +121,7 @@ async def forget(call: Call) -> Response:
     entry = Forgotten(act_id, keys, call.who)
     (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
     if outcome.status == "conflict":
-        raise Problem(409, f"{act_id!r} is known with other contents; give it another id")
+        raise Problem(409, f"{act_id!r} already exists with other contents; use another id")
     await asyncio.to_thread(loop.read, lambda j: j.scrub())
     return answer(ForgetAnswer(act_id, outcome.status, outcome.position, len(keys)))
 
@@ -129,8 +130,8 @@ def _vault(loop: Loop) -> Vault:
     if loop.vault is None:
         raise Problem(
             422,
-            "this service has no master key, so that it stores no personal fields and can read "
-            "none; set privacy.master_key_file, or RANKLOOP_MASTER_KEY",
+            "this service has no master key, so it can neither store nor read personal "
+            "fields; set privacy.master_key_file, or RANKLOOP_MASTER_KEY",
         )
     return loop.vault
 
@@ -140,7 +141,7 @@ ENDPOINTS = (
         "GET",
         "/v1/{loop}/rankings/{id}/personal",
         personal,
-        "What is kept of the person who saw a ranking.",
+        "The stored personal fields of a ranking.",
         "admin",
         answer=PersonalAnswer,
     ),

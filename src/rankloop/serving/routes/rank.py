@@ -39,17 +39,17 @@ PATIENCE = 1.0
 class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     """What to rank.
 
-    id : names the ranking; a new one where none is given. The same id and question again get the
+    id : the id of the ranking; by default, a new one. The same request with the same id gets the
         same answer
-    query, user, session, about : personal; sealed, or not stored where there is no master key.
+    query, user, session, about : personal fields; encrypted, or not stored without a master key.
         One session counts once in an experiment
     items : the candidates; a further page may leave them out
-    context : values of features that all candidates share, by name; items then give the others
-    k : how many are shown; all where it is not given
-    page : from 1; further pages of a ranking, named by its id, go on where the first one ended
-    own_order : whether a user sorted the items, as by price: they are shown as they come
-    explain : whether to say what each feature adds to a score
-    min_version : the model must be at least this new, as feedback's position says
+    context : values of features that all candidates share, by name; items have the others
+    k : number of items to show; by default, all
+    page : from 1; further pages of the ranking with this id continue where the first one ended
+    own_order : whether a user sorted the items, for example by price: their order is kept
+    explain : whether to return what each feature adds to a score
+    min_version : the least position of the models, such as the position of an event
     """
 
     items: list[Item] = []
@@ -85,7 +85,7 @@ class PackedRankRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RankedItem(msgspec.Struct, omit_defaults=True):
-    """One place of the answer; `team` 1 is the challenger's in an experiment."""
+    """One place of the answer; in an experiment, `team` 1 is the challenger."""
 
     id: str
     rank: int
@@ -99,10 +99,10 @@ _ITEMS = {"type": "array", "items": msgspec.json.schema(RankedItem)["$defs"]["Ra
 
 
 class RankAnswer(msgspec.Struct, omit_defaults=True):
-    """The order to show, from the top; feedback names `ranking_id`.
+    """The order to show, from the top; feedback refers to `ranking_id`.
 
-    items : a :class:`RankedItem` a place, which the core writes straight from arrays
-    ticket : the ranking's id, signed, for pages whose browsers send feedback themselves
+    items : one :class:`RankedItem` per place, which the core writes directly from arrays
+    ticket : the ranking's id, signed, for browsers that send feedback directly
     """
 
     ranking_id: str
@@ -143,8 +143,8 @@ async def rank(call: Call) -> Response:
     if outcome.status == "conflict":
         raise Problem(
             409,
-            f"the ranking {ranking_id!r} is known with other items or features; give each question "
-            "an id of its own",
+            f"the ranking {ranking_id!r} already exists with other items or features; use a new id "
+            "for each request",
         )
     if outcome.status == "duplicate":
         found = await asyncio.to_thread(loop.find_ranking, ranking_id)
@@ -164,8 +164,8 @@ async def _new_enough(loop: Loop, version: int) -> Published:
         if asyncio.get_running_loop().time() > end:
             raise Problem(
                 503,
-                f"the models here are of position {loop.published.position}, and min_version asks "
-                f"for {version}; try again in a moment",
+                f"the models here are at position {loop.published.position}, but min_version "
+                f"is {version}; try again in a moment",
             )
         await asyncio.sleep(0.005)
     return loop.published
@@ -207,11 +207,11 @@ def rank_answer(
     names: Sequence[str] = (),
     added: NDArray[np.float64] | None = None,
 ) -> RankAnswer:
-    """Return a page of a journaled ranking as it is answered.
+    """Return the answer for a page of a stored ranking.
 
     Parameters
     ----------
-    added : what each feature adds to each candidate's score, a column a name, or None
+    added : what each feature adds to each candidate's score, one column per name, or None
     """
     first = page == 1  # those after it belong to no team, and were not drawn by chance
     chances, teams = (entry.propensities, entry.teams) if first else (None, None)

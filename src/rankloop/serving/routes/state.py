@@ -1,4 +1,4 @@
-"""`GET /v1/{loop}`: how a loop does: models, learning curves, counts, the running experiment."""
+"""`GET /v1/{loop}`: the state of a loop: models, learning curves, counts, running experiment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Quality(msgspec.Struct):
-    """Mean nDCG@10 on feedback, measured before learning from it: of all, and of late."""
+    """Mean nDCG@10 on feedback, before learning from it: of all rankings, and of recent ones."""
 
     rankings: int
     mean: float
@@ -28,7 +28,7 @@ class Quality(msgspec.Struct):
 
 
 class ModelInfo(msgspec.Struct):
-    """A model: where in the journal it changed last, and how well it does."""
+    """A model: the position of its last change, and its quality."""
 
     name: str
     champion: bool
@@ -37,7 +37,7 @@ class ModelInfo(msgspec.Struct):
 
 
 class ChallengerInfo(msgspec.Struct):
-    """How often a challenger won against the champion, and between which bounds that lies."""
+    """How often a challenger won against the champion, with an interval."""
 
     name: str
     outcomes: int
@@ -48,7 +48,7 @@ class ChallengerInfo(msgspec.Struct):
 
 
 class ExperimentInfo(msgspec.Struct):
-    """A running experiment; `watch` where it checks a promoted champion against the one before."""
+    """A running experiment; `watch`: it compares a promoted champion with the previous one."""
 
     id: str
     champion: str
@@ -59,7 +59,7 @@ class ExperimentInfo(msgspec.Struct):
 
 
 class Budget(msgspec.Struct):
-    """The chance of a wrong winner that all experiments share, and what is spent of it."""
+    """The probability of a wrong winner in all experiments, and the part that is used up."""
 
     alpha: float
     spent: float
@@ -69,12 +69,12 @@ class Budget(msgspec.Struct):
 
 
 class LoopState(msgspec.Struct, omit_defaults=True):
-    """How a loop does.
+    """The state of a loop.
 
     position, lag : the last durable entry, and how many the learners are behind
     shown : quality of what people saw; judged data that was imported does not count
     personal : whether personal fields are `sealed`, or `not stored`
-    acts : who did what and when, of late, oldest first
+    acts : recent actions: who did what and when, oldest first
     """
 
     name: str
@@ -95,7 +95,7 @@ class LoopState(msgspec.Struct, omit_defaults=True):
 
 
 def loop_state(loop: Loop, now: Published) -> LoopState:
-    """Return how a loop does, at a state that it published."""
+    """Return the state of a loop, as it was published."""
     models = [
         ModelInfo(
             name,
@@ -132,7 +132,7 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
 
 
 def running(now: Published) -> ExperimentInfo | None:
-    """Return what the running experiment has found; None where there is none."""
+    """Return what the running experiment has found; None if there is none."""
     duel = now.duel
     if duel is None:
         return None
@@ -146,8 +146,8 @@ def running(now: Published) -> ExperimentInfo | None:
 
 
 async def state(call: Call) -> Response:
-    """Return how a loop does now."""
+    """Return the present state of a loop."""
     return answer(loop_state(call.loop, call.loop.published))
 
 
-STATE = Endpoint("GET", "/v1/{loop}", state, "How a loop does.", "metrics", answer=LoopState)
+STATE = Endpoint("GET", "/v1/{loop}", state, "The state of a loop.", "metrics", answer=LoopState)

@@ -1,10 +1,9 @@
-"""`POST /ubi/queries` and `/ubi/events`: user behavior insights 1.3, as JSON or one object a line.
+"""`POST /ubi/queries` and `/ubi/events`: user behavior insights 1.3, as JSON or JSON lines.
 
-UBI carries no features, so a `query_id` must be the id of a ranking that was made here; or the loop
-has a `table` with the features of all documents that a query hit, and takes it as a ranking that
-somebody else made. Its `application` is the loop; where there is one loop alone, it may be
-anything. Events without an id of their own are named by a hash of what they say, so that one sent
-twice counts once.
+UBI has no features, so a `query_id` must be the id of a ranking of this service; or the loop has a
+`table` with the features of all documents of a query, and uses the query as a ranking of another
+system. The `application` is the loop; if there is only one loop, it may be anything. Events without
+an id are identified by a hash of their contents, so that an event that is sent twice counts once.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class UbiObject(msgspec.Struct):
 
 
 class UbiAttributes(msgspec.Struct):
-    """The part of an event that names an object; all else is left alone."""
+    """The part of an event that names an object; the rest is ignored."""
 
     object: UbiObject | None = None
 
 
 class UbiEvent(msgspec.Struct):
-    """An event; fields that decide nothing here are left alone."""
+    """An event; fields without an effect here are ignored."""
 
     action_name: str
     timestamp: Any = None
@@ -57,7 +56,7 @@ class UbiEvent(msgspec.Struct):
 
 
 class UbiQuery(msgspec.Struct):
-    """A query; it is counted, and joined with the ranking of its id where there is one.
+    """A query; it is counted, and joined with the ranking of its id if there is one.
 
     query_response_hit_ids : what was shown, from the top
     """
@@ -69,13 +68,13 @@ class UbiQuery(msgspec.Struct):
 
 
 class UbiAnswer(msgspec.Struct):
-    """How many were taken in, by what became of them."""
+    """How many were accepted, by status."""
 
     taken: dict[str, int]
 
 
 async def events(call: Call) -> Response:
-    """Journal what can be joined; count what cannot."""
+    """Store the events that can be joined; count the others."""
     found = _decoded(call.body, UbiEvent)
     call.service.guard.charge(call.client, len(found))
     counts: Counter[str] = Counter()
@@ -103,7 +102,7 @@ async def events(call: Call) -> Response:
 
 
 async def queries(call: Call) -> Response:
-    """Take queries as rankings where a table has their features; count the rest."""
+    """Store queries as rankings if a table has their features; count the rest."""
     counts: Counter[str] = Counter()
     by_loop: dict[str, list[Ranked]] = {}
     for query, _ in _decoded(call.body, UbiQuery):
@@ -122,7 +121,7 @@ async def queries(call: Call) -> Response:
 
 
 def _ranked(call: Call, name: str, query: UbiQuery) -> Ranked | None:
-    """Return a query as a ranking that was made elsewhere; None where features are not known."""
+    """Return a query as a ranking of another system; None if its features are not known."""
     table = call.service.tables.get(name)
     ids = [str(hit) for hit in query.query_response_hit_ids]
     if table is None or query.query_id is None or not ids:
@@ -166,7 +165,7 @@ def _decoded(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
 
 def _counted(found: list[tuple[T, bytes]]) -> list[tuple[T, bytes]]:
     if len(found) > _MOST:
-        raise Problem(422, f"found {len(found):,} objects; send at most {_MOST:,} at once")
+        raise Problem(422, f"found {len(found):,} objects; send at most {_MOST:,} in one request")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The follower: looks for what other processes append, and after the store."""
+"""The follower: it looks for entries of other processes, and maintains the store."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Follower:
 
     Parameters
     ----------
-    name : the loop's
-    journal : for this thread alone
-    progress : up to where this process knows the journal
+    name : the name of the loop
+    journal : only for this thread
+    progress : the last position that this process knows
     recent : counts what was appended
-    others : set where there is more
+    others : set if there are more entries
     """
 
     def __init__(

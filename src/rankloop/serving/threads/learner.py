@@ -1,4 +1,4 @@
-"""The learner: applies what is durable to the engine, and publishes what readers rank by."""
+"""The learner: it applies durable entries to the engine, and publishes models for ranking."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _TICK = 0.05  # seconds between looks at whether all is over
 
 
 class Learner:
-    """Brings the engine up to what is durable.
+    """Applies all durable entries to the engine.
 
     Parameters
     ----------
-    name : the loop's
-    engine : changed by this thread alone, under its `lock`
-    journal : for this thread alone
-    recent : has the newest entries, where the learner is too far behind to be handed them
-    progress : hands over what is durable, and is told what was learnt
+    name : the name of the loop
+    engine : only this thread changes it, while it holds the `lock`
+    journal : only for this thread
+    recent : has the newest entries, for a learner that is far behind
+    progress : gives durable entries, and records what was learnt
     submit : appends an entry of its own: a digest, the end of an experiment
-    over : whether nothing more becomes durable
+    over : whether no more entries will become durable
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Learner:
         self.lock = threading.Lock()
 
     def run(self) -> None:
-        """Work until nothing more becomes durable."""
+        """Work until no more entries become durable."""
         engine, progress = self._engine, self._progress
         read = patient(
             lambda after: self._recent.read(after, progress.head, _AT_ONCE, self._journal),

@@ -1,4 +1,4 @@
-"""How far a loop is in this process; its threads share it."""
+"""The progress of a loop in this process; its threads share it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST_FRESH = 20_000  # records handed over, some 6 MB; a learner that is furthe
 
 
 class Progress:
-    """Up to where entries are durable, and what has been learnt from them.
+    """The last durable entry, and what has been learnt so far.
 
     head : position of the last entry that this process knows to be durable
-    published : what readers rank by
+    published : the models for ranking
     leads : whether this process closes windows
-    fault : what ended a thread, and with it the loop
+    fault : the error that ended a thread, and so the loop
     stopping : whether it ends
-    changed : told whenever `head`, `published` or `fault` changes
+    changed : notified whenever `head`, `published` or `fault` changes
     """
 
     def __init__(self, head: int, published: Published) -> None:
@@ -36,9 +36,9 @@ class Progress:
         self._fresh: list[Record] = []
 
     def durable(self, head: int, records: Sequence[Record] = ()) -> None:
-        """Note that entries up to this position are on the disk; hand over the newest of them.
+        """Record that entries up to this position are durable; keep the newest for the learner.
 
-        Of rankings no more than the id is kept, as few of them are ever learnt from.
+        Of rankings, only the id is kept, because few of them are ever learnt from.
         """
         with self.changed:
             self.head = head
@@ -49,7 +49,7 @@ class Progress:
             self.changed.notify_all()
 
     def take(self, after: int, most: int) -> list[Record]:
-        """Return records that follow a position, if they are here. For who holds the condition."""
+        """Return records after a position, if they are here. The caller must hold the condition."""
         fresh = self._fresh
         if fresh:
             del fresh[: max(after + 1 - fresh[0].position, 0)]
@@ -60,13 +60,13 @@ class Progress:
         return taken
 
     def publish(self, published: Published) -> None:
-        """Give readers something new to rank by."""
+        """Publish new models for ranking."""
         with self.changed:
             self.published = published
             self.changed.notify_all()
 
     def fail(self, error: Exception) -> None:
-        """Note what ended a thread, and tell whoever waits."""
+        """Record the error that ended a thread, and wake all who wait."""
         with self.changed:
             self.fault = error
             self.changed.notify_all()

@@ -1,4 +1,4 @@
-"""Entries that wait for the disk, and what becomes of them."""
+"""Entries that wait for the disk, and their answers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _MOST_AT_ONCE = 2000  # entries of one transaction
 
 
 class BusyError(RankloopError):
-    """Too much waits for the disk; try again in a moment."""
+    """Too many entries wait for the disk; try again in a moment."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What became of an entry, and where it, or the one of that key, stands."""
+    """The status of an entry, and its position or that of the stored entry with its key."""
 
     status: Literal[
         "accepted",
@@ -45,9 +45,9 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Request(NamedTuple):
-    """Entries to append, and the future that waits for their answers, of an event loop or none.
+    """Entries to append, and the future for their answers, perhaps of an event loop.
 
-    `keys` are new ones, under which entries are sealed.
+    `keys` are the new keys that encrypt entries.
     """
 
     entries: Sequence[Entry]
@@ -57,11 +57,11 @@ class Request(NamedTuple):
 
 
 class Queue:
-    """Requests in the order in which they came, up to a number of entries.
+    """Requests in order of arrival, up to a number of entries.
 
     Parameters
     ----------
-    name : the loop's
+    name : the name of the loop
     most : entries that may wait
     """
 
@@ -76,21 +76,21 @@ class Queue:
         return self._size
 
     def put(self, request: Request) -> None:
-        """Let a request wait; raise where there are too many."""
+        """Add a request; raise if there are too many."""
         with self._wake:
             if self._closed:
                 raise BusyError(f"loop {self._name} is stopping; try another process, or later")
             if self._size + len(request.entries) > self._most and self._size:
                 raise BusyError(
-                    f"loop {self._name}: {self._size:,} entries wait for the disk, of at most "
-                    f"{self._most:,}; try again in a second"
+                    f"loop {self._name}: {self._size:,} entries wait for the disk, and at most "
+                    f"{self._most:,} may wait; try again in a second"
                 )
             self._waiting.append(request)
             self._size += len(request.entries)
             self._wake.notify()
 
     def take(self, seconds: float) -> list[Request] | None:
-        """Return what one transaction can hold, after waiting for it; None after the end."""
+        """Wait, and return the requests for one transaction; None after the end."""
         with self._wake:
             self._wake.wait_for(lambda: self._waiting or self._closed, seconds)
             if self._closed and not self._waiting:
@@ -106,13 +106,13 @@ class Queue:
             return requests
 
     def close(self) -> None:
-        """Take no more."""
+        """Accept no more requests."""
         with self._wake:
             self._closed = True
             self._wake.notify_all()
 
     def fail(self, error: Exception) -> None:
-        """Take no more, and answer all that wait with an error."""
+        """Accept no more requests, and answer all waiting ones with an error."""
         self.close()
         while requests := self.take(0):
             finish(requests, [BusyError(f"loop {self._name} stopped: {error}")] * len(requests))

@@ -1,4 +1,4 @@
-"""The writer: what waits becomes one transaction, and is answered once it is durable."""
+"""The writer: it stores waiting requests in one transaction, and answers once it is durable."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _TICK = 0.05  # seconds between looks at the clock and at other processes
 
 
 class Writer:
-    """Appends what the queue holds and windows that are over; the only one who follows the desk.
+    """Appends the entries of the queue, and closes windows; only this thread updates the desk.
 
     Parameters
     ----------
-    name : the loop's
-    queue : what waits
-    journal : for this thread alone
-    desk : knows which feedback belongs where
+    name : the name of the loop
+    queue : the waiting requests
+    journal : only for this thread
+    desk : knows which feedback belongs to which ranking
     recent : keeps what was appended in memory
-    progress : told what is durable
+    progress : records what is durable
     clock : seconds since 1970
     closes : whether it may close windows, if it gets the lease
-    watch : told of every entry that is not traffic, in order
+    watch : called with every entry that is not traffic, in order
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Writer:
         finish(requests, results)
 
     def append(self, entries: Sequence[Entry], keys: Sequence[StoredKey] = ()) -> list[Answer]:
-        """Append what can be, in one transaction; follow it, and say what became of each."""
+        """Append entries in one transaction, update the desk, and return the status of each."""
         answers = [self._refused(entry) for entry in entries]
         at = int(1000 * self._clock())
         drafts = [
@@ -126,7 +126,7 @@ class Writer:
         return None if reason is None else Answer(reason, None)
 
     def catch_up(self) -> None:
-        """Follow what other processes have appended."""
+        """Process the entries that other processes have appended."""
         try:
             scan = self._recent.follow(self._journal, self._desk.position)
             while records := list(islice(scan, 1000)):

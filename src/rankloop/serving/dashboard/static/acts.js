@@ -1,24 +1,24 @@
-// What an operator can do. Each act is asked about first, sent to the service, and journaled there.
+// What an operator can do. Each action is confirmed first, sent to the service, and stored in the journal.
 
 import { actPath, ask as send } from "./api.js";
 import { ask, check, facts, field, reason } from "./dialogs.js";
 import { el, say } from "./dom.js";
 import { count, ndcg } from "./words.js";
 
-const KEPT = "The journal keeps this act, with the name of your token.";
-const JOURNALED = "The journal keeps this act, with your reason and the name of your token.";
+const KEPT = "The journal keeps this action, with the name of your token.";
+const JOURNALED = "The journal keeps this action, with your reason and the name of your token.";
 
 export function promote(now, model, done) {
   const before = now.models.find((one) => one.champion);
   ask(`Promote ${model.name}?`, [
     facts(
       `People see the order of ${model.name} (recent nDCG@10 ${ndcg(model.recent)}) from the next ranking on.`,
-      `${before.name} (recent ${ndcg(before.recent)}) is no longer the champion; it goes on learning as a challenger.`,
+      `${before.name} (recent ${ndcg(before.recent)}) is no longer the champion; it continues to learn as a challenger.`,
       `To undo it, promote ${before.name} again, or roll back to position ${count(now.position)}.`,
       JOURNALED,
     ),
     reason(),
-    check("watch", ` Watch it: on a tenth of rankings, compare it with ${before.name}, which comes back if it proves better`),
+    check("watch", ` Watch it: on a tenth of rankings, compare it with ${before.name}, which becomes champion again if it proves better`),
   ], "Promote", async (form) => {
     const act = await send(actPath(now.loop, "promote"), { model: model.name, watch: form.watch.checked ? 0.1 : 0, reason: form.reason.value });
     done(`${model.name} is promoted, at position ${count(act.position)} of the journal.`);
@@ -30,10 +30,10 @@ export function rollBack(now, done) {
   const position = last ? last.position - 1 : now.position;
   ask("Roll back?", [
     facts(
-      "All models become what they were right after the position that you give, and so does the champion.",
+      "All models, and the choice of the champion, return to their state right after the position that you give.",
       last ? `Position ${count(position)} is just before the last promotion: ${last.words}.` : `The journal ends at position ${count(now.position)}.`,
       "What was learnt since then is undone; the entries themselves stay in the journal.",
-      "The journal is replayed beside the loop, which may take a while; rankings go on meanwhile.",
+      "The journal is replayed in the background, which may take a while; rankings continue meanwhile.",
       JOURNALED,
     ),
     field("Position", el("input", { name: "position", type: "number", min: 1, max: now.position, value: position, required: true })),
@@ -41,7 +41,7 @@ export function rollBack(now, done) {
   ], "Roll back", async (form) => {
     const body = { position: Number(form.position.value), reason: form.reason.value };
     const act = await send(actPath(now.loop, "rollback"), body, AbortSignal.timeout(600000));
-    done(`Rolled back to position ${count(body.position)}; it stands at position ${count(act.position)}.`);
+    done(`Rolled back to position ${count(body.position)}; the journal has it at position ${count(act.position)}.`);
   });
 }
 
@@ -50,15 +50,15 @@ export function startExperiment(now, done) {
   const others = now.models.filter((one) => !one.champion);
   ask("Start an experiment?", [
     facts(
-      `From the next ranking on, people see lists to which ${champion.name} and the challengers contribute by turns, all as they are now.`,
-      "It ends by itself once clicks have decided. It spends a share of the loop's error budget.",
+      `From the next ranking on, people see lists to which ${champion.name} and the challengers contribute in turn, all as they are now.`,
+      "It ends by itself once clicks have decided. It uses a share of the loop's error budget.",
       KEPT,
     ),
     el("fieldset", {}, el("legend", {}, "Challengers"), others.map((one, i) =>
       check("challenger", ` ${one.name} (recent nDCG@10 ${ndcg(one.recent)})`, one.name, i === 0))),
     field("If one wins", el("select", { name: "promote" },
-      el("option", { value: "no" }, "only say so"),
-      el("option", { value: "auto" }, "promote it as it has gone on learning, and watch it"),
+      el("option", { value: "no" }, "only report it"),
+      el("option", { value: "auto" }, "promote it with what it has learnt since, and watch it"),
       el("option", { value: "snapshot" }, "promote it in the state that won, and watch it"))),
   ], "Start", async (form) => {
     const challengers = [...form].filter((one) => one.name === "challenger" && one.checked).map((one) => one.value);
@@ -73,7 +73,7 @@ export function endExperiment(now, done) {
   ask("End the experiment?", [
     facts(
       `${champion} ranks alone again. Nobody is promoted; ${challengers.map((one) => one.name).join(", ")} can be tried again.`,
-      "What it has shown stays in the journal; the error budget it took is spent.",
+      "What it has shown stays in the journal; the error budget that it took is used up.",
       JOURNALED,
     ),
     reason(),

@@ -19,7 +19,7 @@ const DRAWN = 10000; // between two drawings of the charts
 
 const charts = {
   quality: new TimeChart(byId("quality"), { label: "Quality over time, nDCG at 10", format: fixed(3), height: 380, empty: "Curves begin once rankings with feedback have closed." }),
-  traffic: new TimeChart(byId("traffic"), { label: "Requests a second over the last hour", format: (x) => rate(x), fromZero: true }),
+  traffic: new TimeChart(byId("traffic"), { label: "Requests per second over the last hour", format: (x) => rate(x), fromZero: true }),
   latency: new TimeChart(byId("latency"), { label: "Milliseconds of a ranking over the last hour", format: (x) => (x === null ? "–" : figure(x)), fromZero: true }),
   weights: new TimeChart(byId("weights"), { label: "Weights of the champion over time", format: (x) => (x === null ? "–" : figure(x)), height: 240, empty: "The champion has no weights of its own to show, or has just started." }),
 };
@@ -138,7 +138,7 @@ function tick() {
 
 function askToken() {
   question("Token of this tab", [
-    el("p", {}, "To look needs a token of scope metrics; to act, one of scope admin. It is kept in this tab only, and forgotten when you close it. Leave it empty to forget it now."),
+    el("p", {}, "To look at a loop, you need a token with the scope metrics; to change it, one with the scope admin. The token is kept in this tab only, and forgotten when you close it. Leave it empty to forget it now."),
     field("Token", el("input", { name: "text", type: "password", value: token(), autocomplete: "off" })),
   ], "Use it", async (form) => {
     keepToken(form.text.value.trim());

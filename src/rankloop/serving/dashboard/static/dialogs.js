@@ -29,5 +29,5 @@ export function ask(title, content, button, act) {
 
 export const field = (label, input) => el("label", {}, label, input);
 export const check = (name, words, value = "on", checked = false) => el("label", {}, el("input", { type: "checkbox", name, value, checked }), words);
-export const reason = () => field("Reason, for whoever reads the journal later", el("input", { name: "reason", maxlength: 1000, autocomplete: "off" }));
+export const reason = () => field("Reason, for people who read the journal later", el("input", { name: "reason", maxlength: 1000, autocomplete: "off" }));
 export const facts = (...words) => el("ul", {}, words.map((one) => el("li", {}, one)));

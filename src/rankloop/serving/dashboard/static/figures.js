@@ -9,7 +9,7 @@ export const LETTERS = { promotion: "P", rollback: "R", experiment: "E", model: 
 export function showTiles(host, now) {
   const { traffic, counters } = now;
   const tiles = [
-    ["Requests a second", rate(traffic.per_second), ""],
+    ["Requests per second", rate(traffic.per_second), ""],
     ["Median time", millis(traffic.p50), traffic.p50 === null ? "" : " ms"],
     ["99% within", millis(traffic.p99), traffic.p99 === null ? "" : " ms"],
     ["What people saw", ndcg(now.shown.rankings ? now.shown.recent : null), " nDCG@10"],
@@ -41,21 +41,21 @@ export function showJournal(host, now) {
     table([{ name: "" }, { name: "", number: true }], facts),
     table([{ name: "Events" }, { name: "Journal", number: true }, { name: "This process", number: true }],
       kinds.map(([name, total]) => [name.replace("_", " "), count(total), count(answered[name] ?? 0)])),
-    note(`This process counts since ${when(now.started)}. Duplicates, conflicts and events of unknown rankings are answered, and not stored.`));
+    note(`This process counts since ${when(now.started)}. Duplicates, conflicts and events of unknown rankings are answered, but not stored.`));
 }
 
 export function showPlaces(host, now) {
   if (!now.places.length) return fill(host, note("No ranking has closed yet."));
   return fill(host,
     bars(["Place", "With feedback"], now.places.map(({ place, shown, clicked }) => ({ name: String(place), value: clicked / shown, words: percent(clicked / shown) }))),
-    note(`Of ${count(now.closed)} closed rankings, from position ${count(now.since)} on${now.passed_over ? `; ${count(now.passed_over)} entries were passed over` : ""}. Position bias and quality are mixed here: the top is seen more, and is better.`));
+    note(`Of ${count(now.closed)} closed rankings, from position ${count(now.since)} on${now.passed_over ? `; ${count(now.passed_over)} entries were skipped` : ""}. Position bias and quality are mixed here: items at the top are seen more, and are better.`));
 }
 
 export function showDrift(host, now) {
-  if (!now.shift_rankings) return fill(host, note("No ranking has been looked at yet."));
+  if (!now.shift_rankings) return fill(host, note("No ranking has been examined yet."));
   return fill(host,
     bars(["Feature", "Shift"], now.shifts.map(({ feature, shift }) => ({ name: feature, value: shift, words: Math.abs(shift) < 0.005 ? "0" : `${shift < 0 ? "−" : "+"}${fixed(2)(Math.abs(shift))}` }))),
-    note(`How far the mean of recent rankings is from the mean of all ${count(now.shift_rankings)} looked at, in standard deviations. Beyond 0.5, ask what changed upstream.`));
+    note(`How far the mean of recent rankings is from the mean of all ${count(now.shift_rankings)} examined ones, in standard deviations. Beyond 0.5, find out what changed in the source of the features.`));
 }
 
 export function showChanges(host, past) {

@@ -54,7 +54,7 @@ export class Inspector {
       el("h3", {}, ranking.id),
       el("p", {}, `Shown ${when(ranking.at)} by ${ranking.model || "another system"}, version ${count(ranking.version)}, policy ${ranking.policy}; ${ranking.state}; position ${count(ranking.position)}.`),
       el("div", { class: "across", tabindex: 0, role: "region", "aria-label": "Items as shown" }, table(heads, rows)),
-      note(`${ranking.same_model ? "Features are those of the very model that ranked." : "The model has learnt since; features add what they add now."}${ranking.state === "old" ? " It closed long ago: its feedback is in the journal alone." : ""}`),
+      note(`${ranking.same_model ? "Contributions are those of the model that ranked." : "The model has learnt since; contributions are those of the model now."}${ranking.state === "old" ? " It closed long ago: its feedback is only in the journal." : ""}`),
       el("h3", {}, "What every model would show now"),
       this.#others(ranking));
   }

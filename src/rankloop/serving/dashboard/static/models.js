@@ -30,9 +30,9 @@ export function showExperiment(host, now, perSecond, refresh) {
     return;
   }
   fill(host,
-    running.watch ? note(`${running.champion} was promoted, and is watched: the champion before it comes back if it proves better.`) : null,
+    running.watch ? note(`${running.champion} was promoted, and is watched: the previous champion returns if it proves better.`) : null,
     ...running.challengers.flatMap((one) => challenger(one, running, perSecond)),
-    note(`On ${percent(running.share)} of rankings. An outcome is 1 where the challenger's items got more clicks, −1 where the champion's did. The interval holds at all times at once, so looking often does no harm.`),
+    note(`On ${percent(running.share)} of rankings. An outcome is 1 where the challenger's items got more clicks, −1 where the champion's did. The interval is valid at all times, so you may look as often as you like.`),
     el("div", { class: "row" },
       el("button", { type: "button", "data-key": "end", onclick: () => endExperiment(now, told(refresh)) }, "End the experiment …"),
       running.watch ? start : null));
@@ -53,7 +53,7 @@ function verdict({ needs, low, high, name }, champion, perSecond) {
   if (high < 0) return `${champion} is better.`;
   if (needs === null) return "Still open: so far they are too close to say how many more outcomes it needs.";
   const time = perSecond > 0 ? `, about ${duration(needs / perSecond)} at this pace` : "";
-  return `Still open: about ${count(needs)} more outcomes would decide it, if they come as so far${time}.`;
+  return `Still open: about ${count(needs)} more outcomes would decide it, if they continue as so far${time}.`;
 }
 
 function interval(low, high, mean) {
