@@ -8,6 +8,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.distributed import Parts, evaluate, fit
+from rankloop.distributed.tree_machine import environment
 from rankloop.exceptions import DataError
 from rankloop.learners.batch.loss_sum import LentLoss
 from rankloop.learners.wrappers.scaled import Scaled
@@ -122,6 +123,17 @@ def test_trees_of_one_machine_are_those_of_one_process(client, data):
     ranker = rl.LambdaMART(trees=4)
     found = fit(ranker, Parts(client, dealt(data)), machines=1)
     assert found.digest() == ranker.fork().fit(data).digest()
+
+
+@pytest.mark.parametrize(("has", "asked", "used"), [(3, "1", "3"), (1, "4", "4")])
+def test_trees_use_all_threads_of_a_worker(has, asked, used, monkeypatch):
+    """Dask sets OMP_NUM_THREADS=1 for its workers, unless it is set already."""
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    settings = {"n_workers": 1, "threads_per_worker": has, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**settings) as started, Client(started) as client:
+        assert client.submit(environment).result()["OMP_NUM_THREADS"] == used
 
 
 def test_a_worker_may_have_several_machines(client, data):

@@ -27,6 +27,7 @@ from rankloop.distributed.cluster import dask
 from rankloop.distributed.summary import summary_of
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.learners.batch.base import teaching_rows
+from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -129,7 +130,7 @@ def grow(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env={"OMP_WAIT_POLICY": "passive", **os.environ},  # machines may share processors
+            env=environment(),
         )
         _processes.setdefault(machine.job, set()).add(process)
         assert process.stdin is not None
@@ -155,6 +156,16 @@ def grow(
         return (folder / "model.rlm").read_bytes()
     except OSError:
         raise MachineLostError(f"a process that grew trees ended early {last}") from None
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a machine: it uses at least as many threads as its worker has.
+
+    Dask gives a worker's libraries one thread each, because a worker runs several tasks; trees are
+    one task. Machines may share processors, so threads that wait should not spin.
+    """
+    used = max(threads(), dask().get_worker().state.nthreads)
+    return {"OMP_WAIT_POLICY": "passive", **os.environ, "OMP_NUM_THREADS": str(used)}
 
 
 def stop(job: str) -> None:
