@@ -3,7 +3,7 @@
 `python -m benchmarks.soak [--minutes 5] [--rate 40] [--folder DIR]`. A service in a process of its
 own ranks 100 documents of 46 features a request (MessagePack, durable); simulated users click, and
 change their taste after the fourth of seven days. On each day an experiment begins with those who
-have done better of late; a winner is promoted and watched. A row is half a day: what clients saw,
+have done better recently; a winner is promoted and watched. A row is half a day: what clients saw,
 the memory of the service, its journal, how far learners are behind, and nDCG@10 by grades that only
 the users know. In the end the journal is replayed, and must lead to the same state.
 
@@ -124,7 +124,7 @@ def asked(port: int, method: str, path: str, body: Any = None) -> Any:
 
 
 def begin_experiment(port: int) -> None:
-    """End yesterday's experiment, if clicks did not, and try who has done better of late."""
+    """End yesterday's experiment, if clicks did not, and try those that have done better recently."""
     state = asked(port, "GET", "/v1/shop")
     running = state.get("experiment")
     if running is not None:

@@ -1,7 +1,7 @@
 """What `make run` shows: a simulated week of the live loop.
 
 A service starts with three learners that know nothing: a champion, and two challengers in its
-shadow. Users search and click. Each day the challengers that have done better of late are tried
+shadow. Users search and click. Each day the challengers that have done better recently are tried
 against the champion, and one is promoted when clicks prove it better. After the fourth day people
 change their taste. In the end the journal is replayed, and must lead to the same state, bit for
 bit. `--keep` leaves the service running, `--rankings` sets how many a day.
@@ -68,7 +68,7 @@ class Users:
 
 
 def try_better(client: Client, loop: Loop) -> None:
-    """End yesterday's experiment, if clicks did not, and try who has done better of late."""
+    """End yesterday's experiment, if clicks did not, and try those that have done better recently."""
     now = loop.published
     if now.duel is not None:
         client.send("POST", f"experiments/{now.duel.id}/end", {})
@@ -125,7 +125,7 @@ def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[
 def main() -> None:
     """Serve, search, click, learn, draw, replay."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rankings", type=int, default=144, help="a day")
+    parser.add_argument("--rankings", type=int, default=360, help="a day")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--keep", action="store_true", help="keep the service running")
     chosen = parser.parse_args()
