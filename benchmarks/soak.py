@@ -124,7 +124,7 @@ def asked(port: int, method: str, path: str, body: Any = None) -> Any:
 
 
 def begin_experiment(port: int) -> None:
-    """End yesterday's experiment, if clicks did not, and try those that have done better recently."""
+    """End yesterday's experiment, if clicks did not, and try those that did better recently."""
     state = asked(port, "GET", "/v1/shop")
     running = state.get("experiment")
     if running is not None:

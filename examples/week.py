@@ -68,7 +68,7 @@ class Users:
 
 
 def try_better(client: Client, loop: Loop) -> None:
-    """End yesterday's experiment, if clicks did not, and try those that have done better recently."""
+    """End yesterday's experiment, if clicks did not, and try those that did better recently."""
     now = loop.published
     if now.duel is not None:
         client.send("POST", f"experiments/{now.duel.id}/end", {})
