@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -53,26 +52,19 @@ def flipped(whole, seed=0):
         yield damaged
 
 
-def test_damage_gives_no_other_model(model):
-    """One bit turned: an error, or a place that does not matter (a date, say)."""
+def test_damage_is_a_model_error_and_gives_no_other_model(model):
+    """One bit changed: an error, or a place that does not matter (a date, for example)."""
     learner, noticed = load(model), 0
     for damaged in flipped(model.read_bytes()):
         model.write_bytes(damaged)
         try:
             found = load(model)
-        except Exception:  # which one, the next test asks
+        except ModelError:
             noticed += 1
             continue
         same(found, learner)
         assert repr(found) == repr(learner)
     assert noticed > 300
-
-
-def test_damage_is_a_model_error(model):
-    for damaged in flipped(model.read_bytes()):
-        model.write_bytes(damaged)
-        with contextlib.suppress(ModelError):
-            load(model)
 
 
 @pytest.mark.parametrize(
