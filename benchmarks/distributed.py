@@ -73,7 +73,13 @@ def one_process(mapped: str, learner: str) -> dict[str, Any]:
     start, cpu = time.perf_counter(), time.process_time()
     model = make_learner(learner).fit(read_mapped(mapped))
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    return {"seconds": seconds, "cpu": cpu, "weights": _weights(model), "ndcg": quality(model)}
+    return {
+        "seconds": seconds,
+        "cpu": cpu,
+        "weights": _weights(model),
+        "ndcg": quality(model),
+        "digest": model.digest(),
+    }
 
 
 def _weights(model: Any) -> Any:
@@ -134,7 +140,8 @@ def beside_one_process(
     one = alone.result
     _say(
         f"{learner}: one process {one['seconds']:.0f} s, {one['cpu']:.0f} s of processor time, "
-        f"peak {alone.peak / 2**20:,.0f} MB with pages of the file, nDCG@10 {one['ndcg']:.4f}"
+        f"peak {alone.peak / 2**20:,.0f} MB with pages of the file, nDCG@10 {one['ndcg']:.4f}, "
+        f"model {one['digest'][:12]}"
     )
     for count in workers:
         for _ in range(2 if again else 1):
