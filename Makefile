@@ -41,7 +41,7 @@ clang:          ## build a wheel with clang, install it into an empty environmen
 	$(PYTHON) -m venv build/clang/venv
 	CXX=clang++ build/clang/venv/bin/python -m pip wheel --quiet --no-deps --config-settings=build-dir=build/clang/objects --wheel-dir build/clang .
 	build/clang/venv/bin/python -m pip install --quiet build/clang/*.whl
-	build/clang/venv/bin/python tests/learners/golden.py | diff - tests/learners/golden.json
+	build/clang/venv/bin/python tests/rankers/golden.py | diff - tests/rankers/golden.json
 
 wheel: install  ## build a source archive, and from it a wheel; install that into an empty environment, and try it
 	rm -rf build/wheel && mkdir -p build/wheel

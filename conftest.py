@@ -19,9 +19,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(autouse=True)
-def _no_learners_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_rankers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep what a test or an example registers to itself."""
-    monkeypatch.setattr("rankloop.learners.registry._registered", {})
+    monkeypatch.setattr("rankloop.rankers.registry._registered", {})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

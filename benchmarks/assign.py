@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from benchmarks.harness import Contender, Report, Settings, interleave
-from rankloop.learners.predtron.problems.subset_ranking import SubsetRanking
+from rankloop.rankers.predtron.problems.subset_ranking import SubsetRanking
 
 if TYPE_CHECKING:
     from collections.abc import Callable

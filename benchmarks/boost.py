@@ -18,7 +18,7 @@ OURS = {
     "XENDCGBoost, random gamma": rl.XENDCGBoost,
     "XENDCGBoost, gamma 1": lambda **options: rl.XENDCGBoost(1.0, **options),
     "XENDCGBoost, tight gamma": lambda **options: rl.XENDCGBoost("tight", **options),
-    "ListNetBoost": rl.learners.ListNetBoost,
+    "ListNetBoost": rl.rankers.ListNetBoost,
 }
 LEAVES, LEAST = 255, 50
 ALIKE = {"deterministic": True, "force_col_wise": True, "num_threads": 1}
@@ -30,7 +30,7 @@ OPTIONS: dict[str, Any] = {
 
 
 class Growing:
-    """A learner in the middle of `fit`: each call grows some trees more."""
+    """A ranker in the middle of `fit`: each call grows some trees more."""
 
     def __init__(self, ranker: Any, data: rl.QueryDataset, trees: int) -> None:
         ranker._check(data)

@@ -30,10 +30,10 @@ from rankloop.clicks.models.trust import TrustBias
 from rankloop.clicks.offpolicy.examination import Examination
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.listnet import ListNet
-from rankloop.learners.online.newton import NewtonXENDCG
-from rankloop.learners.registry import make_learner
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.batch.listnet import ListNet
+from rankloop.rankers.online.newton import NewtonXENDCG
+from rankloop.rankers.registry import make_ranker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
 
 RANKS, CLIP = 16, 0.1
-LEARNERS = ("auto", "blend", "xendcg-boost")
+RANKERS = ("auto", "blend", "xendcg-boost")
 
 
 def main() -> None:
@@ -61,14 +61,14 @@ def main() -> None:
         for name, value in one_split(table, np.random.default_rng(split)):
             found.setdefault(name, []).append(value)
             print(f"split {split}, {name}: {value:.4f}", flush=True)
-    print("\n| learner, clicks | nDCG@10 on random searches |\n|---|---:|")
+    print("\n| ranker, clicks | nDCG@10 on random searches |\n|---|---:|")
     for name, values in sorted(found.items(), key=lambda one: -float(np.mean(one[1]))):
         error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
         print(f"| {name} | {np.mean(values):.4f} ± {error:.4f} |")
 
 
 def one_split(table: pd.DataFrame, rng: np.random.Generator) -> Iterator[tuple[str, float]]:
-    """Measure every learner with every correction."""
+    """Measure every ranker with every correction."""
     logged = table[table["random_bool"] == 0]
     searches = logged["srch_id"].unique()
     kept = rng.permutation(searches)[: 4 * len(searches) // 5]
@@ -84,8 +84,8 @@ def one_split(table: pd.DataFrame, rng: np.random.Generator) -> Iterator[tuple[s
     yield "random order", measure(rng.random(test.n_documents))
     for name, correction in corrections(train, random, log, raw).items():
         data = training_data(log, X, correction, grades=grades)
-        for learner in LEARNERS:
-            yield f"{learner}, {name}", measure(make_learner(learner).fit(data).predict(test))
+        for ranker in RANKERS:
+            yield f"{ranker}, {name}", measure(make_ranker(ranker).fit(data).predict(test))
         yield f"LightGBM, {name}", measure(lightgbm(data, test))
     data = replace(training_data(log, X, grades=grades), sample_weight=None)
     clicked = np.repeat(np.add.reduceat(log.clicks, log.offsets[:-1]) > 0, log.sizes)
@@ -163,7 +163,7 @@ def policy(log: ClickLog, X: NDArray[np.float32]) -> NDArray[np.float64]:
     grades = np.maximum(4.0 - np.floor(np.log2(log.positions)), 0.0)
     pages = np.repeat(np.arange(len(log)), log.sizes)
     data = QueryDataset.from_arrays(X, grades, qid=pages)
-    ranker: Any = make_learner("scaled").set_params(ranker=ListNet())
+    ranker: Any = make_ranker("scaled").set_params(ranker=ListNet())
     return np.asarray(ranker.fit(data).predict(data), np.float64)
 
 
@@ -182,7 +182,7 @@ def on_pairs(log: ClickLog, X: NDArray[np.float32], scores: NDArray[np.float64] 
         rows.append(first + pairs)
         weights.append(2 * share / len(others))
     taken = np.concatenate(rows)
-    ranker: Any = make_learner("scaled").set_params(ranker=NewtonXENDCG(prior=10.0))
+    ranker: Any = make_ranker("scaled").set_params(ranker=NewtonXENDCG(prior=10.0))
     data = QueryDataset.from_arrays(
         X[taken.ravel()],
         np.tile([1.0, 0.0], len(taken)),

@@ -2,7 +2,7 @@
 
 PDGD beside Thompson sampling with second-order XE_NDCG, under the four simulated users, who may
 stop after any document. *Final* is nDCG@10 on held-out queries after the last impression, *online*
-the discounted sum of nDCG@10 of what was shown on the way. Both learners see the same queries in
+the discounted sum of nDCG@10 of what was shown on the way. Both rankers see the same queries in
 each run, so their difference is taken run by run.
 
 Each run is kept in `out/clicks_online/` when it is done. If the command is interrupted, or started
@@ -25,7 +25,7 @@ from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.scaling import QueryMinMax
 from rankloop.data.simulate import mslr_like
 from rankloop.experiments.click_streams import click_run, discounted
-from rankloop.learners.registry import make_online_learner
+from rankloop.rankers.registry import make_online_ranker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Parts = list[tuple[QueryDataset, QueryDataset]]
 
-LEARNERS = ("pdgd", "thompson")
+RANKERS = ("pdgd", "thompson")
 SETS = ("MQ2008", "OHSUMED", "MSLR-like")
 KEPT = Path("out/clicks_online")
 
@@ -46,53 +46,50 @@ def main() -> None:
     parser.add_argument("--impressions", type=int, default=10_000)
     parser.add_argument("--set", action="append", choices=SETS, help="only this one; repeat")
     parser.add_argument("--user", action="append", choices=USERS, help="only this one; repeat")
-    parser.add_argument("--learner", "-l", action="append", help="instead of the two; repeat")
+    parser.add_argument("--ranker", "-r", action="append", help="instead of the two; repeat")
     chosen = parser.parse_args()
-    learners, sets = chosen.learner or LEARNERS, chosen.set or SETS
+    rankers, sets = chosen.ranker or RANKERS, chosen.set or SETS
     parts = {name: parts_of(name, chosen.data) for name in sets}
     cells = [
-        (name, user, learner)
-        for name in sets
-        for user in chosen.user or USERS
-        for learner in learners
+        (name, user, ranker) for name in sets for user in chosen.user or USERS for ranker in rankers
     ]
     for run in range(chosen.runs):  # runs outermost: an interrupted table has all rows
-        for name, user, learner in cells:
-            play_once(name, user, learner, run, parts[name], chosen.impressions)
-    print("| data | user | learner | final nDCG@10 | difference | online | difference |")
+        for name, user, ranker in cells:
+            play_once(name, user, ranker, run, parts[name], chosen.impressions)
+    print("| data | user | ranker | final nDCG@10 | difference | online | difference |")
     print("|---|---|---|---:|---:|---:|---:|")
-    for name, user, learner in cells:
-        values = kept(name, user, learner, chosen.impressions)[: chosen.runs]
-        first = kept(name, user, learners[0], chosen.impressions)[: chosen.runs]
-        print(f"| {name} | {user} | {learner} | {row(values, values - first)} |")
+    for name, user, ranker in cells:
+        values = kept(name, user, ranker, chosen.impressions)[: chosen.runs]
+        first = kept(name, user, rankers[0], chosen.impressions)[: chosen.runs]
+        print(f"| {name} | {user} | {ranker} | {row(values, values - first)} |")
 
 
-def play_once(name: str, user: str, learner: str, run: int, parts: Parts, impressions: int) -> None:
+def play_once(name: str, user: str, ranker: str, run: int, parts: Parts, impressions: int) -> None:
     """Do one run, unless it was done before."""
-    done = kept(name, user, learner, impressions).tolist()
+    done = kept(name, user, ranker, impressions).tolist()
     if run < len(done):
         return
     top = int(max(part.y.max() for part, _ in parts)) + 1
     simulated = simulated_user(user, top, stops_after="document")
     held_out, shown = click_run(
-        parts, make_online_learner(learner), simulated, run, impressions=impressions, points=2
+        parts, make_online_ranker(ranker), simulated, run, impressions=impressions, points=2
     )
     done.append([float(held_out[-1]), float(discounted(shown))])
     KEPT.mkdir(parents=True, exist_ok=True)
-    with replaced_when_done(place(name, user, learner, impressions)) as path:
+    with replaced_when_done(place(name, user, ranker, impressions)) as path:
         path.write_text(json.dumps(done))
 
 
-def kept(name: str, user: str, learner: str, impressions: int) -> NDArray[np.float64]:
+def kept(name: str, user: str, ranker: str, impressions: int) -> NDArray[np.float64]:
     """Return (runs, 2) final and online values of the runs that are done."""
-    path = place(name, user, learner, impressions)
+    path = place(name, user, ranker, impressions)
     done = json.loads(path.read_text()) if path.exists() else []
     return np.array(done, float).reshape(-1, 2)
 
 
-def place(name: str, user: str, learner: str, impressions: int) -> Path:
-    """Return the file of a cell; other settings of a learner, given or default, have another."""
-    made = make_online_learner(learner)
+def place(name: str, user: str, ranker: str, impressions: int) -> Path:
+    """Return the file of a cell; other settings of a ranker, given or default, have another."""
+    made = make_online_ranker(ranker)
     settings = hashlib.sha256(repr(sorted(made.get_params().items())).encode()).hexdigest()[:8]
     kind = type(made).__name__
     return KEPT / f"{name}-{user}-{kind}-{settings}-{impressions}.json"

@@ -31,7 +31,7 @@ SETTINGS = """
 port = 0
 [loops.shop]
 features = 4
-learners = ["solar-i", "slam:measure=AP"]
+rankers = ["solar-i", "slam:measure=AP"]
 journal = {journal}
 window = 0.2
 check_every = 50

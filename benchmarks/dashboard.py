@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 FEATURES = ("text match", "title match", "clicks", "rating", "price", "margin", "age", "stock")
-LEARNERS = ("perceptron", "newton", "xendcg:rate=0.1")
+RANKERS = ("perceptron", "newton", "xendcg:rate=0.1")
 DAYS, PER_DAY, DOCUMENTS = 7, 240, 12
 DRIFT = 4.0
 
@@ -55,7 +55,7 @@ def simulate(client: Client, service: Service, clock: Clock) -> None:
         day = n / PER_DAY
         clock.now += 86_400 / PER_DAY
         if n % (PER_DAY // 2) == PER_DAY // 4 and loop.published.duel is None:
-            others = [name for name in LEARNERS if name != loop.published.champion]
+            others = [name for name in RANKERS if name != loop.published.champion]
             body = {"challengers": [others[int(2 * day) % 2]], "promote": "auto", "watch": 0}
             client.send("POST", "experiments", body)
         X = rng.normal(size=(DOCUMENTS, len(FEATURES))).astype(np.float32)
@@ -111,7 +111,7 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         loop = {
             "features": list(FEATURES),
-            "learners": list(LEARNERS),
+            "rankers": list(RANKERS),
             "journal": str(Path(temporary) / "shop.journal"),
         }
         service = Service.start(as_settings({"loops": {"shop": loop}}), clock=clock)

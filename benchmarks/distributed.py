@@ -33,16 +33,16 @@ from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.io.table import write_table
 from rankloop.distributed import Parts, connect, fit
-from rankloop.learners.boosting.base import BoostedRanker
-from rankloop.learners.registry import make_learner
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.boosting.base import BoostedRanker
+from rankloop.rankers.registry import make_ranker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankloop.data.dataset import QueryDataset
 
-LEARNERS = ("xendcg", "slam", "newton", "lambdamart:trees=10,leaves=31")
+RANKERS = ("xendcg", "slam", "newton", "lambdamart:trees=10,leaves=31")
 _PART_ROWS = 250_000  # of 136 features: 136 MB in memory
 
 
@@ -68,10 +68,10 @@ def _all_batches(folder: str) -> Iterator[QueryDataset]:
         yield from read_batches(file)
 
 
-def one_process(mapped: str, learner: str) -> dict[str, Any]:
+def one_process(mapped: str, ranker: str) -> dict[str, Any]:
     """Learn from a mapped file, in this process."""
     start, cpu = time.perf_counter(), time.process_time()
-    model = make_learner(learner).fit(read_mapped(mapped))
+    model = make_ranker(ranker).fit(read_mapped(mapped))
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     return {
         "seconds": seconds,
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--parts", type=int, help="by default one for 250,000 rows, at least 8")
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
-    parser.add_argument("--learners", nargs="*", default=LEARNERS)
+    parser.add_argument("--rankers", nargs="*", default=RANKERS)
     parser.add_argument("--again", action="store_true", help="run every cluster twice")
     parser.add_argument("--kills", type=int, default=0)
     chosen = parser.parse_args()
@@ -125,21 +125,21 @@ def main() -> None:
                 f"{made.result:.0f} s, {made.cpu:.0f} s of processor time, peak "
                 f"{made.peak / 2**20:,.0f} MB"
             )
-            for learner in chosen.learners:
-                beside_one_process(learner, str(folder), mapped, chosen.workers, chosen.again)
+            for ranker in chosen.rankers:
+                beside_one_process(ranker, str(folder), mapped, chosen.workers, chosen.again)
             Path(mapped).unlink()
         if chosen.kills:
-            kill_runs(str(folder), chosen.learners, chosen.kills)
+            kill_runs(str(folder), chosen.rankers, chosen.kills)
 
 
 def beside_one_process(
-    learner: str, folder: str, mapped: str, workers: list[int], again: bool
+    ranker: str, folder: str, mapped: str, workers: list[int], again: bool
 ) -> None:
     """Learn in one process, and on clusters of so many workers."""
-    alone = in_fresh_process("benchmarks.distributed", "one_process", mapped, learner)
+    alone = in_fresh_process("benchmarks.distributed", "one_process", mapped, ranker)
     one = alone.result
     _say(
-        f"{learner}: one process {one['seconds']:.0f} s, {one['cpu']:.0f} s of processor time, "
+        f"{ranker}: one process {one['seconds']:.0f} s, {one['cpu']:.0f} s of processor time, "
         f"peak {alone.peak / 2**20:,.0f} MB with pages of the file, nDCG@10 {one['ndcg']:.4f}, "
         f"model {one['digest'][:12]}"
     )
@@ -148,7 +148,7 @@ def beside_one_process(
             with connect(f"local:{count}") as client:
                 start = time.perf_counter()
                 before = sum(row[0] for row in client.run(used).values())
-                model = fit(make_learner(learner), Parts(client, folder))
+                model = fit(make_ranker(ranker), Parts(client, folder))
                 seconds = time.perf_counter() - start
                 cpu, own, child = zip(*client.run(used).values(), strict=True)
             apart = ""
@@ -157,39 +157,39 @@ def beside_one_process(
                 apart = np.abs(weights - model.weights_).max() / np.abs(weights).max()
                 apart = f", weights within {apart:.1e} of the largest"
             _say(
-                f"{learner}: {count} workers {seconds:.0f} s, {sum(cpu) - before:.0f} s of "
+                f"{ranker}: {count} workers {seconds:.0f} s, {sum(cpu) - before:.0f} s of "
                 f"processor time, peak of a worker {max(own) / 2**20:,.0f} MB, of what it started "
                 f"{max(child) / 2**20:,.0f} MB, nDCG@10 {quality(model):.4f}, model "
                 f"{model.digest()[:12]}{apart}"
             )
 
 
-def kill_runs(folder: str, learners: list[str], kills: int) -> None:
+def kill_runs(folder: str, rankers: list[str], kills: int) -> None:
     """Kill a worker at a random moment of each run; each run has a new cluster."""
     rng = random.Random(0)
-    for learner in learners:
+    for ranker in rankers:
         with connect("local:2") as client:
-            expected = learn(client, learner, folder).digest()
+            expected = learn(client, ranker, folder).digest()
             start = time.perf_counter()
-            learn(client, learner, folder)
+            learn(client, ranker, folder)
             whole = time.perf_counter() - start
         same = struck = 0
         for _ in range(kills):
             after = rng.uniform(0, whole)
             with connect("local:2") as client, killing(client, after, rng) as dead:
-                found = learn(client, learner, folder).digest()
+                found = learn(client, ranker, folder).digest()
                 struck += dead.is_set()
             same += found == expected
-            _say(f"{learner}: killed after {after:.1f} s; so far {struck} struck, {same} the same")
+            _say(f"{ranker}: killed after {after:.1f} s; so far {struck} struck, {same} the same")
         _say(
-            f"{learner}: the same model in {same} of {kills} runs; in {struck} of them the worker "
+            f"{ranker}: the same model in {same} of {kills} runs; in {struck} of them the worker "
             f"was killed before the end; a run without a fault took {whole:.1f} s"
         )
 
 
-def learn(client: Any, learner: str, folder: str) -> Any:
+def learn(client: Any, name: str, folder: str) -> Any:
     """Learn from all files on two workers, or on what is left of them."""
-    ranker = make_learner(learner)
+    ranker = make_ranker(name)
     more: dict[str, Any] = {"machines": 2} if isinstance(ranker, BoostedRanker) else {}
     return fit(ranker, Parts(client, folder), **more)
 

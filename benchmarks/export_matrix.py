@@ -1,8 +1,8 @@
-"""Learners against targets: which exported scores are exact, within 1e-6, or refused.
+"""Rankers against targets: which exported scores are exact, within 1e-6, or refused.
 
 python -m benchmarks.export_matrix [--only mq2008] [--json FILE] [--postgresql ADDRESS]
 
-Every cell trains a learner, exports it, scores real rows through the exported form (the engine
+Every cell trains a ranker, exports it, scores real rows through the exported form (the engine
 itself, or our copy of its arithmetic) and compares. Rows are those of MQ2008 (Fold 1's test part),
 the MSLR sample (raw, large values), Expedia (missing values), and MQ2008 with a value of each row
 placed on, just below or just above a threshold of the trees.
@@ -25,14 +25,14 @@ import numpy as np
 from rankloop.data.io.formats import read
 from rankloop.exceptions import RankloopError
 from rankloop.export import program_of, verify
-from rankloop.learners.registry import make_learner
-from rankloop.learners.training import described
+from rankloop.rankers.registry import make_ranker
+from rankloop.rankers.training import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Ranker
+    from rankloop.rankers.base import Ranker
 
 TARGETS: dict[str, tuple[str, dict[str, str]]] = {
     "json": ("json", {}),
@@ -47,7 +47,7 @@ TARGETS: dict[str, tuple[str, dict[str, str]]] = {
     "vespa": ("vespa", {}),
 }
 TREES = "lambdamart:trees=100"
-LEARNERS = {
+RANKERS = {
     "slam": "slam",
     "slam, standard": "mapped:ranker=slam",
     "xendcg (batch)": "xendcg",
@@ -64,13 +64,13 @@ WIDE = 40  # features from which on databases score only some queries, as planni
 EXCLUDED = ["position", "click_bool", "booking_bool", "gross_bookings_usd", "srch_id", "date_time"]
 
 
-def learner(name: str) -> Any:
+def make(name: str) -> Any:
     if name == "slam, standard":
-        return make_learner("scaled:scale=standard").set_params(ranker=make_learner("slam"))
+        return make_ranker("scaled:scale=standard").set_params(ranker=make_ranker("slam"))
     if name == "blend":
-        members = [make_learner("scaled:scale=log,maps=['minmax']"), make_learner(TREES)]
-        return make_learner("blend:seeds=1").set_params(members=members)
-    return make_learner(LEARNERS[name])
+        members = [make_ranker("scaled:scale=log,maps=['minmax']"), make_ranker(TREES)]
+        return make_ranker("blend:seeds=1").set_params(members=members)
+    return make_ranker(RANKERS[name])
 
 
 def data_folder() -> Path:
@@ -103,7 +103,7 @@ def _named(paths: list[Path], part: str) -> Path:
 
 def on_thresholds(train: QueryDataset, test: QueryDataset) -> QueryDataset:
     """Put one value of each row on, just below or just above a threshold of the trees."""
-    trees = [tree for tree in program_of(make_learner(TREES).fit(train)).all_trees() if tree.splits]
+    trees = [tree for tree in program_of(make_ranker(TREES).fit(train)).all_trees() if tree.splits]
     rng = np.random.default_rng(0)
     X = test.X.copy()
     for i in range(len(X)):
@@ -149,11 +149,11 @@ def run(only: list[str], address: str | None) -> dict[str, Any]:
                 continue
             print(f"\n{data_name}: {test.n_queries} queries, {test.n_documents} rows", flush=True)
             print(
-                "| learner | " + " | ".join(TARGETS) + " |\n|---" * 1 + "|---" * len(TARGETS) + "|"
+                "| ranker | " + " | ".join(TARGETS) + " |\n|---" * 1 + "|---" * len(TARGETS) + "|"
             )
-            for name in LEARNERS:
+            for name in RANKERS:
                 try:
-                    ranker = described(learner(name), train).fit(train)
+                    ranker = described(make(name), train).fit(train)
                 except RankloopError as error:
                     print(f"| {name} | cannot be trained on it: {str(error)[:60]} |", flush=True)
                     continue

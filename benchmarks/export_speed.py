@@ -11,12 +11,12 @@ from benchmarks.data import web_search
 from benchmarks.harness import Contender, Report, Settings, interleave
 from rankloop.export import export
 from rankloop.export.running import compiled, onnx_session
-from rankloop.learners.registry import make_learner
+from rankloop.rankers.registry import make_ranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LEARNERS = {
+RANKERS = {
     "linear": "scaled:scale=standard",
     "trees": "lambdamart:trees=300,leaves=31",
     "auto": "auto",
@@ -29,10 +29,10 @@ def run(settings: Settings) -> Report:
     )
     data = web_search(10 if settings.quick else 40)
     with tempfile.TemporaryDirectory(prefix="rankloop-speed-") as folder:
-        for name, text in LEARNERS.items():
+        for name, text in RANKERS.items():
             if name == "trees" and settings.quick:
                 text = "lambdamart:trees=5"
-            ranker = make_learner(text).fit(data)
+            ranker = make_ranker(text).fit(data)
             session = onnx_session(bytes(export(ranker, "onnx")))
             function = compiled(str(export(ranker, "c")), folder, name)
             for documents in (1, 100):

@@ -1,10 +1,10 @@
-"""Every online learner on a long hostile stream: what is learnt, what is refused, memory.
+"""Every online ranker on a long hostile stream: what is learnt, what is refused, memory.
 
-    python -m benchmarks.hostile [QUERIES [LEARNER ...]]
+    python -m benchmarks.hostile [QUERIES [RANKER ...]]
 
 Queries with outliers, other scales, equal, constant and collinear columns (see
 `rankloop.checks.hostile`) are fed one by one. Scores must stay finite and memory flat. Without
-arguments, the learners get a million queries in all.
+arguments, the rankers get a million queries in all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.memory import resident
 from rankloop.checks.hostile import hostile_queries
 from rankloop.exceptions import RankloopError
-from rankloop.learners.registry import make_learner, online_names
+from rankloop.rankers.registry import make_ranker, online_names
 
 FORMS = tuple(
     f"{name}:covariance={form}"
@@ -30,17 +30,17 @@ EVERY = 100  # queries, scores are looked at
 
 
 def run(name: str, queries: int) -> dict[str, float]:
-    """Feed one learner; return how many queries it refused, and how memory grew."""
+    """Feed one ranker; return how many queries it refused, and how memory grew."""
     rng = np.random.default_rng(1)
-    learner, rows = make_learner(name), rng.random((50, 8), np.float32)
+    ranker, rows = make_ranker(name), rng.random((50, 8), np.float32)
     refused, early, started = 0, resident("VmRSS"), time.process_time()
     for i, (X, y) in enumerate(hostile_queries(queries, rng)):
         try:
-            learner.learn(X, y)
+            ranker.learn(X, y)
         except RankloopError:
             refused += 1
         if i % EVERY == 0 or i == queries - 1:
-            scores = learner.predict(rows, group=[len(rows)])
+            scores = ranker.predict(rows, group=[len(rows)])
             if not np.isfinite(scores).all():
                 raise SystemExit(f"{name}: scores are not finite after query {i:,}")
         if i == queries // 10:
@@ -52,7 +52,7 @@ def run(name: str, queries: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print a line a learner."""
+    """Print a line a ranker."""
     names = sys.argv[2:] or (*online_names(), *FORMS)
     queries = int(sys.argv[1]) if len(sys.argv) > 1 else -(-MILLION // len(names))
     for name in names:

@@ -23,7 +23,7 @@ def run(settings: Settings) -> Report:
         Contender(PASS, lambda: keeprank(LIMIT).fit(data)),
         Contender(LINEAR, lambda: rl.Slam().fit(data)),
         Contender(SLAM, lambda: rl.KernelSlam("rbf(1)", budget=1000).fit(data)),
-        Contender(FEATURES, lambda: rl.learners.KernelFeatures("nystrom(rbf(1),200)").fit(data.X)),
+        Contender(FEATURES, lambda: rl.rankers.KernelFeatures("nystrom(rbf(1),200)").fit(data.X)),
     ]
     if pairwise := optional("sklearn.metrics.pairwise", report):
         contenders.append(

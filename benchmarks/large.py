@@ -22,12 +22,12 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.simulate import mslr_like
-from rankloop.learners.registry import make_learner
+from rankloop.rankers.registry import make_ranker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LEARNERS = ("slam", "xendcg")
+RANKERS = ("slam", "xendcg")
 _FEATURES, _LENGTH, _ROWS = 136, 120, 60_000
 
 
@@ -57,9 +57,9 @@ def simulated(first: int, rows: int) -> QueryDataset:
     return QueryDataset(X.astype(np.float32), made.y, made.offsets, made.query_ids)
 
 
-def learn(path: str, learner: str, limit: int | None) -> dict[str, Any]:
+def learn(path: str, name: str, limit: int | None) -> dict[str, Any]:
     """Learn from a mapped file, in place or, without a limit, from a copy in memory."""
-    data, ranker = read_mapped(path), make_learner(learner)
+    data, ranker = read_mapped(path), make_ranker(name)
     if limit is None:
         whole = np.array(data.X)
         data = QueryDataset(whole, data.y, data.offsets, data.query_ids)
@@ -87,25 +87,25 @@ def main() -> None:
         write_mapped(batches(chosen.rows), path)
         size = path.stat().st_size
         print(f"file {size / 2**20:,.0f} MB", flush=True)
-        for learner in LEARNERS:
+        for ranker in RANKERS:
             mapped, memory = [], []
             limit = size // 4
             for _ in range(chosen.repeat):
                 for runs, most in ((mapped, limit), (memory, None)):
                     runs.append(
-                        in_fresh_process("benchmarks.large", "learn", str(path), learner, most)
+                        in_fresh_process("benchmarks.large", "learn", str(path), ranker, most)
                     )
             one, other = mapped[0].result, memory[0].result
             apart = np.abs(np.subtract(one["weights"], other["weights"])).max()
             for unit in ("seconds", "cpu"):
                 best = [min(run.result[unit] for run in runs) for runs in (mapped, memory)]
                 print(
-                    f"{learner}: {unit} mapped {best[0]:.2f}, in memory {best[1]:.2f}, "
+                    f"{ranker}: {unit} mapped {best[0]:.2f}, in memory {best[1]:.2f}, "
                     f"ratio {best[0] / best[1]:.2f}"
                 )
             peaks = [max(run.peak for run in runs) / 2**20 for runs in (mapped, memory)]
             print(
-                f"{learner}: limit {limit / 2**20:,.0f} MB, peak with pages of the file "
+                f"{ranker}: limit {limit / 2**20:,.0f} MB, peak with pages of the file "
                 f"{peaks[0]:,.0f} MB, in memory {peaks[1]:,.0f} MB; "
                 f"same bits {one['digest'] == other['digest']}, largest difference of a weight "
                 f"{apart:.1e}",

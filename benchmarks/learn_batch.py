@@ -31,8 +31,8 @@ def run(settings: Settings) -> Report:
     report = Report("learn_batch", f"RankSVM on {web.n_documents:,} documents, and on MQ2008")
     contenders = [Contender(WEB, lambda: rl.RankSVM(C=1e-5).fit(web))]
     contenders += [
-        Contender(f"{type(learner).__name__}, web search", lambda learner=learner: learner.fit(web))
-        for learner in map(rl.make_learner, OTHERS)
+        Contender(f"{type(ranker).__name__}, web search", lambda ranker=ranker: ranker.fit(web))
+        for ranker in map(rl.make_ranker, OTHERS)
     ]
     contenders += pairs_of(web, web.select(slice(0, part)), 1e-5, WEB_PAIRS, WEB, report)
     if (letor := mq2008(report)) is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.data import web_search
 from benchmarks.harness import Contender, Report, Settings, attempt, interleave, optional
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,7 @@ def main() -> None:
         valid, test = (part.shuffled(np.random.default_rng([0, i])) for part in (valid, test))
         best = max(
             (
-                rl.learners.Lifted(rl.RankSVM(C=C, tolerance=1e-5), f"nystrom(rbf({s}),200)").fit(
+                rl.rankers.Lifted(rl.RankSVM(C=C, tolerance=1e-5), f"nystrom(rbf({s}),200)").fit(
                     train
                 )
                 for s in WIDTHS

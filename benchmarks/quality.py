@@ -33,7 +33,7 @@ import rankloop as rl
 from benchmarks.quality_data import FOLDS, SETS, folds
 from benchmarks.quality_systems import METRIC, PEERS, SYSTEMS, Outcome, best_of
 from rankloop.data.io.files import replaced_when_done
-from rankloop.metrics.significance import paired_t
+from rankloop.measures.significance import paired_t
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

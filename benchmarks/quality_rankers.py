@@ -43,16 +43,16 @@ def standings(folder: Path, out: Path, scale: str | None) -> Standings:
     def tell(progress: Progress) -> None:
         if progress.state != "started":
             done = f"{progress.done}/{progress.total}"
-            print(f"{folder.name} {done} {progress.learner} {progress.fold}", file=sys.stderr)
+            print(f"{folder.name} {done} {progress.ranker} {progress.fold}", file=sys.stderr)
 
-    return rl.compare_learners(
+    return rl.compare_rankers(
         folder, RANKERS, "nDCG@10", scale=scale, resume=out / folder.name, on_progress=tell
     )
 
 
 def cell(table: Standings, ranker: str) -> str:
     rows = table.panel("nDCG@10", "standard")
-    row = next(row for row in rows if row.learner == ranker)
+    row = next(row for row in rows if row.ranker == ranker)
     text = f"{row.mean:.4f} ± {row.se:.4f}".replace("0.", ".")
     return f"**{text}**" if row is rows[0] else text
 

@@ -15,10 +15,10 @@ import numpy as np
 
 import rankloop as rl
 from rankloop.data.features import needs_description
-from rankloop.learners.ensembles.blend import default_members
-from rankloop.learners.ensembles.views import description
-from rankloop.learners.search import Choice, Range
-from rankloop.learners.training import described
+from rankloop.rankers.ensembles.blend import default_members
+from rankloop.rankers.ensembles.views import description
+from rankloop.rankers.search import Choice, Range
+from rankloop.rankers.training import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Ranker
-    from rankloop.learners.search import Search
+    from rankloop.rankers.base import Ranker
+    from rankloop.rankers.search import Search
 
 METRIC = "nDCG@10"
 TREES, PATIENCE = 500, 50
@@ -168,7 +168,7 @@ OURS = {
     "xendcg-boost with ranks": ours(member(1, ranker__refit=True)),
     "lambdamart": ours(lambda _: rl.LambdaMART(refit=True)),
     "lambdamart from linear": ours(member(2, refit=True)),
-    "yetirank": ours(lambda _: rl.learners.YetiRank(refit=True)),
+    "yetirank": ours(lambda _: rl.rankers.YetiRank(refit=True)),
 }
 PEERS = {
     # the file train.conf of LightGBM's example `lambdarank`, with its slower rate and more trees

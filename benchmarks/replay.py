@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rankloop.learners.registry import make_online_learner
+from rankloop.rankers.registry import make_online_ranker
 from rankloop.serving import operations as do
 from rankloop.serving.config import LoopSettings
 from rankloop.serving.journal.sqlite import SqliteJournal
@@ -57,9 +57,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        for learner in ("auto", "solar-i"):
-            path = Path(folder) / f"{learner}.journal"
-            settings = LoopSettings(features=WIDTH, learners=(learner,))
+        for ranker in ("auto", "solar-i"):
+            path = Path(folder) / f"{ranker}.journal"
+            settings = LoopSettings(features=WIDTH, rankers=(ranker,))
             imported(path, logs(chosen.rankings, 2, WIDTH, DOCUMENTS), settings)
             with SqliteJournal(path) as journal:
                 data = do.exported(journal)
@@ -68,14 +68,14 @@ def main() -> None:
                     start = time.perf_counter()
                     replayed(journal)
                     middle = time.perf_counter()
-                    make_online_learner(learner).partial_fit(data)
+                    make_online_ranker(ranker).partial_fit(data)
                     ratios.append((middle - start) / (time.perf_counter() - middle))
             print(
-                f"replay / partial_fit, {learner}, {len(data):,} queries of {DOCUMENTS} x {WIDTH}: "
+                f"replay / partial_fit, {ranker}, {len(data):,} queries of {DOCUMENTS} x {WIDTH}: "
                 f"{statistics.median(ratios):.1f} (to reach: at most 2)"
             )
         lines = logs(1000, 30, 10, 10)
-        settings = LoopSettings(features=10, learners=("solar-i",))
+        settings = LoopSettings(features=10, rankers=("solar-i",))
         took = min(
             imported(Path(folder) / f"import{n}.journal", lines, settings)
             for n in range(chosen.rounds)

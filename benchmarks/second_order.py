@@ -1,4 +1,4 @@
-"""Second-order learners beside the products they are made of; every learner, one call at a time.
+"""Second-order rankers beside the products they are made of; every ranker, one call at a time.
 
     python -m benchmarks second_order        # ratios, with their targets
     python -m benchmarks.second_order        # the table of docs/learn.md; --quick for a first look
@@ -18,20 +18,20 @@ from threadpoolctl import threadpool_limits
 
 import rankloop as rl
 from benchmarks.harness import Contender, Report, Settings, interleave
-from rankloop.learners.registry import make_learner, online_names
+from rankloop.rankers.registry import make_ranker, online_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
 SHAPES = ((20, 46), (100, 40), (100, 136), (1000, 136), (100, 700), (100, 10_000))
 WIDE = ("newton:covariance=low-rank", "newton:covariance=diagonal")
 WIDE += ("solar-ii:covariance=low-rank", "solar-ii:covariance=diagonal")
 FULL = {"newton": 1, "solar-ii": 1, "mapped": 2, "mix": 1, "auto": 2}
 FULL |= {"online-described": 2, "clicks": 2}
-"""Learners with d x d numbers, and how many times d the widest matrix is."""
-MOST_FEATURES = 2000  # of a full covariance: beyond, its square does not fit
+"""Rankers with d x d numbers, and how many times d the widest matrix is."""
+MAX_FEATURES = 2000  # of a full covariance: beyond, its square does not fit
 
 
 def query(m: int, d: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -48,10 +48,10 @@ def run(settings: Settings) -> Report:
     contenders = []
     for d in widths:
         X, y = query(100, d, 0)
-        learner = rl.NewtonXENDCG().learn(X, y)
+        ranker = rl.NewtonXENDCG().learn(X, y)
         wide, S = X.astype(np.float64), np.eye(d) + 0.01
         contenders += [
-            Contender(f"NewtonXENDCG.learn, 100 x {d}", lambda r=learner, X=X, y=y: r.learn(X, y)),
+            Contender(f"NewtonXENDCG.learn, 100 x {d}", lambda r=ranker, X=X, y=y: r.learn(X, y)),
             Contender(
                 f"NumPy, 100 x {d}",
                 lambda X=wide, S=S: (X @ S, X.T @ X),
@@ -82,34 +82,34 @@ def run(settings: Settings) -> Report:
 
 
 class Timed:
-    """One learner on one shape: its best times of `rank` and `learn`."""
+    """One ranker on one shape: its best times of `rank` and `learn`."""
 
     def __init__(self, name: str, queries: list[tuple[NDArray[np.float32], NDArray[np.float64]]]):
         self.name, self.queries = name, queries
-        self.learner: OnlineRanker = make_learner(name)
-        self.learner.learn(*queries[0])
+        self.ranker: OnlineRanker = make_ranker(name)
+        self.ranker.learn(*queries[0])
         self.rank, self.learn = np.inf, np.inf
 
     def turn(self, number: int) -> None:
         """Time both a few times, on copies that have learnt from one query."""
         X, y = self.queries[1 + number % (len(self.queries) - 1)]
-        for learner in [copy.deepcopy(self.learner) for _ in range(1 if X.size > 20_000 else 5)]:
-            learner.rank(X)
+        for ranker in [copy.deepcopy(self.ranker) for _ in range(1 if X.size > 20_000 else 5)]:
+            ranker.rank(X)
             start = time.thread_time()
-            learner.rank(X)
+            ranker.rank(X)
             between = time.thread_time()
-            learner.learn(X, y)
+            ranker.learn(X, y)
             end = time.thread_time()
             self.rank, self.learn = min(self.rank, between - start), min(self.learn, end - between)
 
 
 def can_take(name: str, d: int) -> bool:
-    """Whether a learner's matrices are not too large."""
-    return name in WIDE or FULL.get(name, 0) * d <= MOST_FEATURES
+    """Whether a ranker's matrices are not too large."""
+    return name in WIDE or FULL.get(name, 0) * d <= MAX_FEATURES
 
 
 def table(m: int, d: int, names: list[str], rounds: int) -> tuple[dict[str, Timed], float]:
-    """Time learners in turn; return them, and the seconds of one product X @ w."""
+    """Time rankers in turn; return them, and the seconds of one product X @ w."""
     queries = [query(m, d, seed) for seed in range(4)]
     timed = [Timed(name, queries) for name in names if can_take(name, d)]
     w, once = np.ones(d, np.float32), np.inf

@@ -155,7 +155,7 @@ def some_rankings(port: int, n: int) -> list[str]:
 
 
 def clicks(port: int, seconds: float, results: Any) -> None:
-    """Rank and click a little all the time, so that learners have something to learn."""
+    """Rank and click a little all the time, so that rankers have something to learn."""
     import http.client
 
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -216,7 +216,7 @@ def main() -> None:
             address = database.get_uri()
         loop = {
             "features": WIDTH,
-            "learners": ["auto", "slam:measure=nDCG@10"],
+            "rankers": ["auto", "slam:measure=nDCG@10"],
             "journal": address,
             "window": 1.0,
         }
@@ -251,7 +251,7 @@ def measure(port: int, server_id: int, seconds: float, rounds: int) -> None:
             lags.append(state(port)["lag"])
         clicking.join()
         words = "MessagePack" if packed else "JSON"
-        compared(f"rank, {words}, 100 x 46, 16 clients, two learners", ours, echo, 0.5)
+        compared(f"rank, {words}, 100 x 46, 16 clients, two rankers", ours, echo, 0.5)
         now = state(port)
         print(f"  lag after each round {lags}; lessons {now['counters']['lessons']}\n")
     rankings = some_rankings(port, 400)

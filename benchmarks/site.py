@@ -32,8 +32,8 @@ PAGES = (
     "index.html",
     "tutorial.html",
     "serve.html",
-    "which-learner.html",
-    "api/rankloop/learners/online/slam.html",
+    "which-ranker.html",
+    "api/rankloop/rankers/online/slam.html",
 )
 SEARCH = """
 document.querySelector("[for=__search]").click();

@@ -4,7 +4,7 @@
 own ranks 100 documents of 46 features a request (MessagePack, durable); simulated users click, and
 change their taste after the fourth of seven days. On each day an experiment begins with those who
 have done better recently; a winner is promoted and watched. A row is half a day: what clients saw,
-the memory of the service, its journal, how far learners are behind, and nDCG@10 by grades that only
+the memory of the service, its journal, how far rankers are behind, and nDCG@10 by grades that only
 the users know. In the end the journal is replayed, and must lead to the same state.
 
 Whether memory and p99 are flat is said by numbers: both are taken twelve times a day, and a line is
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 DAYS, DRIFT, ROWS, PARTS, WARM = 7, 4, 14, 84, 2
 DOCUMENTS, WIDTH, CLIENTS = 100, 46, 8
-LEARNERS = ("perceptron", "online-xendcg:rate=0.1", "solar-i")
+RANKERS = ("perceptron", "online-xendcg:rate=0.1", "solar-i")
 
 
 @dataclass
@@ -223,8 +223,8 @@ def row(parts: list[Part], halves: float, size: float, state: Any) -> list[str]:
 
 def settings_of(journal: Path, port: int) -> Settings:
     """Return a service with one loop, whose bounds are reached early."""
-    loop = {"features": WIDTH, "learners": list(LEARNERS), "journal": str(journal), "window": 5.0}
-    bounds = {"most_closed": 2000, "check_every": 5000, "snapshot_every": 20_000}
+    loop = {"features": WIDTH, "rankers": list(RANKERS), "journal": str(journal), "window": 5.0}
+    bounds = {"max_closed": 2000, "check_every": 5000, "snapshot_every": 20_000}
     return as_settings({"server": {"port": port}, "loops": {"shop": loop | bounds}})
 
 

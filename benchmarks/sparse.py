@@ -121,8 +121,8 @@ def wabbit(data: QueryDataset, pairs: int, report: Report) -> list[Contender]:
             space.learn(example)
 
     note = "Workspace.learn of the differences of pairs, parsed before; on a part of them"
-    learner = Contender(WABBIT, learn_examples, SOLAR_I, len(lines) / pairs, note)
-    return attempt(learner, report)
+    ranker = Contender(WABBIT, learn_examples, SOLAR_I, len(lines) / pairs, note)
+    return attempt(ranker, report)
 
 
 def differences(data: QueryDataset) -> Iterator[str]:

@@ -24,13 +24,13 @@ import numpy as np
 import rankloop as rl
 from benchmarks.quality_data import expedia, folds
 from rankloop.cli.tables import print_table
-from rankloop.learners.wrappers.stacked import Stacked
+from rankloop.rankers.wrappers.stacked import Stacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
     Parts = tuple[QueryDataset, QueryDataset, QueryDataset]
 
@@ -56,14 +56,14 @@ def values(data: QueryDataset, scores: NDArray[np.float32]) -> NDArray[np.float6
     return np.asarray(rl.evaluate(data, scores, METRIC).results[0].values, np.float64)
 
 
-def progressive(learner: OnlineRanker, test: QueryDataset, orders: int) -> NDArray[np.float64]:
+def progressive(ranker: OnlineRanker, test: QueryDataset, orders: int) -> NDArray[np.float64]:
     """Return the measure of every query when it came, a mean over orders; one order is as given."""
     rng = np.random.default_rng(5)
     found = np.zeros(len(test))
     for _ in range(orders):
         order = np.arange(len(test)) if orders == 1 else rng.permutation(len(test))
         stream = test.select(order)
-        live = rl.loads(learner.dumps())
+        live = rl.loads(ranker.dumps())
         found[order] += values(stream, live.predict_then_learn(stream))
     return found / orders
 

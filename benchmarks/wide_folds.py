@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import rankloop as rl
-from rankloop.learners.registry import make_learner
+from rankloop.rankers.registry import make_ranker
 
 SETS = ("MQ2008", "OHSUMED", "MSLR-sample")
 KINDS = ("full", "low-rank,directions=20", "low-rank,directions=5", "diagonal")
@@ -24,23 +24,23 @@ def quality(name: str, folds: list[Path]) -> float:
     """Learn from each fold once; return the mean of nDCG@10 on its test part."""
     values = []
     for fold in folds:
-        ranker = rl.Mapped(make_learner(name), ["minmax"]).fit(rl.read_letor(fold / "train.txt"))
+        ranker = rl.Mapped(make_ranker(name), ["minmax"]).fit(rl.read_letor(fold / "train.txt"))
         test = rl.read_letor(fold / "test.txt")
         values.append(rl.evaluate(test, ranker.predict(test), "nDCG@10")["nDCG@10"])
     return float(np.mean(values))
 
 
 def main() -> None:
-    """Print a line a learner and data set."""
+    """Print a line a ranker and data set."""
     print("| | " + " | ".join(KINDS) + " |")
     print("|---|" + "---:|" * len(KINDS))
-    for learner in ("newton", "solar-ii"):
+    for ranker in ("newton", "solar-ii"):
         for name in SETS:
             folder = Path(sys.argv[1], name)
             folds = sorted(folder.glob("Fold*")) or [folder]
-            found = [quality(f"{learner}:covariance={kind}", folds) for kind in KINDS]
+            found = [quality(f"{ranker}:covariance={kind}", folds) for kind in KINDS]
             cells = " | ".join(f"{value:.4f}".removeprefix("0") for value in found)
-            print(f"| `{learner}`, {name} | {cells} |", flush=True)
+            print(f"| `{ranker}`, {name} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a memory budget costs: kernel learners that may hold on to only so many documents.
+"""What a memory budget costs: kernel rankers that may hold on to only so many documents.
 
 Writes a picture and the numbers to `out/` in the current folder; takes some seconds.
 """
@@ -12,12 +12,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import rankloop as rl
-from rankloop.learners.kernel.budget import REMOVALS
 from rankloop.plotting.save import save_figure
+from rankloop.rankers.kernel.budget import REMOVALS
 
 OUT = Path("out")
 BUDGETS = (25, 50, 100, 200, 400, 800)
-LEARNER = "kernel-slam:kernel=rbf(0.2),budget={},removal={}"
+RANKER = "kernel-slam:kernel=rbf(0.2),budget={},removal={}"
 
 
 def rings(n_queries: int, rng: np.random.Generator) -> rl.QueryDataset:
@@ -31,11 +31,11 @@ def main() -> None:
     """Stream queries through each budget and each way of keeping it."""
     OUT.mkdir(exist_ok=True)
     data = rings(300, np.random.default_rng(0))
-    learners = {"linear": rl.Slam(), "no budget": rl.make_learner(LEARNER.format("none", "random"))}
+    rankers = {"linear": rl.Slam(), "no budget": rl.make_ranker(RANKER.format("none", "random"))}
     for removal in REMOVALS:
         for budget in BUDGETS:
-            learners[f"{removal} {budget}"] = rl.make_learner(LEARNER.format(budget, removal))
-    reached = {s.learner: s.mean for s in rl.progressive(data, learners, "nDCG@10")}
+            rankers[f"{removal} {budget}"] = rl.make_ranker(RANKER.format(budget, removal))
+    reached = {s.ranker: s.mean for s in rl.progressive(data, rankers, "nDCG@10")}
     (OUT / "budget_curve.json").write_text(json.dumps(reached, indent=2) + "\n")
 
     print(f"nDCG@10 of kernel SLAM, measured before learning; linear {reached['linear']:.4f}, ")

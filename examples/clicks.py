@@ -14,10 +14,10 @@ from rankloop.clicks.log.simulate import simulate_log
 from rankloop.clicks.users import simulated_user, ultra_user
 from rankloop.data.simulate import mslr_like
 from rankloop.experiments.click_streams import click_streams, held_out_parts
-from rankloop.learners.registry import make_online_learner
 from rankloop.plotting.bias import plot_bias
 from rankloop.plotting.click_streams import plot_click_streams
 from rankloop.plotting.save import save_figure
+from rankloop.rankers.registry import make_online_ranker
 
 OUT = Path("out")
 
@@ -46,11 +46,11 @@ def draw_bias(data: rl.QueryDataset) -> None:
 
 
 def draw_live(data: rl.QueryDataset) -> None:
-    """Draw what learners know after so many impressions."""
+    """Draw what rankers know after so many impressions."""
     names = ("pdgd", "thompson", "dbgd")
     streams = click_streams(
         held_out_parts(data, 3),
-        {name: make_online_learner(name) for name in names},
+        {name: make_online_ranker(name) for name in names},
         {"navigational": simulated_user("navigational", 5)},
         impressions=1000,
         runs=3,
@@ -59,7 +59,7 @@ def draw_live(data: rl.QueryDataset) -> None:
     save_figure(plot_click_streams(streams), OUT / "clicks-live.png")
     for stream in sorted(streams, key=lambda one: -one.online.mean()):
         print(
-            f"{stream.learner:8} final {stream.final.mean():.3f} online {stream.online.mean():.0f}"
+            f"{stream.ranker:8} final {stream.final.mean():.3f} online {stream.online.mean():.0f}"
         )
     print(OUT / "clicks-live.png")
 

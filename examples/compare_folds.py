@@ -15,7 +15,7 @@ import rankloop as rl
 from rankloop.data.simulate import mslr_like
 
 OUT = Path("out")
-LEARNERS = ["single-feature", "ranksvm", "newton", "auto"]
+RANKERS = ["single-feature", "ranksvm", "newton", "auto"]
 
 
 def main() -> None:
@@ -24,11 +24,11 @@ def main() -> None:
     data: str | rl.QueryDataset = str(MQ2008)  # a folder in LETOR's layout brings its folds
     if not MQ2008.is_dir():
         data = mslr_like(200, np.random.default_rng(0), n_features=12, mean_length=15).data
-    found = rl.compare_learners(
-        data, LEARNERS, ["nDCG@10", "AP"], folds=None if MQ2008.is_dir() else 3, scale="log"
+    found = rl.compare_rankers(
+        data, RANKERS, ["nDCG@10", "AP"], folds=None if MQ2008.is_dir() else 3, scale="log"
     )
     for row in found.panel("nDCG@10", "standard"):  # best first
-        told = f"{row.learner:15} {row.mean:.4f}, standard error {row.se:.4f} over queries"
+        told = f"{row.ranker:15} {row.mean:.4f}, standard error {row.se:.4f} over queries"
         if row.against is not None:
             low, high = row.against.ci_low, row.against.ci_high
             told += f"; {row.against.difference:+.4f} ({low:+.4f} to {high:+.4f})"

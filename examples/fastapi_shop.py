@@ -129,7 +129,7 @@ def main() -> None:
     products = catalogue()
     with tempfile.TemporaryDirectory() as folder:
         journal = str(Path(folder) / "shop.journal")
-        settings = {"features": FEATURES, "learners": ["auto"], "journal": journal, "window": 0.2}
+        settings = {"features": FEATURES, "rankers": ["auto"], "journal": journal, "window": 0.2}
         service = Service.start(as_settings({"loops": {"shop": settings}}))
         with background(service) as address:
             app = shop("shop", address, products)

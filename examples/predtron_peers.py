@@ -24,9 +24,9 @@ MODELS = {
     "PassiveAggressive": lambda: PassiveAggressiveClassifier(**SAME),
     "PassiveAggressive, averaged": lambda: PassiveAggressiveClassifier(average=True, **SAME),
     "Perceptron, averaged": lambda: SGDClassifier(average=True, **AVERAGED),
-    "PredtronClassifier, last weights": lambda: rl.learners.PredtronClassifier(average=False),
-    "PredtronClassifier": rl.learners.PredtronClassifier,
-    "PredtronOrdinal": rl.learners.PredtronOrdinal,
+    "PredtronClassifier, last weights": lambda: rl.rankers.PredtronClassifier(average=False),
+    "PredtronClassifier": rl.rankers.PredtronClassifier,
+    "PredtronOrdinal": rl.rankers.PredtronOrdinal,
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from collection import parts
 
 import rankloop as rl
-from rankloop.learners import Imported, Stacked
+from rankloop.rankers import Imported, Stacked
 
 
 def trained_by_lightgbm(train: rl.QueryDataset) -> lgb.Booster:

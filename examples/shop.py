@@ -67,7 +67,7 @@ def main() -> None:
 
     rankloop("init out/judged.parquet -o out/shop.toml --force")
     rankloop(
-        "compare --config out/shop.toml -l auto -l lambdamart -l lightgbm --folds 3 --no-search"
+        "compare --config out/shop.toml -r auto -r lambdamart -r lightgbm --folds 3 --no-search"
     )
     rankloop("train --config out/shop.toml -o out/shop.rlm")
     rankloop("score out/shop.rlm out/today.parquet --run -o out/today.run")
@@ -79,12 +79,12 @@ def main() -> None:
     judged = rl.read(OUT / "judged.parquet")
     test = rl.from_table(today, allow_nan=True)
     for ranker in (
-        rl.learners.OnlineDescribed(rl.Auto()),
-        rl.learners.Described(rl.LambdaMART(trees=100)),
+        rl.rankers.OnlineDescribed(rl.Auto()),
+        rl.rankers.Described(rl.LambdaMART(trees=100)),
     ):
         ranker.fit(judged)
         print(f"{ranker!r}: {rl.evaluate(test, ranker.predict(test))['nDCG@10']:.4f}")
-    ranker = rl.learners.OnlineDescribed(rl.Auto()).fit(judged)
+    ranker = rl.rankers.OnlineDescribed(rl.Auto()).fit(judged)
     ranker.save(OUT / "python.rlm")
     again = rl.load(OUT / "python.rlm").partial_fit(rl.read(OUT / "next-day.csv"))
     print(f"after the next day: {rl.evaluate(test, again.predict(test))['nDCG@10']:.4f}")

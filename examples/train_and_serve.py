@@ -52,7 +52,7 @@ def main() -> None:
     trained = rl.Auto().fit(judged)
     now = [1_000_000_000.0]
     with tempfile.TemporaryDirectory() as folder:
-        loop = {"features": FEATURES, "learners": ["auto"], "journal": f"{folder}/shop.journal"}
+        loop = {"features": FEATURES, "rankers": ["auto"], "journal": f"{folder}/shop.journal"}
         service = Service.start(as_settings({"loops": {"shop": loop}}), clock=lambda: now[0])
         with background(service) as address, Client(address, "shop") as client:
             client.send("POST", "models/trained", content=trained.dumps())

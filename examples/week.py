@@ -1,6 +1,6 @@
 """What `make run` shows: a simulated week of the live loop.
 
-A service starts with three learners that know nothing: a champion, and two challengers in its
+A service starts with three rankers that know nothing: a champion, and two challengers in its
 shadow. Users search and click. Each day the challengers that have done better recently are tried
 against the champion, and one is promoted when clicks prove it better. After the fourth day people
 change their taste. In the end the journal is replayed, and must lead to the same state, bit for
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 OUT = Path("out")
 DAYS, DOCUMENTS, WIDTH = 7, 12, 8
 DRIFT = 4.0
-LEARNERS = ("perceptron", "newton", "xendcg:rate=0.1")
+RANKERS = ("perceptron", "newton", "xendcg:rate=0.1")
 
 
 class Clock:
@@ -74,7 +74,7 @@ def try_better(client: Client, loop: Loop) -> None:
         client.send("POST", f"experiments/{now.duel.id}/end", {})
         loop.settle()
     known = now.curves[now.champion].recent
-    better = [name for name in LEARNERS if now.curves[name].recent > known]
+    better = [name for name in RANKERS if now.curves[name].recent > known]
     if better:
         body = {"challengers": better, "promote": "auto", "watch": 0.1}
         client.send("POST", "experiments", body)
@@ -89,10 +89,10 @@ def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[
     """Let a week pass, and return what was measured on the way."""
     rng = np.random.default_rng(7)
     users, loop = Users(rng), service.loops["shop"]
-    seen: dict[str, list] = {"days": [], "shown": [], **{name: [] for name in LEARNERS}}
+    seen: dict[str, list] = {"days": [], "shown": [], **{name: [] for name in RANKERS}}
     happened: dict[str, float] = {"people change": DRIFT}
     late: dict[str, float] = {}
-    champion = LEARNERS[0]
+    champion = RANKERS[0]
     for n in range(DAYS * rankings):
         day = n / rankings
         clock.now += 86_400 / rankings
@@ -110,7 +110,7 @@ def live(client: Client, service: Service, clock: Clock, rankings: int) -> dict[
         places = np.full(DOCUMENTS, -float(DOCUMENTS))
         places[rows] = -np.arange(float(len(rows)))
         found = {"shown": quality(places, grades)}
-        for name in LEARNERS:
+        for name in RANKERS:
             found[name] = quality(now.models[name].predict(X).astype(np.float64), grades)
         for name, value in found.items():
             late[name] = value if name not in late else late[name] + 0.03 * (value - late[name])
@@ -135,7 +135,7 @@ def main() -> None:
         journal = str(Path(folder) / "shop.journal")
         loop = {
             "features": WIDTH,
-            "learners": list(LEARNERS),
+            "rankers": list(RANKERS),
             "journal": journal,
             "window": 1800,
             "check_every": 500,
@@ -150,12 +150,12 @@ def main() -> None:
             seen = live(client, service, clock, chosen.rankings)
             service.loops["shop"].settle()
             champion = service.loops["shop"].published.champion
-            rows = [[name, "*" if name == champion else "", seen[name][-1]] for name in LEARNERS]
+            rows = [[name, "*" if name == champion else "", seen[name][-1]] for name in RANKERS]
             rows.append(["what people saw", "", seen["shown"][-1]])
             print_table(["model", "champion", "nDCG@10"], sorted(rows, key=lambda row: -row[2]))
             for words, day in sorted(seen["happened"].items(), key=lambda item: item[1]):
                 console.print(f"day {day:.1f}: {words}")
-            curves = {name: seen[name] for name in LEARNERS}
+            curves = {name: seen[name] for name in RANKERS}
             figure = plot_week(seen["days"], curves, seen["shown"], seen["happened"])
             save_figure(figure, OUT / "week.png")
             lessons = client.state()["counters"]["lessons"]

@@ -11,7 +11,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from rankloop.learners import registry
+from rankloop.rankers import registry
 
 from .tiny import Tiny
 

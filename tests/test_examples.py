@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import rankloop as rl
-from rankloop.learners.registry import online_names
+from rankloop.rankers.registry import online_names
 
 from .shown import plain_environment
 
@@ -184,8 +184,8 @@ def test_replace_lightgbm(tmp_path, settings):
     assert number_after("the imported trees, corrected", shown) > trees - 0.01
 
 
-def test_new_learner(tmp_path, settings):
-    shown = run("new_learner.py", tmp_path, settings=settings)
+def test_new_ranker(tmp_path, settings):
+    shown = run("new_ranker.py", tmp_path, settings=settings)
     assert "checks passed" in shown
     assert number_after("with ranks inside the query", shown) > number_after("slam", shown)
 
@@ -194,7 +194,7 @@ def test_examples_are_small():
     for name in (
         "click_log.py",
         "compare_folds.py",
-        "new_learner.py",
+        "new_ranker.py",
         "replace_lightgbm.py",
         "train_and_serve.py",
     ):

@@ -13,7 +13,7 @@ import sklearn.exceptions
 
 import rankloop as rl
 from rankloop.exceptions import DataError, DataTypeError, NotFittedError, RankloopError
-from rankloop.learners.predtron.estimators import PredtronClassifier
+from rankloop.rankers.predtron.estimators import PredtronClassifier
 
 
 @pytest.fixture
@@ -75,18 +75,18 @@ def test_text_is_a_wrong_value():
     assert not isinstance(caught.value, TypeError)
 
 
-@pytest.mark.parametrize("learner", [rl.Slam(), rl.RankSVM(), rl.Scaled(), rl.Blend()])
-def test_nothing_to_learn_from(learner):
+@pytest.mark.parametrize("ranker", [rl.Slam(), rl.RankSVM(), rl.Scaled(), rl.Blend()])
+def test_nothing_to_learn_from(ranker):
     with pytest.raises(DataError, match=r"X has 0 row\(s\) \(shape=\(0, 3\)\)"):
-        learner.fit(np.zeros((0, 3)), [], group=[])
+        ranker.fit(np.zeros((0, 3)), [], group=[])
     with pytest.raises(DataError, match=r"X has 0 feature\(s\) \(shape=\(2, 0\)\)"):
-        learner.fit(np.zeros((2, 0)), [0, 1], group=[2])
-    assert not learner.is_fitted
+        ranker.fit(np.zeros((2, 0)), [0, 1], group=[2])
+    assert not ranker.is_fitted
 
 
 def test_a_stream_may_begin_with_nothing():
-    learner = rl.Slam().partial_fit(np.zeros((0, 3)), [], group=[])
-    assert learner.partial_fit(np.eye(3), [0, 1, 2], group=[3]).n_queries_seen_ == 1
+    ranker = rl.Slam().partial_fit(np.zeros((0, 3)), [], group=[])
+    assert ranker.partial_fit(np.eye(3), [0, 1, 2], group=[3]).n_queries_seen_ == 1
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_the_surface():
             "export",
             "feedback",
         ),
-        *("learners", "losses", "metrics", "plotting", "theory"),
+        *("rankers", "losses", "metrics", "plotting", "theory"),
     }
     assert sorted(set(rankloop.__all__) - packages) == sorted(
         [
@@ -97,12 +97,12 @@ def test_the_surface():
             "KeepRank",
             "KernelSlam",
             "Predtron",
-            "make_learner",
-            "register_learner",
+            "make_ranker",
+            "register_ranker",
             "load",
             "loads",
             "progressive",
-            "compare_learners",
+            "compare_rankers",
             "tune",
             "write_report",
             "Ranking",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankloop.learners.batch.base import BatchRanker
-from rankloop.learners.parameters import check_number, check_whole
-from rankloop.learners.search import Choice
+from rankloop.rankers.batch.base import BatchRanker
+from rankloop.rankers.parameters import check_number, check_whole
+from rankloop.rankers.search import Choice
 
 
 class Tiny(BatchRanker):

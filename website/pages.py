@@ -47,7 +47,7 @@ def modules() -> list[str]:
 def page_of(module: str) -> str:
     """Return where the page of a module lies.
 
-    >>> page_of("rankloop.client"), page_of("rankloop.metrics")
+    >>> page_of("rankloop.client"), page_of("rankloop.measures")
     ('api/rankloop/client.md', 'api/rankloop/metrics/index.md')
     """
     place = module.replace(".", "/")

@@ -1,4 +1,4 @@
-// Binding of learners for clicks: rankings drawn by Plackett and Luce, PDGD, and draws from a posterior.
+// Binding of rankers for clicks: rankings drawn by Plackett and Luce, PDGD, and draws from a posterior.
 #include "bind/online_call.hpp"
 
 #include "clicks/directions.hpp"

@@ -1,4 +1,4 @@
-// Binding of what the learners with kernels share.
+// Binding of what the rankers with kernels share.
 #include "bind/arrays.hpp"
 
 #include "online/relax.hpp"

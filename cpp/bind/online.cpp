@@ -1,4 +1,4 @@
-// Binding of the online learners: each call learns from a batch of queries, in their order, and
+// Binding of the online rankers: each call learns from a batch of queries, in their order, and
 // returns how many queries changed the weights. State lives in the caller's arrays.
 #include "bind/online_call.hpp"
 
@@ -27,7 +27,7 @@ void check_square(const Out<double, 2>& matrix, std::size_t d) {
     check(matrix.shape(0) == d && matrix.shape(1) == d, "a root with a row and a column a feature is needed");
 }
 
-// What a learner knows of its weights: by the root of a full precision, or, without one, by variances and directions.
+// What a ranker knows of its weights: by the root of a full precision, or, without one, by variances and directions.
 std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double, 2>& root, const Out<double, 1>& variances, const Out<double, 2>& directions) {
     const std::size_t d = w.size();
     if (variances.size() == 0) {

@@ -1,4 +1,4 @@
-// What every online learner is called with from Python: queries, weights, and where scores should go.
+// What every online ranker is called with from Python: queries, weights, and where scores should go.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ inline void check_weights(const std::optional<In<double, 1>>& weights, std::size
     for (std::size_t i = 0; i < n; ++i) check(weights->data()[i] >= 0 && std::isfinite(weights->data()[i]), "weights must be finite and at least 0");
 }
 
-// What every learner is called with: the queries, the weights, and where scores should go.
+// What every ranker is called with: the queries, the weights, and where scores should go.
 struct OnlineCall {
     std::variant<Batch, SparseBatch> batch;
     LinearState state;

@@ -1,4 +1,4 @@
-// Runs the learners' kernels on a fixed stream without Python, and prints a digest of what each has learnt: the same
+// Runs the rankers' kernels on a fixed stream without Python, and prints a digest of what each has learnt: the same
 // on every processor and from every compiler. tests/core/test_compilers.py builds and compares it.
 #include <cstdio>
 #include <cstring>
@@ -71,7 +71,7 @@ std::vector<double> identity(std::size_t d) {
     return root;
 }
 
-// What a learner learns from a stream, with and without weights.
+// What a ranker learns from a stream, with and without weights.
 template <typename Run>
 void learn(const char* name, const Stream& stream, const Run& run) {
     for (const bool weighted : {false, true}) {
@@ -91,7 +91,7 @@ void go(const Batch& batch, LinearState& state, Influence influence, std::vector
     learn_queries(batch, state, influence, scores.data(), step, 2, [] {});
 }
 
-void all_learners(const Stream& s) {
+void all_rankers(const Stream& s) {
     const Rate rate{0.1, 0.3};
     const std::size_t d = s.d;
     learn("slam", s, [&](auto& b, auto& st, auto& z, auto& sc, auto&) { go(b, st, {z.data(), 10}, sc, SlamStep(SlamWeights::ndcg, 10, 1, rate)); });
@@ -157,5 +157,5 @@ void arithmetic() {
 
 int main() {
     arithmetic();
-    for (const std::size_t d : {5, 46, 70}) all_learners(Stream(12, d == 46 ? 150 : 60, d));
+    for (const std::size_t d : {5, 46, 70}) all_rankers(Stream(12, d == 46 ? 150 : 60, d));
 }

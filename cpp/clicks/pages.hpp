@@ -28,8 +28,8 @@ struct GroupedPages {
 // query's own pairs, the body may write at once.
 template <typename MakeBody>
 void sum_over_queries(const GroupedPages& pages, std::size_t size, double* sums, unsigned threads, const MakeBody& make_body) {
-    constexpr std::size_t most_blocks = 64;
-    const std::size_t blocks = std::min(most_blocks, pages.queries);
+    constexpr std::size_t max_blocks = 64;
+    const std::size_t blocks = std::min(max_blocks, pages.queries);
     const auto rows_before = [&](std::size_t q) { return pages.offsets[pages.query_pages[q]]; };
     std::vector<std::size_t> starts{0};
     for (std::size_t b = 1, q = 0; b < blocks; ++b) {

@@ -1,4 +1,4 @@
-// Impressions one after the other: a ranking is drawn, a simulated user clicks, the learner learns from it.
+// Impressions one after the other: a ranking is drawn, a simulated user clicks, the ranker learns from it.
 #pragma once
 
 #include <vector>

@@ -154,7 +154,7 @@ private:
         block_.values.resize((row + 1) * block_.stride);
         float* x = block_.values.data() + row * block_.stride;
         std::fill_n(x, block_.stride, 0.0f);
-        const std::uint64_t least = least_index(), most = most_index();
+        const std::uint64_t least = least_index(), most = max_index();
         const char* const start = p;
         bool ordered = true;
         std::int64_t previous = -1;
@@ -199,14 +199,14 @@ private:
     }
 
     std::uint64_t least_index() const { return options_.base == 1; }
-    std::uint64_t most_index() const {
+    std::uint64_t max_index() const {
         return static_cast<std::uint64_t>(options_.n_features ? options_.n_features - (options_.base == 0) : options_.max_index);
     }
 
     // Parses `index:value ...` into the entries of a sparse row, by index, without those that are 0.
     const char* sparse_features(const char* p) {
         Entries& entries = block_.entries;
-        const std::uint64_t least = least_index(), most = most_index();
+        const std::uint64_t least = least_index(), most = max_index();
         const std::size_t first = entries.size();
         const char* const start = p;
         std::int64_t previous = -1, largest = -1;

@@ -105,7 +105,7 @@ RANKLOOP_CLONES inline void run(View<const double> a, View<const double> b, std:
 
 }  // namespace tile
 
-// Holds the packed blocks, so that a learner allocates them once.
+// Holds the packed blocks, so that a ranker allocates them once.
 template <typename T>
 class Products {
 public:

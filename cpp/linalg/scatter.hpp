@@ -19,10 +19,10 @@ RANKLOOP_CLONES inline void centred_rows(const float* x, std::size_t m, std::siz
 // out, d x d
 inline void query_scatter(const float* x, const std::int64_t* offsets, std::size_t queries, std::size_t d, const double* h,
                           double* out, unsigned threads) {
-    constexpr std::size_t blocks = 8, most_rows = 128;
+    constexpr std::size_t blocks = 8, max_rows = 128;
     std::vector<double> sum(d * d);
     sum_blocks(blocks, 1, sum.size(), sum.data(), threads, [&](std::size_t b, double* own) {
-        std::vector<double> mean(d), rows(most_rows * d);
+        std::vector<double> mean(d), rows(max_rows * d);
         Products<double> products;
         const View<const double> view{rows.data(), d};
         for (std::size_t q = queries * b / blocks; q < queries * (b + 1) / blocks; ++q) {
@@ -33,8 +33,8 @@ inline void query_scatter(const float* x, const std::int64_t* offsets, std::size
             std::fill(mean.begin(), mean.end(), 0.0);
             add_weighted_rows(x + first * d, end - first, d, h + first, mean.data());
             for (double& value : mean) value /= total;
-            for (std::size_t i = first; i < end; i += most_rows) {
-                const std::size_t m = std::min(most_rows, end - i);
+            for (std::size_t i = first; i < end; i += max_rows) {
+                const std::size_t m = std::min(max_rows, end - i);
                 centred_rows(x + i * d, m, d, h + i, mean.data(), rows.data());
                 products.add(view.transposed(), view, d, d, m, {own, d}, Shape::upper);
             }

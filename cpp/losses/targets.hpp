@@ -1,4 +1,4 @@
-// What a document counts in the target of a softmax cross entropy. Online, batch and boosted learners all ask here.
+// What a document counts in the target of a softmax cross entropy. Online, batch and boosted rankers all ask here.
 #pragma once
 
 #include "linalg/math.hpp"

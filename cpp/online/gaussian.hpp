@@ -1,4 +1,4 @@
-// A Gaussian over weights, N(w, S), as the second-order learners see it: the mean, a root of the covariance to look at
+// A Gaussian over weights, N(w, S), as the second-order rankers see it: the mean, a root of the covariance to look at
 // documents with, and what new knowledge does to both. No stream makes a precision indefinite.
 #pragma once
 

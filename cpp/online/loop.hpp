@@ -1,4 +1,4 @@
-// The one loop over queries of the linear online learners: score, hand the scores out, learn.
+// The one loop over queries of the linear online rankers: score, hand the scores out, learn.
 #pragma once
 
 #include <algorithm>

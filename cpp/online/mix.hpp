@@ -1,4 +1,4 @@
-// Several learners that rank together: their scores on one scale, summed by weights that follow their losses.
+// Several rankers that rank together: their scores on one scale, summed by weights that follow their losses.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Learners that go through the pairs of a query one by one: SOLAR-I, the pairwise perceptron and
+// Rankers that go through the pairs of a query one by one: SOLAR-I, the pairwise perceptron and
 // the committee perceptron. A pair is a document and one of a lower grade; better grades come
 // first, then row order, on both sides.
 #pragma once

@@ -1,4 +1,4 @@
-// What the online learners are given, and what they keep.
+// What the online rankers are given, and what they keep.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct BatchOf {
 using Batch = BatchOf<const float*>;
 using SparseBatch = BatchOf<Csr>;
 
-// What a linear learner knows. Weights are kept in double, so that a stream of small steps is not
+// What a linear ranker knows. Weights are kept in double, so that a stream of small steps is not
 // lost, and scored in float.
 struct LinearState {
     double* w;

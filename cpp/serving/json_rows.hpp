@@ -14,7 +14,7 @@ namespace rankloop {
 // Reads one number and returns where it ends; nullptr where there is none. A few digits need no more
 // than one exact division; all else is the library's.
 inline const char* read_json_number(const char* p, const char* end, double& value) {
-    constexpr int most_digits = 15;  // then they are exact as a double
+    constexpr int max_digits = 15;  // then they are exact as a double
     if (p == end) return nullptr;
     const bool negative = *p == '-';
     const char* q = p + negative;
@@ -22,12 +22,12 @@ inline const char* read_json_number(const char* p, const char* end, double& valu
     if (!is_digit()) return nullptr;
     std::int64_t digits = 0;
     int n = 0, fraction = 0;
-    for (; n <= most_digits && is_digit(); ++n) digits = 10 * digits + (*q++ - '0');
+    for (; n <= max_digits && is_digit(); ++n) digits = 10 * digits + (*q++ - '0');
     if (q != end && *q == '.') {
         ++q;
-        for (; n <= most_digits && is_digit(); ++n, ++fraction) digits = 10 * digits + (*q++ - '0');
+        for (; n <= max_digits && is_digit(); ++n, ++fraction) digits = 10 * digits + (*q++ - '0');
     }
-    if (n <= most_digits && q != end && (*q == ',' || *q == ']')) {
+    if (n <= max_digits && q != end && (*q == ',' || *q == ']')) {
         const double size = static_cast<double>(digits) / power_of_ten[fraction];
         value = negative ? -size : size;
         return q;

@@ -1,7 +1,7 @@
 """Elementary functions and products with the same bits on every processor.
 
 NumPy's `exp` and its kin, its sums and BLAS's products round by the processor, its libraries and a
-row's place. What a learner learns, and how a row scores, must not; so that is computed here, in the
+row's place. What a ranker learns, and how a row scores, must not; so that is computed here, in the
 compiled core. Errors of the functions are near one unit in the last place: `cpp/linalg/math.hpp`.
 """
 

@@ -1,4 +1,4 @@
-"""Names of learners and losses: those of users, of installed packages, and errors for others."""
+"""Names of rankers and losses: those of users, of installed packages, and errors for others."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def check_name(kind: str, name: str) -> None:
 def unknown(kind: str, name: object, known: Iterable[str]) -> DataError:
     """Return the error for an unknown name, with the known ones and the closest of them.
 
-    >>> print(unknown("learner", "slamm", ["slam", "mix"]))
-    unknown learner 'slamm'; did you mean 'slam'?; known: slam, mix
+    >>> print(unknown("ranker", "slamm", ["slam", "mix"]))
+    unknown ranker 'slamm'; did you mean 'slam'?; known: slam, mix
     """
     known = list(known)
     close = get_close_matches(str(name), known, n=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-_MOST = 8  # beyond it memory is the limit
-_MOST_ASKED = 256  # nobody has more use for
+_MAX = 8  # beyond it memory is the limit
+_MAX_ASKED = 256  # nobody has more use for
 
 
 def processors() -> int:
@@ -21,5 +21,5 @@ def threads() -> int:
     """
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip().lstrip("0")
     if not asked.isdecimal():
-        return min(processors(), _MOST)
-    return min(int(asked[:4]), _MOST_ASKED)
+        return min(processors(), _MAX)
+    return min(int(asked[:4]), _MAX_ASKED)

@@ -9,7 +9,7 @@ import pytest
 
 from rankloop import checks
 from rankloop.data.dataset import QueryDataset
-from rankloop.metrics.measures import FAMILIES, Measure
+from rankloop.measures.measure import FAMILIES, Measure
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def broken(cls, method, replacement):
     return type(f"Broken{cls.__name__}", (cls,), {method: replacement})()
 
 
-def test_a_good_loss_and_a_good_learner_pass():
+def test_a_good_loss_and_a_good_ranker_pass():
     checks.check(SquaredPairs())
     checks.check(Centroids())
 

@@ -64,9 +64,9 @@ def test_evaluate(ok, log):
 
 
 def test_stream(ok, simulated):
-    options = ("-l", "pdgd", "-l", "newton", "--clicks", "perfect", "--impressions", 50)
+    options = ("-r", "pdgd", "-r", "newton", "--clicks", "perfect", "--impressions", 50)
     rows = answer(ok("stream", simulated, "--scale", "query-minmax", *options, "--json"))
-    assert [(row["learner"], row["user"]) for row in rows] == [
+    assert [(row["ranker"], row["user"]) for row in rows] == [
         ("pdgd", "perfect"),
         ("newton", "perfect"),
     ]
@@ -81,7 +81,7 @@ def test_stream(ok, simulated):
         (("clicks", "fit", "{log}", "--model", "bpm"), "unknown click model"),
         (("clicks", "inspect", "{log}", "--column", "query"), "write a column such as"),
         (("clicks", "judge", "{log}", "-o", "j.txt"), ".csv or .json"),
-        (("stream", "{data}", "-l", "pdgd", "--clicks", "nobody"), "unknown user"),
+        (("stream", "{data}", "-r", "pdgd", "--clicks", "nobody"), "unknown user"),
     ],
 )
 def test_mistakes_are_named(run, log, simulated, arguments, words):

@@ -24,24 +24,24 @@ def folder(tmp_path_factory):
     return root
 
 
-LEARNERS = ["-l", "solar-i", "-l", "tiny"]
+RANKERS = ["-r", "solar-i", "-r", "tiny"]
 
 
 def test_json(ok, tiny, folder):
-    command = ["compare", folder, *LEARNERS, "-m", "nDCG@5", "-m", "AP", "-c", "letor3"]
+    command = ["compare", folder, *RANKERS, "-m", "nDCG@5", "-m", "AP", "-c", "letor3"]
     found = ok(*command, "--scale", "log", "--seed", 3, "--json").json
-    expected = rl.compare_learners(
+    expected = rl.compare_rankers(
         folder, ["solar-i", "tiny"], ["nDCG@5", "AP"], "letor3", scale="log", seed=3
     )
     for row, twin in zip(found, expected.to_dicts(), strict=True):
-        assert {"learner", "measure", "convention", "mean", "std", "folds", "seconds"} <= row.keys()
+        assert {"ranker", "measure", "convention", "mean", "std", "folds", "seconds"} <= row.keys()
         for key in row.keys() - {"seconds", "fit_seconds"}:
             assert row[key] == twin[key], key
 
 
 def test_tables(ok, tiny, folder):
-    done = ok("compare", folder, *LEARNERS, "--baseline", "tiny", "--jobs", 2)
-    mean = rl.compare_learners(folder, ["solar-i", "tiny"]).rows[0].mean
+    done = ok("compare", folder, *RANKERS, "--baseline", "tiny", "--jobs", 2)
+    mean = rl.compare_rankers(folder, ["solar-i", "tiny"]).rows[0].mean
     assert f"{mean:.4f}" in done.out
     assert "nDCG@10 (standard)" in done.out
     assert "against tiny" in done.out
@@ -50,7 +50,7 @@ def test_tables(ok, tiny, folder):
 
 
 def test_resume(ok, tiny, folder, tmp_path, monkeypatch):
-    command = ["compare", folder, *LEARNERS, "--resume", tmp_path / "cells", "--json"]
+    command = ["compare", folder, *RANKERS, "--resume", tmp_path / "cells", "--json"]
     first = ok(*command).json
     assert len(list((tmp_path / "cells").iterdir())) == 4
     monkeypatch.setattr("rankloop.experiments.compare.run_fold", None)  # nothing is left to run
@@ -58,17 +58,17 @@ def test_resume(ok, tiny, folder, tmp_path, monkeypatch):
 
 
 def test_numbered_folds_and_no_search(ok, folder):
-    command = ["compare", folder, "-l", "solar-i", "--folds", 4, "--no-search", "--json"]
+    command = ["compare", folder, "-r", "solar-i", "--folds", 4, "--no-search", "--json"]
     (row,) = ok(*command).json
     assert row["folds"] == 4
     assert row["chosen"] == [{}] * 4
 
 
 def test_markdown_report(ok, tiny, folder, tmp_path):
-    ok("compare", folder, *LEARNERS, "-m", "AP", "--report", tmp_path / "page.md")
+    ok("compare", folder, *RANKERS, "-m", "AP", "--report", tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
-    assert "| learner | mean |" in text
-    assert f"rankloop compare {folder} -l solar-i" in text
+    assert "| ranker | mean |" in text
+    assert f"rankloop compare {folder} -r solar-i" in text
     assert "![Means and their standard errors](page.png)" in text
     assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
     assert "convention standard: gain 2^r - 1" in text
@@ -79,7 +79,7 @@ def test_markdown_report(ok, tiny, folder, tmp_path):
 
 
 def test_html_report_needs_no_other_file(ok, tiny, folder, tmp_path):
-    ok("compare", folder, *LEARNERS, "--report", tmp_path / "page.html")
+    ok("compare", folder, *RANKERS, "--report", tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     assert text.startswith("<!doctype html>")
     assert text.rstrip().endswith("</html>")
@@ -92,7 +92,7 @@ def test_a_report_without_matplotlib_says_so(ok, folder, tmp_path, monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(__import__("sys").modules, name, None)
     for page in ("page.md", "page.html"):
-        ok("compare", folder, "-l", "slam", "--report", tmp_path / page)
+        ok("compare", folder, "-r", "slam", "--report", tmp_path / page)
         assert "No figure" in (tmp_path / page).read_text()
 
 
@@ -104,26 +104,26 @@ def test_a_failed_report_leaves_the_old_one(run, folder, tmp_path, monkeypatch):
         raise rl.DataError("broken")
 
     monkeypatch.setattr("rankloop.experiments.report._made", broken)
-    assert run("compare", folder, "-l", "slam", "--report", page).code == 1
+    assert run("compare", folder, "-r", "slam", "--report", page).code == 1
     assert page.read_text() == "precious"
 
 
 def test_plot(ok, tiny, folder, tmp_path):
-    ok("compare", folder, *LEARNERS, "-m", "AP", "-m", "P@1", "--plot", tmp_path / "a.svg")
+    ok("compare", folder, *RANKERS, "-m", "AP", "-m", "P@1", "--plot", tmp_path / "a.svg")
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["-l", "slm"], "unknown learner 'slm'"),
-        (["-l", "slam", "--baseline", "auto"], "baseline 'auto' is not among"),
-        (["-l", "slam", "--folds", "2"], "folds must be letor or"),
-        (["-l", "slam", "--report", "a.pdf"], "expected a name that ends in .md or .html"),
-        (["-l", "slam", "--report", "no/a.md"], "there is no folder no"),
-        (["-l", "slam", "--plot", "a.jpg"], "found the suffix '.jpg'"),
-        (["-l", "slam", "-m", "best"], "unknown measure"),
-        (["-l", "slam", "--scale", "x"], "there is no scaler 'x'"),
+        (["-r", "slm"], "unknown ranker 'slm'"),
+        (["-r", "slam", "--baseline", "auto"], "baseline 'auto' is not among"),
+        (["-r", "slam", "--folds", "2"], "folds must be letor or"),
+        (["-r", "slam", "--report", "a.pdf"], "expected a name that ends in .md or .html"),
+        (["-r", "slam", "--report", "no/a.md"], "there is no folder no"),
+        (["-r", "slam", "--plot", "a.jpg"], "found the suffix '.jpg'"),
+        (["-r", "slam", "-m", "best"], "unknown measure"),
+        (["-r", "slam", "--scale", "x"], "there is no scaler 'x'"),
     ],
 )
 def test_errors_come_before_the_work(run, folder, options, complaint, monkeypatch):

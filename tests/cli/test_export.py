@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rankloop as rl
-from rankloop.learners.boosting.lambdamart import LambdaMART
+from rankloop.rankers.boosting.lambdamart import LambdaMART
 
 
 @pytest.fixture

@@ -24,13 +24,13 @@ RANKLOOP = [sys.executable, "-c", "from rankloop.cli import main; main()"]
 def commands(simulated, model):
     return {
         "inspect": ["inspect", simulated],
-        "learners": ["learners"],
+        "rankers": ["rankers"],
         "evaluate": ["evaluate", simulated, "--model", model],
         "per query": ["evaluate", simulated, "--model", model, "--per-query"],
         "explained": ["evaluate", simulated, "--model", model, "--explain"],
-        "compare": ["compare", simulated, "-l", "slam", "-l", "perceptron", "--folds", "3"],
-        "stream": ["stream", simulated, "-l", "slam"],
-        "tune": ["tune", simulated, "-l", "slam", "--trials", "2", "--folds", "2"],
+        "compare": ["compare", simulated, "-r", "slam", "-r", "perceptron", "--folds", "3"],
+        "stream": ["stream", simulated, "-r", "slam"],
+        "tune": ["tune", simulated, "-r", "slam", "--trials", "2", "--folds", "2"],
         "parts": ["explain", model],
         "effects": ["explain", model, simulated],
         "reproduce": ["reproduce", "--list"],
@@ -43,7 +43,7 @@ NAMES = list(commands("", ""))
 @pytest.fixture
 def command(ok, simulated, tmp_path):
     model = tmp_path / "model.rlm"
-    ok("train", simulated, "-l", "slam", "-o", model)
+    ok("train", simulated, "-r", "slam", "-o", model)
     return commands(simulated, model)
 
 
@@ -72,7 +72,7 @@ def test_latex_is_escaped():
 def test_a_table_that_is_too_wide_is_stacked(monkeypatch, capsys):
     from rich.console import Console
 
-    columns = ["learner", "mean", "against the baseline", "interval"]
+    columns = ["ranker", "mean", "against the baseline", "interval"]
     rows = [["slam", 0.123456, "+0.0183*", "-0.0111 to +0.0469"], ["auto", 0.5, "", ""]]
     monkeypatch.setattr(Console, "is_terminal", True)
     monkeypatch.setenv("COLUMNS", "40")
@@ -89,13 +89,13 @@ def test_a_table_that_is_too_wide_is_stacked(monkeypatch, capsys):
 
 
 def test_one_permutation_has_no_deviation(ok, simulated):
-    assert "±" not in ok("stream", simulated, "-l", "slam").out
-    assert "±" in ok("stream", simulated, "-l", "slam", "--permutations", 2).out
+    assert "±" not in ok("stream", simulated, "-r", "slam").out
+    assert "±" in ok("stream", simulated, "-r", "slam", "--permutations", 2).out
 
 
 def test_plain_locales(simulated):
     plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
-    command = [*RANKLOOP, "stream", str(simulated), "-l", "slam", "--permutations", "2"]
+    command = [*RANKLOOP, "stream", str(simulated), "-r", "slam", "--permutations", "2"]
     done = subprocess.run(command, env=plain, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert b"+/-" in done.stdout
@@ -103,7 +103,7 @@ def test_plain_locales(simulated):
 
 
 @pytest.mark.parametrize(
-    "words", [["evaluate", "--per-query"], ["tune", "-l", "slam", "--trials", "2"], ["inspect"]]
+    "words", [["evaluate", "--per-query"], ["tune", "-r", "slam", "--trials", "2"], ["inspect"]]
 )
 def test_a_reader_may_leave_early(simulated, tmp_path, words):
     model = tmp_path / "m.rlm"
@@ -119,7 +119,7 @@ def test_a_reader_may_leave_early(simulated, tmp_path, words):
 
 def test_an_interrupt_is_clean(simulated, tmp_path):
     kept = tmp_path / "trials.log"
-    command = [*RANKLOOP, "tune", str(simulated), "-l", "xendcg", "--trials", "100000"]
+    command = [*RANKLOOP, "tune", str(simulated), "-r", "xendcg", "--trials", "100000"]
     command += ["--storage", str(kept)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         for _ in range(1200):  # until it is at work
@@ -144,8 +144,8 @@ def test_scores_as_json_go_where_they_should(ok, command, simulated, tmp_path):
 
 def test_frames(simulated):
     data = rl.read(simulated)
-    found = rl.compare_learners(data, ["slam", "perceptron"], folds=3, search=False)
-    assert list(found.to_frame()["learner"]) == ["slam", "perceptron"]
+    found = rl.compare_rankers(data, ["slam", "perceptron"], folds=3, search=False)
+    assert list(found.to_frame()["ranker"]) == ["slam", "perceptron"]
     assert isinstance(found.to_frame("polars"), pl.DataFrame)
     assert isinstance(rl.evaluate(data, data.y).to_frame(), pd.DataFrame)
     with pytest.raises(

@@ -22,20 +22,20 @@ def wide(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("learner", ["slam", "solar-i:C=0.1", "xendcg"])
-def test_train_and_score(ok, wide, tmp_path, learner):
+@pytest.mark.parametrize("ranker", ["slam", "solar-i:C=0.1", "xendcg"])
+def test_train_and_score(ok, wide, tmp_path, ranker):
     model = tmp_path / "model.rlm"
-    ok("train", wide, "--sparse", "-l", learner, "-o", model)
+    ok("train", wide, "--sparse", "-r", ranker, "-o", model)
     scores = [float(line) for line in ok("score", model, wide, "--sparse").out.split()]
     data = rl.read_letor(wide, sparse=True)
-    expected = rl.make_learner(learner).fit(data).predict(data)
+    expected = rl.make_ranker(ranker).fit(data).predict(data)
     np.testing.assert_allclose(scores, expected, rtol=1e-6)
 
 
 def test_stream_measures_before_it_learns(ok, run, wide):
-    told = ok("stream", wide, "--sparse", "-l", "slam", "-l", "minimax", "--json").json
+    told = ok("stream", wide, "--sparse", "-r", "slam", "-r", "minimax", "--json").json
     assert told
-    refused = run("stream", wide, "-l", "slam")
+    refused = run("stream", wide, "-r", "slam")
     assert refused.code == 1
     assert "outside 0 to 100000" in refused.err
 
@@ -50,7 +50,7 @@ def test_inspect_and_convert(ok, wide, tmp_path):
     assert one.X == other.X
 
 
-def test_a_learner_of_dense_rows_says_so(run, wide, tmp_path):
-    done = run("train", wide, "--sparse", "-l", "newton", "-o", tmp_path / "model.rlm")
+def test_a_ranker_of_dense_rows_says_so(run, wide, tmp_path):
+    done = run("train", wide, "--sparse", "-r", "newton", "-o", tmp_path / "model.rlm")
     assert done.code == 1
     assert "needs dense rows" in " ".join(done.err.split())

@@ -27,7 +27,7 @@ def test_every_query_is_in_one_part(ok, data, tmp_path):
     assert [len(part) for part in found] == [6, 2, 2]
     assert sorted(rl.data.concat(found).query_ids.tolist()) == list(range(10))
     assert all((part.X[:, 0] == part.qid).all() for part in found)
-    ok("compare", tmp_path / "parts", "-l", "solar-i")
+    ok("compare", tmp_path / "parts", "-r", "solar-i")
 
 
 def test_the_seed_decides_and_order_needs_none(ok, data, tmp_path):

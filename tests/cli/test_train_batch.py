@@ -1,4 +1,4 @@
-"""`train` and `explain` for learners of whole data sets."""
+"""`train` and `explain` for rankers of whole data sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def files(simulated, tmp_path):
 
 def test_it_stops_early_by_the_first_measure(ok, tiny, files):
     train, valid, model = files
-    asked = ["train", train, "-l", "tiny:rounds=9,patience=2", "--valid", valid, "-o", model]
+    asked = ["train", train, "-r", "tiny:rounds=9,patience=2", "--valid", valid, "-o", model]
     told = ok(*asked, "-m", "AP", "-m", "P@1", "--json").json
     width = 8
     expected = Tiny(rounds=9, patience=2, valid_measure="AP")
@@ -33,7 +33,7 @@ def test_it_stops_early_by_the_first_measure(ok, tiny, files):
 
 def test_it_goes_on(ok, run, tiny, files):
     train, _, model = files
-    shown = ok("train", train, "-l", "tiny:rounds=3", "-o", model).out
+    shown = ok("train", train, "-r", "tiny:rounds=3", "-o", model).out
     assert "25 queries learnt in 3 rounds" in shown
     shown = ok("train", train, "--from", model, "-o", model).out
     assert "in 6 rounds" in shown
@@ -45,7 +45,7 @@ def test_it_goes_on(ok, run, tiny, files):
 
 def test_it_keeps_the_scaler(ok, tiny, files):
     train, valid, model = files
-    asked = ["train", train, "-l", "tiny", "--scale", "standard", "--valid", valid, "-o", model]
+    asked = ["train", train, "-r", "tiny", "--scale", "standard", "--valid", valid, "-o", model]
     ok(*asked)
     data, judged = rl.read_letor(train), rl.read_letor(valid)
     expected = rl.Scaled(Tiny(), "standard").fit(data, valid=judged)
@@ -54,22 +54,22 @@ def test_it_keeps_the_scaler(ok, tiny, files):
 
 def test_explain(ok, tiny, files):
     train, _, model = files
-    ok("train", train, "-l", "tiny", "-o", model)
+    ok("train", train, "-r", "tiny", "-o", model)
     parts = rl.load(model).explain()
     assert ok("explain", model, "--json").json == parts
     assert ok("explain", model, "--top", 2, "--json").json == parts[:2]
     cells = ok("explain", model).cells
     assert cells[0] == ["feature", "weight"]
     assert [row[0] for row in cells[1:]] == [part["feature"] for part in parts]
-    ok("train", train, "-l", "auto", "-o", model)
+    ok("train", train, "-r", "auto", "-o", model)
     assert ok("explain", model).cells[0] == ["member", "weight", "features"]
 
 
 def test_a_blend_from_file_to_scores(ok, files):
     train, valid, model = files
-    told = ok("train", train, "-l", "blend:seeds=1,refit=False", "--valid", valid, "-o", model)
+    told = ok("train", train, "-r", "blend:seeds=1,refit=False", "--valid", valid, "-o", model)
     assert "(refit)" not in told.out
-    told = ok("train", train, "-l", "blend:seeds=1", "--valid", valid, "-o", model)
+    told = ok("train", train, "-r", "blend:seeds=1", "--valid", valid, "-o", model)
     assert "was trained on the validation data too (refit)" in told.out
     scores = model.with_suffix(".txt")
     ok("score", model, valid, "-o", scores)

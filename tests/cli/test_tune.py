@@ -11,9 +11,9 @@ import rankloop as rl
 
 def test_json_and_the_command_it_prints(ok, simulated, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command = ["tune", simulated, "-l", "solar-i", "--folds", 3, "--trials", 4, "--scale", "log"]
+    command = ["tune", simulated, "-r", "solar-i", "--folds", 3, "--trials", 4, "--scale", "log"]
     found = ok(*command, "--json").json
-    assert found["learner"].startswith("solar-i:C=")
+    assert found["ranker"].startswith("solar-i:C=")
     assert len(found["trials"]) == 4
     assert found["value"] == max(t["value"] for t in found["trials"] if not t["pruned"])
     ok(*shlex.split(found["command"])[1:])
@@ -22,7 +22,7 @@ def test_json_and_the_command_it_prints(ok, simulated, tmp_path, monkeypatch):
 
 
 def test_table_and_storage(ok, simulated, tmp_path):
-    command = ["tune", simulated, "-l", "slam:measure=AP", "--storage", tmp_path / "trials.log"]
+    command = ["tune", simulated, "-r", "slam:measure=AP", "--storage", tmp_path / "trials.log"]
     ok(*command, "--trials", 2)
     done = ok(*command, "--trials", 3)
     assert "3 trials" in done.out
@@ -34,8 +34,8 @@ def test_table_and_storage(ok, simulated, tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["-l", "auto"], "auto has no parameters to search"),
-        (["-l", "slam", "--folds", "400"], "number of folds"),
+        (["-r", "auto"], "auto has no parameters to search"),
+        (["-r", "slam", "--folds", "400"], "number of folds"),
     ],
 )
 def test_errors(run, simulated, options, complaint):

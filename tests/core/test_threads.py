@@ -37,12 +37,12 @@ few = data.select(slice(0, 100))
 def told(name, values):
     print(name, hashlib.sha256(np.ascontiguousarray(values)).hexdigest())
 
-for learner in (rl.SolarI(), rl.learners.PairwisePerceptron(), rl.NewtonXENDCG()):
-    told(type(learner).__name__, learner.fit(few).predict(data))
-for learner in (rl.RankSVM(), rl.learners.RankBoost(rounds=3), rl.LambdaMART(trees=3)):
-    told(type(learner).__name__, learner.fit(data).predict(data))
+for ranker in (rl.SolarI(), rl.rankers.PairwisePerceptron(), rl.NewtonXENDCG()):
+    told(type(ranker).__name__, ranker.fit(few).predict(data))
+for ranker in (rl.RankSVM(), rl.rankers.RankBoost(rounds=3), rl.LambdaMART(trees=3)):
+    told(type(ranker).__name__, ranker.fit(data).predict(data))
 told("measures", [result.values for result in rl.evaluate(data, X[:, 1], ["nDCG@10", "AP"])])
-learner.save(sys.argv[1])
+ranker.save(sys.argv[1])
 told("trees from a file", rl.load(sys.argv[1]).predict(data))
 rl.write_letor(few, sys.argv[2])
 told("LETOR", rl.read_letor(sys.argv[2]).X)

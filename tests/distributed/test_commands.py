@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import rankloop as rl
 from rankloop.cli.app import app
 
-LEARNERS = ["-l", "xendcg", "-l", "slam"]
+RANKERS = ["-r", "xendcg", "-r", "slam"]
 
 
 def run(*args):
@@ -26,7 +26,7 @@ def address(client):
 
 def test_train_and_evaluate(address, files, data, tmp_path):
     model = tmp_path / "model.rlm"
-    told = run("train", files, "-l", "xendcg", "-o", model, "--cluster", address, "--json")
+    told = run("train", files, "-r", "xendcg", "-o", model, "--cluster", address, "--json")
     assert told["queries"] == len(data)
     there = run("evaluate", files, "--model", model, "--cluster", address, "--json")
     assert there == run("evaluate", files, "--model", model, "--json")
@@ -36,11 +36,11 @@ def test_train_and_evaluate(address, files, data, tmp_path):
 def test_train_online_with_mixing_and_a_scaler(address, files, data, tmp_path):
     model = tmp_path / "model.rlm"
     more = ["--mix-every", 5, "--scale", "log", "--by-query", "--cluster", address, "--json"]
-    assert run("train", files, "-l", "slam", "-o", model, *more)["queries"] == len(data)
+    assert run("train", files, "-r", "slam", "-o", model, *more)["queries"] == len(data)
 
 
 def test_compare(address, files):
-    asked = ["compare", files, *LEARNERS, "--folds", 3, "--no-search", "--json"]
+    asked = ["compare", files, *RANKERS, "--folds", 3, "--no-search", "--json"]
     assert untimed(run(*asked, "--cluster", address)) == untimed(run(*asked))
 
 
@@ -50,7 +50,7 @@ def untimed(rows):
 
 def test_tune(address, files):
     pytest.importorskip("optuna")
-    asked = ["tune", files, "-l", "xendcg", "--folds", 2, "--trials", 3, "--json"]
+    asked = ["tune", files, "-r", "xendcg", "--folds", 2, "--trials", 3, "--json"]
     assert run(*asked, "--cluster", address) == run(*asked)
 
 
@@ -62,7 +62,7 @@ def test_tune(address, files):
         (["train", "a.txt", "-o", "m.rlm", "--by-query"], "give --cluster too"),
         (["train", "a.txt", "-o", "m.rlm", "--from", "m", "--cluster", "local:1"], "--from"),
         (["evaluate", "a.txt", "--run", "r", "--cluster", "local:1"], "measures a --model"),
-        (["compare", "a.txt", *LEARNERS, "--cluster", "local:1", "-j", "2"], "not both"),
+        (["compare", "a.txt", *RANKERS, "--cluster", "local:1", "-j", "2"], "not both"),
     ],
 )
 def test_misuse(args, said):

@@ -25,7 +25,7 @@ class KillOnce:
 
 
 @pytest.mark.parametrize("when", [1, 3])
-def test_linear_learners_survive_the_loss_of_a_worker(when, client, kill, data):
+def test_linear_rankers_survive_the_loss_of_a_worker(when, client, kill, data):
     parts = Parts(client, dealt(data))
     expected = fit(rl.XENDCG(), parts)
     killing = KillOnce(kill, when)
@@ -34,7 +34,7 @@ def test_linear_learners_survive_the_loss_of_a_worker(when, client, kill, data):
     assert found.digest() == expected.digest()
 
 
-def test_online_learners_survive_the_loss_of_a_worker(client, kill, data):
+def test_online_rankers_survive_the_loss_of_a_worker(client, kill, data):
     parts = Parts(client, dealt(data))
     expected = fit(rl.NewtonXENDCG(), parts, mix_every=5)
     killing = KillOnce(kill, 6)  # after all parts are loaded, and two mixes
@@ -92,7 +92,7 @@ def test_bad_values_are_those_of_one_process(client, data):
         (rl.KeepRank(), {}, "needs all data in one process"),
         (rl.XENDCG(), {"mix_every": 3}, "mix_every is for online"),
         (rl.Slam(), {"machines": 3}, "machines is for boosted trees"),
-        (rl.make_learner("ranknet:hidden=2"), {}, "one data set in memory"),
+        (rl.make_ranker("ranknet:hidden=2"), {}, "one data set in memory"),
         (rl.XENDCGBoost(), {"machines": 99}, "99 machines cannot share 4 parts"),
         (rl.XENDCGBoost(gamma="best-of-2"), {}, "grows several models"),
     ],

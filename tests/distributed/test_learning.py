@@ -10,8 +10,8 @@ from rankloop.data.io.mapped_write import write_mapped
 from rankloop.distributed import Parts, evaluate, fit
 from rankloop.distributed.tree_machine import environment
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.loss_sum import LentLoss
-from rankloop.learners.wrappers.scaled import Scaled
+from rankloop.rankers.batch.loss_sum import LentLoss
+from rankloop.rankers.wrappers.scaled import Scaled
 
 from .conftest import dealt, queries
 
@@ -19,7 +19,7 @@ LINEAR = [
     rl.XENDCG(C=3, power=0.5),
     rl.ListNet(),
     rl.RankSVM(),
-    rl.make_learner("ranknet"),
+    rl.make_ranker("ranknet"),
 ]
 
 
@@ -31,7 +31,7 @@ def in_order(ranker, parts):
 
 
 @pytest.mark.parametrize("ranker", LINEAR, ids=repr)
-def test_linear_learners_are_those_of_one_process(ranker, client, data):
+def test_linear_rankers_are_those_of_one_process(ranker, client, data):
     found = fit(ranker, Parts(client, dealt(data)))
     assert found.digest() == in_order(ranker, dealt(data)).digest()
     assert not ranker.is_fitted
@@ -80,7 +80,7 @@ def mixed(ranker, parts, every):
     [rl.Slam(passes=2, random_state=1), rl.SolarI(), rl.SolarII(), rl.NewtonXENDCG(), rl.Auto()],
     ids=repr,
 )
-def test_online_learners_are_mixed(ranker, every, client, data):
+def test_online_rankers_are_mixed(ranker, every, client, data):
     parts = dealt(data, 3)
     found = fit(ranker, Parts(client, parts), mix_every=every)
     assert found.digest() == mixed(ranker, parts, every).digest()

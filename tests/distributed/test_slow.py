@@ -79,7 +79,7 @@ async def _give_up(address, dask_scheduler):
 
 
 @pytest.mark.parametrize("then", [StandStill.go_on, StandStill.give_up])
-def test_linear_learners_do_not_mind_a_slow_worker(then, own, data):
+def test_linear_rankers_do_not_mind_a_slow_worker(then, own, data):
     parts = Parts(own, dealt(data))
     expected = fit(rl.XENDCG(), parts).digest()
     standing = StandStill(own, then)
@@ -88,7 +88,7 @@ def test_linear_learners_do_not_mind_a_slow_worker(then, own, data):
 
 
 @pytest.mark.parametrize("then", [StandStill.go_on, StandStill.give_up])
-def test_online_learners_do_not_mind_a_slow_worker(then, own, data):
+def test_online_rankers_do_not_mind_a_slow_worker(then, own, data):
     parts = Parts(own, dealt(data))
     expected = fit(rl.Slam(), parts, mix_every=5).digest()
     standing = StandStill(own, then)

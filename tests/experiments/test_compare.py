@@ -1,4 +1,4 @@
-"""Comparing learners: honest, repeatable, resumable, the same for any number of jobs."""
+"""Comparing rankers: honest, repeatable, resumable, the same for any number of jobs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import rankloop as rl
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
 from rankloop.experiments import compare as module
-from rankloop.experiments.compare import compare_learners
+from rankloop.experiments.compare import compare_rankers
 from rankloop.experiments.contenders import make_contenders
 from rankloop.experiments.fold_source import Trials, find_splits
-from rankloop.metrics.measures import nDCG
+from rankloop.measures.measure import nDCG
 
-LEARNERS = ["tiny", "solar-i", "slam:rate=0.1"]
+RANKERS = ["tiny", "solar-i", "slam:rate=0.1"]
 
 
 def made(n=40, seed=3):
@@ -105,14 +105,14 @@ class TestContenders:
     def test_given_parameters_leave_the_grid(self, tiny):
         found = make_contenders(["tiny", "tiny:shrink=1", "solar-ii"], nDCG @ 5, seed=9)
         assert [len(c.settings) for c in found] == [3, 1, 7]
-        assert found[0].learner.valid_measure == "nDCG@5"
-        assert found[0].learner.random_state == 9
-        assert found[2].learner.random_state is None
+        assert found[0].ranker.valid_measure == "nDCG@5"
+        assert found[0].ranker.random_state == 9
+        assert found[2].ranker.random_state is None
 
     def test_what_is_written_stays(self, tiny):
         text = "tiny:valid_measure=AP,random_state=4"
-        learner = make_contenders([text], nDCG @ 5, seed=9)[0].learner
-        assert (learner.valid_measure, learner.random_state) == ("AP", 4)
+        ranker = make_contenders([text], nDCG @ 5, seed=9)[0].ranker
+        assert (ranker.valid_measure, ranker.random_state) == ("AP", 4)
 
     def test_rankers_by_name(self):
         given = {"a": rl.Slam(), "b": rl.Slam(rate=3.0)}
@@ -127,13 +127,13 @@ class TestContenders:
 
 
 def by_hand(name, settings, parts, seed, fold):
-    """The protocol for an online learner, written out."""
+    """The protocol for an online ranker, written out."""
     train, valid, test = parts
     valid = valid.shuffled(np.random.default_rng([seed, fold, 1]))
     test = test.shuffled(np.random.default_rng([seed, fold, 2]))
     reached = []
     for setting in settings:
-        model = rl.make_learner(name).set_params(**setting).fit(train)
+        model = rl.make_ranker(name).set_params(**setting).fit(train)
         value = rl.evaluate(valid, model.predict(valid), "nDCG@5", "letor3")["nDCG@5"]
         reached.append((value, setting, model))
     best = max(reached, key=lambda item: item[0])  # the first of equals
@@ -141,7 +141,7 @@ def by_hand(name, settings, parts, seed, fold):
 
 
 def test_it_is_the_protocol(data):
-    found = compare_learners(
+    found = compare_rankers(
         data, ["solar-i"], ["nDCG@5", "AP"], ["letor3", "standard"], folds=4, seed=7
     )
     row = found.rows[3]
@@ -161,7 +161,7 @@ def test_it_is_the_protocol(data):
 
 
 def test_batch_rankers_stop_early_and_report_rounds(tiny, data):
-    cell = compare_learners(data, ["tiny:shrink=1"], folds=3).rows[0].results[0]
+    cell = compare_rankers(data, ["tiny:shrink=1"], folds=3).rows[0].results[0]
     assert cell.rounds == 1  # the second round changes nothing, so the first is kept
     assert [setting for setting, _ in cell.tried] == [{}]
 
@@ -173,7 +173,7 @@ def test_settings_are_chosen_before_validation_data_are_learnt(data):
         "xendcg-boost:trees=8,rate=0.3,refit=True",
     ]
     plain, again = (
-        compare_learners(data, [text], "nDCG@10", folds=3).rows[0].results for text in texts
+        compare_rankers(data, [text], "nDCG@10", folds=3).rows[0].results for text in texts
     )
     for one, other in zip(plain, again, strict=True):
         assert (one.chosen, one.tried, one.valid) == (other.chosen, other.tried, other.valid)
@@ -181,14 +181,14 @@ def test_settings_are_chosen_before_validation_data_are_learnt(data):
 
 
 def test_jobs_change_nothing(tiny, folder):
-    one = compare_learners(folder, LEARNERS, ["nDCG@5", "P@1"], ["standard", "letor3"])
-    two = compare_learners(folder, LEARNERS, ["nDCG@5", "P@1"], ["standard", "letor3"], jobs=2)
+    one = compare_rankers(folder, RANKERS, ["nDCG@5", "P@1"], ["standard", "letor3"])
+    two = compare_rankers(folder, RANKERS, ["nDCG@5", "P@1"], ["standard", "letor3"], jobs=2)
     assert results(one) == results(two)
 
 
 def test_company_changes_nothing_but_the_correction(tiny, data):
-    alone = compare_learners(data, ["solar-i"], folds=3).rows[0]
-    together = compare_learners(data, ["tiny", "solar-i"], folds=3).rows[1]
+    alone = compare_rankers(data, ["solar-i"], folds=3).rows[0]
+    together = compare_rankers(data, ["tiny", "solar-i"], folds=3).rows[1]
     assert np.array_equal(alone.values, together.values, equal_nan=True)
 
 
@@ -198,7 +198,7 @@ def test_test_data_is_not_seen_before_the_choice(tiny, tmp_path, data):
 
     clean = write_letor_folder(tmp_path / "clean", data)
     poisoned = write_letor_folder(tmp_path / "poisoned", data, poison=upside_down)
-    one, other = (compare_learners(f, LEARNERS) for f in (clean, poisoned))
+    one, other = (compare_rankers(f, RANKERS) for f in (clean, poisoned))
     for a, b in zip(one.rows, other.rows, strict=True):
         assert [c.chosen for c in a.results] == [c.chosen for c in b.results]
         assert [c.tried for c in a.results] == [c.tried for c in b.results]
@@ -212,18 +212,18 @@ def test_validation_data_decides(data, tmp_path):
         return rl.QueryDataset(part.X, part.y.max() - part.y, part.offsets, part.query_ids)
 
     folder = write_letor_folder(tmp_path / "a", data)
-    before = compare_learners(folder, ["solar-i"]).rows[0].results[0].tried
+    before = compare_rankers(folder, ["solar-i"]).rows[0].results[0].tried
     for i in (1, 2, 3):
         path = folder / f"Fold{i}" / "vali.txt"
         rl.write_letor(upside_down(rl.read_letor(path)), path)
-    assert compare_learners(folder, ["solar-i"]).rows[0].results[0].tried != before
+    assert compare_rankers(folder, ["solar-i"]).rows[0].results[0].tried != before
 
 
 def test_files_order_does_not_help():
-    """A learner of ties is measured at chance, though the file is sorted by grade."""
+    """A ranker of ties is measured at chance, though the file is sorted by grade."""
     grades = np.tile([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 300)
     data = rl.QueryDataset.from_arrays(np.ones((2400, 1)), grades, group=[8] * 300)
-    value = compare_learners(data, ["slam"], "P@1", folds=3).rows[0].mean
+    value = compare_rankers(data, ["slam"], "P@1", folds=3).rows[0].mean
     assert 0.15 < value < 0.35
 
 
@@ -243,17 +243,17 @@ class TestResuming:
 
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_only_the_rest_is_done(self, tiny, folder, tmp_path, monkeypatch, jobs):
-        whole = compare_learners(folder, LEARNERS)
+        whole = compare_rankers(folder, RANKERS)
         store = tmp_path / "cells"
         with monkeypatch.context() as patch:
             first = self.stopping(patch, 4)
             with pytest.raises(KeyboardInterrupt):
-                compare_learners(folder, LEARNERS, resume=store, jobs=jobs)
+                compare_rankers(folder, RANKERS, resume=store, jobs=jobs)
         assert len(list(store.iterdir())) == 4
         with monkeypatch.context() as patch:
             second = self.stopping(patch, 99)
             seen = []
-            again = compare_learners(folder, LEARNERS, resume=store, on_progress=seen.append)
+            again = compare_rankers(folder, RANKERS, resume=store, on_progress=seen.append)
         assert len(second) == 5
         assert not set(first) & set(second)
         assert results(again) == results(whole)
@@ -267,62 +267,62 @@ class TestResuming:
             {"scale": "standard"},
             {"measures": "AP"},
             {"conventions": "letor3"},
-            {"learners": ["solar-i:C=1"]},
+            {"rankers": ["solar-i:C=1"]},
             {"search": False},
             {"n_features": 9},
         ],
         ids=str,
     )
     def test_what_matters_is_in_the_key(self, folder, tmp_path, monkeypatch, change):
-        asked = {"learners": ["solar-i"], "resume": tmp_path / "cells"}
-        compare_learners(folder, **asked)
+        asked = {"rankers": ["solar-i"], "resume": tmp_path / "cells"}
+        compare_rankers(folder, **asked)
         ran = self.stopping(monkeypatch, 99)
-        compare_learners(folder, **asked)
+        compare_rankers(folder, **asked)
         assert ran == []
-        compare_learners(folder, **{**asked, **change})
+        compare_rankers(folder, **{**asked, **change})
         assert len(ran) == 3
 
     def test_changed_data_is_noticed(self, folder, data, tmp_path, monkeypatch):
-        asked = {"learners": ["solar-i"], "resume": tmp_path / "cells"}
-        compare_learners(folder, **asked)
+        asked = {"rankers": ["solar-i"], "resume": tmp_path / "cells"}
+        compare_rankers(folder, **asked)
         rl.write_letor(data.select(slice(30, 39)), folder / "Fold2" / "test.txt")
         ran = self.stopping(monkeypatch, 99)
-        compare_learners(folder, **asked)
+        compare_rankers(folder, **asked)
         assert ran == [("solar-i", "Fold2")]
 
     def test_a_damaged_result_is_done_again(self, folder, tmp_path, monkeypatch):
-        asked = {"learners": ["solar-i"], "resume": tmp_path / "cells"}
-        whole = compare_learners(folder, **asked)
+        asked = {"rankers": ["solar-i"], "resume": tmp_path / "cells"}
+        whole = compare_rankers(folder, **asked)
         victim = sorted((tmp_path / "cells").iterdir())[1]
         victim.write_text(victim.read_text()[:100])
         ran = self.stopping(monkeypatch, 99)
-        assert results(compare_learners(folder, **asked)) == results(whole)
+        assert results(compare_rankers(folder, **asked)) == results(whole)
         assert len(ran) == 1
-        assert json.loads(victim.read_text())["result"]["learner"] == "solar-i"
+        assert json.loads(victim.read_text())["result"]["ranker"] == "solar-i"
 
     def test_a_file_in_the_way(self, folder, tmp_path):
         (tmp_path / "cells").write_text("")
         with pytest.raises(DataError, match=r"cannot resume from .*cells"):
-            compare_learners(folder, ["slam"], resume=tmp_path / "cells")
+            compare_rankers(folder, ["slam"], resume=tmp_path / "cells")
 
 
 class TestStandings:
     def test_significance_is_that_of_compare(self, tiny, data):
-        found = compare_learners(data, LEARNERS, folds=3, baseline="solar-i", seed=5)
-        values = {row.learner: row.values for row in found.rows}
+        found = compare_rankers(data, RANKERS, folds=3, baseline="solar-i", seed=5)
+        values = {row.ranker: row.values for row in found.rows}
         for expected in rl.compare_runs(values, "solar-i", seed=5).differences:
-            row = next(r for r in found.rows if r.learner == expected.system)
+            row = next(r for r in found.rows if r.ranker == expected.system)
             assert row.against == expected
         assert found.rows[1].against is None
 
-    def test_one_learner_has_nothing_to_be_tested_against(self, data):
-        assert compare_learners(data, "slam", folds=3).to_dicts()[0]["p"] is None
+    def test_one_ranker_has_nothing_to_be_tested_against(self, data):
+        assert compare_rankers(data, "slam", folds=3).to_dicts()[0]["p"] is None
 
     def test_json(self, tiny, data):
-        rows = json.loads(json.dumps(compare_learners(data, LEARNERS, folds=3).to_dicts()))
-        asked = {"learner", "measure", "convention", "mean", "std", "folds", "seconds"}
+        rows = json.loads(json.dumps(compare_rankers(data, RANKERS, folds=3).to_dicts()))
+        asked = {"ranker", "measure", "convention", "mean", "std", "folds", "seconds"}
         assert all(asked <= row.keys() for row in rows)
-        assert [row["learner"] for row in rows] == LEARNERS
+        assert [row["ranker"] for row in rows] == RANKERS
         assert rows[0]["folds"] == 3
         assert rows[0]["model_bytes"] > 100
         assert len(rows[0]["chosen"]) == 3
@@ -331,25 +331,25 @@ class TestStandings:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"learners": []}, "at least one learner"),
-        ({"learners": ["slm"]}, "unknown learner"),
+        ({"rankers": []}, "at least one ranker"),
+        ({"rankers": ["slm"]}, "unknown ranker"),
         ({"baseline": "auto"}, "baseline 'auto' is not among"),
         ({"jobs": 0}, "jobs"),
         ({"scale": "x"}, "no scaler 'x'"),
         ({"measures": []}, "at least one measure"),
-        ({"learners": ["solar-i:C=-1"]}, "solar-i:C=-1 on Fold1: C must be"),
+        ({"rankers": ["solar-i:C=-1"]}, "solar-i:C=-1 on Fold1: C must be"),
         ({"conventions": "trec_eval"}, "slam on Fold1: .*document id"),
         ({"folds": "letor"}, "no LETOR folds"),
     ],
 )
 def test_errors(data, change, says):
     with pytest.raises(DataError, match=says):
-        compare_learners(data, **{"learners": ["slam"], **change})
+        compare_rankers(data, **{"rankers": ["slam"], **change})
 
 
 def test_real_data(data_dir):
     """MQ2008, LETOR's folds and measures: SOLAR-I after one pass is near what it reaches online."""
-    found = compare_learners(data_dir / "MQ2008", ["solar-i"], "nDCG@10", "letor3")
+    found = compare_rankers(data_dir / "MQ2008", ["solar-i"], "nDCG@10", "letor3")
     assert len(found.rows[0].fold_means) == 5
     assert len(found.rows[0].values) == 784
     assert 0.47 < found.rows[0].mean < 0.54
@@ -367,7 +367,7 @@ def test_trials_deal_queries_again_and_are_compared_by_their_means():
         assert sorted(ids) == sorted(data.query_ids)
         tests.append(set(parts[2].query_ids))
     assert tests[0] != tests[1]
-    found = compare_learners(data, ["slam", "newton"], trials=Trials(4), search=False, scale="log")
+    found = compare_rankers(data, ["slam", "newton"], trials=Trials(4), search=False, scale="log")
     assert (found.unit, len(found.rows[0].values)) == ("trials", 4)
     slam, newton = (row.fold_means for row in found.rows)
     assert found.rows[1].against.p_value == pytest.approx(ttest_rel(newton, slam).pvalue)

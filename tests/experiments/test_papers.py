@@ -115,10 +115,10 @@ def test_fewer_trials_are_told(tmp_path):
         return number()(source, setting)
 
     it = experiment(Part("p", measure, {"a": Claim(above=0)}))
-    for setting in (Setting(), Setting(most_trials=10), QUICK):
+    for setting in (Setting(), Setting(max_trials=10), QUICK):
         run(it, setting, keep=tmp_path)
     assert seen == [50, 10, 2]
-    page = markdown(run(it, Setting(most_trials=10), keep=tmp_path), [])
+    page = markdown(run(it, Setting(max_trials=10), keep=tmp_path), [])
     assert "--trials 10" in page
     assert "at most 10 trials" in page
     assert "at most" not in markdown(run(it, Setting(), keep=tmp_path), [])
@@ -180,7 +180,7 @@ def test_the_index_leads_to_all_pages_of_a_folder(tmp_path):
         dataclasses.replace(experiment(part), id=name) for name in ("one", "two", "never")
     )
     write(run(one, Setting()), tmp_path)
-    write(run(two, Setting(most_trials=5)), tmp_path)
+    write(run(two, Setting(max_trials=5)), tmp_path)
     lines = write_index(tmp_path, [two, never, one]).read_text().splitlines()
     assert lines[-3:] == [
         "| [two](two.md) | Something. (at most 5 trials) | 1 | 0 | 0 | 1 | 0 | 0 |",

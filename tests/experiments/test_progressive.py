@@ -19,26 +19,26 @@ def data():
     return rl.data.RobustLog().fit(made).transform(made)
 
 
-def learners():
-    return {name: rl.make_learner(name) for name in ("slam:rate=0.1", "solar-ii", "mix", "auto")}
+def rankers():
+    return {name: rl.make_ranker(name) for name in ("slam:rate=0.1", "solar-ii", "mix", "auto")}
 
 
-def by_hand(learner, stream, measure, convention):
+def by_hand(ranker, stream, measure, convention):
     """Rank with what is known, measure, learn; one query after the other."""
     values = []
     for query in stream:
-        scores = learner.predict(query) if learner.is_fitted else np.zeros(len(query))
+        scores = ranker.predict(query) if ranker.is_fitted else np.zeros(len(query))
         alone = rl.QueryDataset.from_arrays(query.X, query.y, group=[len(query)])
         values.append(rl.evaluate(alone, scores, measure, convention).results[0].values[0])
-        learner.learn(query.X, query.y)
+        ranker.learn(query.X, query.y)
     return np.array(values)
 
 
 @pytest.mark.parametrize("name", ["solar-i", "newton", "committee", "slam:average=True"])
 def test_it_is_the_loop_of_rank_measure_learn(data, name):
-    found = progressive(data, {"it": rl.make_learner(name)}, "AP", permutations=2, seed=5)[0]
+    found = progressive(data, {"it": rl.make_ranker(name)}, "AP", permutations=2, seed=5)[0]
     for p in range(2):
-        expected = by_hand(rl.make_learner(name), permuted(data, 5, p), "AP", "standard")
+        expected = by_hand(rl.make_ranker(name), permuted(data, 5, p), "AP", "standard")
         assert np.allclose(found.values[p], expected, atol=0.02, equal_nan=True)
         assert np.isclose(found.means[p], np.nanmean(expected), atol=2e-3)
 
@@ -48,16 +48,16 @@ def test_results_do_not_depend_on_threads_or_company(data):
         found = progressive(
             data, chosen, ["nDCG@5", "P@1"], CONVENTIONS, permutations=3, seed=1, jobs=jobs
         )
-        return {(s.learner, str(s.measure), s.convention): s.values for s in found}
+        return {(s.ranker, str(s.measure), s.convention): s.values for s in found}
 
-    alone = values(learners(), 1)
-    many = values(learners(), 4)
+    alone = values(rankers(), 1)
+    many = values(rankers(), 4)
     assert all(np.array_equal(alone[key], many[key], equal_nan=True) for key in alone)
-    one = values({"solar-ii": rl.make_learner("solar-ii")}, 2)
+    one = values({"solar-ii": rl.make_ranker("solar-ii")}, 2)
     assert all(np.array_equal(one[key], alone[key], equal_nan=True) for key in one)
 
 
-def test_learners_given_are_left_alone_and_go_on(data):
+def test_rankers_given_are_left_alone_and_go_on(data):
     trained = rl.SolarII().fit(data)
     before = trained.weights_.copy()
     found = progressive(data, {"new": rl.SolarII(), "old": trained}, permutations=2)
@@ -65,7 +65,7 @@ def test_learners_given_are_left_alone_and_go_on(data):
     assert found[1].mean > found[0].mean  # it has seen these queries
 
 
-def test_a_new_learner_starts_from_chance_not_from_file_order():
+def test_a_new_ranker_starts_from_chance_not_from_file_order():
     grades = np.tile([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 300)  # the file is sorted
     data = rl.QueryDataset.from_arrays(np.ones((2400, 1)), grades, group=[8] * 300)
     value = progressive(data, {"slam": rl.Slam()}, "P@1")[0].mean
@@ -86,10 +86,10 @@ def test_curves():
 
 
 def test_errors(data):
-    with pytest.raises(DataError, match="at least one learner"):
+    with pytest.raises(DataError, match="at least one ranker"):
         progressive(data, {})
     with pytest.raises(DataError, match="permutations"):
-        progressive(data, learners(), permutations=0)
+        progressive(data, rankers(), permutations=0)
 
 
 def test_published_numbers_of_solar(data_dir):

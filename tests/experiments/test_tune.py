@@ -23,11 +23,11 @@ def data():
     return rl.data.RobustLog().fit(made).transform(made)
 
 
-def by_hand(learner, data, measure, convention, folds, seed):
+def by_hand(ranker, data, measure, convention, folds, seed):
     reached = []
     for i, (train, test) in enumerate(rl.k_folds(data, folds, np.random.default_rng(seed))):
         mixed = test.shuffled(np.random.default_rng([seed, i, 2]))
-        scores = rl.make_learner(learner).fit(train).predict(mixed)
+        scores = rl.make_ranker(ranker).fit(train).predict(mixed)
         reached.append(rl.evaluate(mixed, scores, measure, convention)[measure])
     return np.mean(reached)
 
@@ -35,25 +35,25 @@ def by_hand(learner, data, measure, convention, folds, seed):
 def test_values_are_means_over_folds(data):
     found = tune(data, "solar-i", "AP", "letor3", folds=3, trials=6, seed=4)
     assert len(found.trials) == 6
-    assert found.trials[0].setting == {"C": 1e-5}  # the learner's own first
+    assert found.trials[0].setting == {"C": 1e-5}  # the ranker's own first
     for trial in (t for t in found.trials if not t.pruned):
         expected = by_hand(f"solar-i:C={trial.setting['C']}", data, "AP", "letor3", 3, 4)
         assert trial.value == pytest.approx(expected)
     assert found.value == max(t.value for t in found.trials if not t.pruned)
-    assert by_hand(found.learner, data, "AP", "letor3", 3, 4) == pytest.approx(found.value)
+    assert by_hand(found.ranker, data, "AP", "letor3", 3, 4) == pytest.approx(found.value)
 
 
 @pytest.mark.parametrize("place", [str, Path, lambda path: [path]])
 def test_files_are_read(data, tmp_path, place):
     rl.write_letor(data, tmp_path / "all.txt")
-    options = {"learner": "solar-i", "trials": 2, "folds": 2}
+    options = {"ranker": "solar-i", "trials": 2, "folds": 2}
     found = tune(place(tmp_path / "all.txt"), **options)
     assert found.value == tune(data, **options).value
 
 
 def test_given_parameters_stay(tiny, data):
     found = tune(data, "tiny:rounds=2,valid_measure=AP", trials=4, folds=3)
-    assert found.learner.startswith("tiny:rounds=2,valid_measure=AP,shrink=")
+    assert found.ranker.startswith("tiny:rounds=2,valid_measure=AP,shrink=")
     assert {trial.setting["shrink"] for trial in found.trials} <= {0.0, 0.5, 1.0}
 
 
@@ -111,11 +111,11 @@ def test_a_setting_is_measured_once(tiny, data, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("learner", "change", "says"),
+    ("ranker", "change", "says"),
     [
         ("auto", {}, "auto has no parameters to search"),
         ("slam:rate=1", {}, "no parameters to search"),
-        ("slm", {}, "unknown learner"),
+        ("slm", {}, "unknown ranker"),
         ("slam", {"trials": 0}, "trials must be"),
         ("slam", {"folds": 1}, "number of folds"),
         ("slam", {"scale": "x"}, "no scaler"),
@@ -123,9 +123,9 @@ def test_a_setting_is_measured_once(tiny, data, monkeypatch):
         ("slam", {"storage": "no/such/folder/file"}, "cannot keep trials"),
     ],
 )
-def test_errors(data, learner, change, says):
+def test_errors(data, ranker, change, says):
     with pytest.raises(DataError, match=says):
-        tune(data, learner, **{"trials": 2, "folds": 3, **change})
+        tune(data, ranker, **{"trials": 2, "folds": 3, **change})
 
 
 def test_without_optuna(data, monkeypatch):

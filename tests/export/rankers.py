@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.learners.registry import make_learner
+from rankloop.rankers.registry import make_ranker
 
 QUERIES, DOCUMENTS, FEATURES = 14, 6, 5
 
@@ -65,5 +65,5 @@ def data(missing: bool = False) -> QueryDataset:
 
 @functools.cache
 def fitted(text: str, missing: bool = False):
-    """Fit a learner."""
-    return make_learner(text).fit(data(missing))
+    """Fit a ranker."""
+    return make_ranker(text).fit(data(missing))

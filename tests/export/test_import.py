@@ -9,10 +9,10 @@ import pytest
 
 from rankloop.exceptions import DataError, ModelError
 from rankloop.export import rounding_moves, verify
-from rankloop.learners.boosting.imported import Imported
-from rankloop.learners.ensembles.blend import Blend
-from rankloop.learners.model_files.saving import dumps, loads
-from rankloop.learners.registry import make_learner
+from rankloop.rankers.boosting.imported import Imported
+from rankloop.rankers.ensembles.blend import Blend
+from rankloop.rankers.model_files.saving import dumps, loads
+from rankloop.rankers.registry import make_ranker
 
 from .rankers import DOCUMENTS, FEATURES, QUERIES, data
 
@@ -65,8 +65,8 @@ def test_an_imported_model_is_a_ranker_like_others(xgboost_file):
     assert (loads(dumps(ranker)).predict(data(True)) == scores).all()
     assert verify(ranker, "c", data(True)).verdict == "exact"
     assert verify(ranker, "elasticsearch", data(True)).queries_reordered == 0
-    named = make_learner(f"imported:model={path}").fit(data())
-    blend = Blend([named, make_learner("xendcg")]).fit(data())
+    named = make_ranker(f"imported:model={path}").fit(data())
+    blend = Blend([named, make_ranker("xendcg")]).fit(data())
     assert (blend.members_[0].predict(data(True)) == scores).all()
 
 
@@ -81,11 +81,11 @@ def test_what_cannot_be_read_is_explained(xgboost_file, tmp_path):
     told = json.loads(path.read_text())
     for change, reason in (
         (
-            lambda t: t["learner"]["gradient_booster"].update(name="gblinear"),
+            lambda t: t["ranker"]["gradient_booster"].update(name="gblinear"),
             "trees .gbtree.",
         ),
-        (lambda t: t["learner"]["objective"].update(name="count:poisson"), "count:poisson"),
-        (lambda t: t["learner"].pop("gradient_booster"), "damaged"),
+        (lambda t: t["ranker"]["objective"].update(name="count:poisson"), "count:poisson"),
+        (lambda t: t["ranker"].pop("gradient_booster"), "damaged"),
     ):
         changed = json.loads(json.dumps(told))
         change(changed)

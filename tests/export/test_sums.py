@@ -18,7 +18,7 @@ RANKERS = {
         [
             rl.Auto(),
             rl.Scaled(rl.XENDCGBoost(**TREES), "none", ["raw", "rank"]),
-            rl.LambdaMART(**TREES, start=rl.learners.Described(START)),
+            rl.LambdaMART(**TREES, start=rl.rankers.Described(START)),
         ],
         seeds=1,
     ),

@@ -15,9 +15,9 @@ from rankloop.exceptions import DataError
 from rankloop.export import TARGETS, export, program_of, to_json, to_sql, verify
 from rankloop.export.evaluate import evaluate
 from rankloop.export.targets import target as engine
-from rankloop.learners.boosting.lambdamart import LambdaMART
-from rankloop.learners.registry import learner_names, make_learner
-from rankloop.learners.wrappers.described import Described
+from rankloop.rankers.boosting.lambdamart import LambdaMART
+from rankloop.rankers.registry import make_ranker, ranker_names
+from rankloop.rankers.wrappers.described import Described
 
 from .rankers import ALONE, CATEGORIES, KERNELS, LISTS, TREES, data, fitted
 
@@ -96,14 +96,14 @@ def test_missing_values_and_categories_go_where_they_went(target):
 
 
 @pytest.mark.parametrize("target", ["json", "c", "onnx", "sqlite"])
-@pytest.mark.parametrize("learner", ["xendcg", "lambdamart:trees=5"])
-def test_descriptions_of_features_are_exported(target, learner):
+@pytest.mark.parametrize("name", ["xendcg", "lambdamart:trees=5"])
+def test_descriptions_of_features_are_exported(target, name):
     pd = pytest.importorskip("pandas")
     rows = data(True)
     frame = pd.DataFrame(np.asarray(rows.X[:, :3], np.float64), columns=["price", "stock", "kind"])
     frame["kind"] = frame["kind"].map(lambda code: None if code != code else f"k{int(code)}")
     frame["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(frame)), unit="D")
-    ranker = Described(make_learner(learner)).fit(frame, rows.y, group=rows.sizes)
+    ranker = Described(make_ranker(name)).fit(frame, rows.y, group=rows.sizes)
     X = ranker.fork()._rows(frame)
     coded = replace(rows, X=X, feature_names=None, features=None)
     ours = ranker.fork().score_rows(X, rows.offsets)
@@ -137,15 +137,15 @@ def test_rows_on_and_beside_thresholds_go_the_same_way(target):
     assert found.rows_apart == 0
 
 
-@pytest.mark.parametrize("name", learner_names())
-def test_every_learner_is_described(name):
-    learner = make_learner(name)
+@pytest.mark.parametrize("name", ranker_names())
+def test_every_ranker_is_described(name):
+    ranker = make_ranker(name)
     for parameter, few in (("trees", 3), ("rounds", 3), ("restarts", 1), ("seeds", 1)):
-        if parameter in learner.parameters():
-            learner.set_params(**{parameter: few})
+        if parameter in ranker.parameters():
+            ranker.set_params(**{parameter: few})
     if name == "blend":
-        learner.set_params(members=[make_learner("xendcg"), fitted(TREES["trees"]).fork()])
-    ranker = learner.fit(data())
+        ranker.set_params(members=[make_ranker("xendcg"), fitted(TREES["trees"]).fork()])
+    ranker = ranker.fit(data())
     ours = np.asarray(ranker.predict(data()), np.float64)
     theirs = evaluate(program_of(ranker), data().X, data().offsets)
     assert np.abs(theirs - ours).max() <= KERNEL * max(np.abs(ours).max(), 1e-9)

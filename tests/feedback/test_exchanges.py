@@ -64,12 +64,12 @@ def test_extremes():
 def test_weighted_pairs_are_what_pdgd_learns_from():
     """With scores of 0, PDGD's step is rate x 1/4 x the weighted differences."""
     X = np.random.default_rng(0).random((4, 3)).astype(np.float32)
-    learner = PDGD(rate=0.1, decay=1.0)
-    shown = learner.show(X, id="r", k=4)
+    ranker = PDGD(rate=0.1, decay=1.0)
+    shown = ranker.show(X, id="r", k=4)
     grades = np.array([0.0, 0.0, 1.0, 0.0])
     pairs, rho = drawn_pairs(shown, grades)
     step = (rho[:, None] * (X[pairs[:, 0]] - X[pairs[:, 1]])).sum(axis=0) * 0.1 / 4
-    assert np.allclose(learner.learn_ranking(shown, grades).weights_, step, atol=1e-6)
+    assert np.allclose(ranker.learn_ranking(shown, grades).weights_, step, atol=1e-6)
 
 
 def test_other_policies_are_refused():

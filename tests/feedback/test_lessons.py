@@ -15,7 +15,7 @@ from rankloop.feedback.lessons import (
     preferred_pairs,
 )
 from rankloop.feedback.ranking import Ranking, best_first
-from rankloop.learners.registry import make_learner
+from rankloop.rankers.registry import make_ranker
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
 
@@ -38,15 +38,15 @@ def test_pairs(order, shown, grades):
     assert pairs.tolist() == plain_pairs(order[:shown], grades)
 
 
-def test_lessons_are_what_learners_take():
+def test_lessons_are_what_rankers_take():
     ranking = best_first([5, 4, 3, 2, 1.0], X=X, id="r")
     grades = np.array([0.0, 0.0, 1.0, 0.0, -1.0])
-    one = make_learner("solar-i").partial_fit(graded_lesson(ranking, grades))
-    assert one.digest() == make_learner("solar-i").learn(X, grades).digest()
+    one = make_ranker("solar-i").partial_fit(graded_lesson(ranking, grades))
+    assert one.digest() == make_ranker("solar-i").learn(X, grades).digest()
     pairs = preferred_pairs(ranking, grades)
     assert pairs.tolist() == [[2, 0], [2, 1], [2, 3]]
-    one = make_learner("solar-i").partial_fit(paired_lesson(ranking, pairs))
-    other = make_learner("solar-i").learn_pairs(X[pairs[:, 0]], X[pairs[:, 1]])
+    one = make_ranker("solar-i").partial_fit(paired_lesson(ranking, pairs))
+    other = make_ranker("solar-i").learn_pairs(X[pairs[:, 0]], X[pairs[:, 1]])
     assert one.digest() == other.digest()
     weighed = paired_lesson(ranking, pairs, np.array([1.0, 0.0, 0.0]))
     assert weighed.query_weight.tolist() == [1, 0, 0]

@@ -113,18 +113,18 @@ def work(fuzzer, cases: range, folder: Path, only: str, descriptor: int) -> None
     with os.fdopen(descriptor, "w") as pipe:
         print(file=pipe, flush=True)  # it has started
         for case in filter(lambda case: wanted.match(fuzzer.label(case)), cases):
-            before = most_held()
+            before = max_held()
             try:
                 told, failed = fuzzer.outcome(case, folder), False
             except Exception as error:
                 told, failed = f"raised {type(error).__name__}: {str(error)[:500]}", True
-            swollen = most_held() - before
+            swollen = max_held() - before
             if swollen > MEGABYTES:
                 told, failed = f"took {swollen} MB: {told}", True
             print(json.dumps([case, told, failed]), file=pipe, flush=True)
 
 
-def most_held() -> int:
+def max_held() -> int:
     """Return the most megabytes that this process ever held.
 
     The `ru_maxrss` of a new process begins with what the one that started it held, and would hide

@@ -1,6 +1,6 @@
-"""Model files that nobody wrote: each is refused with a ModelError, or makes a learner that works.
+"""Model files that nobody wrote: each is refused with a ModelError, or makes a ranker that works.
 
-Every learner is saved, then its file is changed: bytes of the zip, values of the manifest, headers
+Every ranker is saved, then its file is changed: bytes of the zip, values of the manifest, headers
 and contents of arrays, lines of trees; checksums and sizes are made right again in most cases, so
 that what lies behind them is tried too. Whatever can be loaded has to rank, explain itself, learn
 and be saved, or say why not in an error of ours.
@@ -18,8 +18,8 @@ import numpy as np
 
 import rankloop as rl
 from rankloop.exceptions import ModelError, RankloopError
-from rankloop.learners.online.base import OnlineRanker
-from rankloop.learners.registry import learner_names, make_learner
+from rankloop.rankers.online.base import OnlineRanker
+from rankloop.rankers.registry import make_ranker, ranker_names
 
 from .harness import main
 from .mutations import mutated
@@ -47,7 +47,7 @@ VARIANTS = [
 ]
 FOREST = {"boosting": "rf", "bagging_fraction": 0.5, "bagging_freq": 1}
 SETTINGS = {"blend": {"seeds": 1}, "lambdamart:trees=3,leaves=5": {"params": FOREST}}
-LEARNERS = [*learner_names(), *VARIANTS]
+RANKERS = [*ranker_names(), *VARIANTS]
 
 
 def data(seed=0, n_features=FEATURES):
@@ -61,65 +61,65 @@ def data(seed=0, n_features=FEATURES):
 
 
 def prepare(folder):
-    """Save every learner once."""
+    """Save every ranker once."""
     queries = data()
-    for number, text in enumerate(LEARNERS):
-        learner = make_learner(text).set_params(**SETTINGS.get(text, {}))
-        if "trees" in learner.parameters():
-            learner.set_params(trees=3)
-        learner.fit(queries).save(folder / f"{number}.rlm")
+    for number, text in enumerate(RANKERS):
+        ranker = make_ranker(text).set_params(**SETTINGS.get(text, {}))
+        if "trees" in ranker.parameters():
+            ranker.set_params(trees=3)
+        ranker.fit(queries).save(folder / f"{number}.rlm")
 
 
 @cache
 def original(folder, number):
-    """The bytes of a saved learner."""
+    """The bytes of a saved ranker."""
     return (folder / f"{number}.rlm").read_bytes()
 
 
 def label(case):
-    """The learner whose file a case changes."""
-    return LEARNERS[case % len(LEARNERS)]
+    """The ranker whose file a case changes."""
+    return RANKERS[case % len(RANKERS)]
 
 
 def outcome(case, folder):
     """Load one changed file, and use what it holds."""
     warnings.simplefilter("ignore")  # numbers may be huge
     rng = np.random.default_rng([case, 2])
-    whole = original(folder, case % len(LEARNERS))
-    others = original(folder, int(rng.integers(len(LEARNERS))))
+    whole = original(folder, case % len(RANKERS))
+    others = original(folder, int(rng.integers(len(RANKERS))))
     how, changed = mutated(whole, others, rng)
     path = folder / "changed.rlm"
     path.write_bytes(changed)
     try:
-        learner = rl.load(path)
+        ranker = rl.load(path)
     except ModelError as error:
         if "MemoryError" in str(error):
             raise
         return f"{how}: refused"
     try:
-        use(learner, rng)
+        use(ranker, rng)
     except RankloopError:
         return f"{how}: loaded, refused to work"
     return f"{how}: works"
 
 
-def use(learner, rng):
+def use(ranker, rng):
     """Rank, explain, learn and save."""
-    width = getattr(learner, "n_features_in_", FEATURES)
+    width = getattr(ranker, "n_features_in_", FEATURES)
     queries = data(1, width).select(slice(0, 3))
     with contextlib.suppress(RankloopError):
-        learner.predict(queries)
-        learner.rank(queries.query(0))
-        if hasattr(learner, "explain"):
-            learner.explain()
-        repr(learner)
-    if isinstance(learner, OnlineRanker):
+        ranker.predict(queries)
+        ranker.rank(queries.query(0))
+        if hasattr(ranker, "explain"):
+            ranker.explain()
+        repr(ranker)
+    if isinstance(ranker, OnlineRanker):
         with contextlib.suppress(RankloopError):
-            learner.learn(queries.query(0).X, queries.query(0).y)
+            ranker.learn(queries.query(0).X, queries.query(0).y)
         with contextlib.suppress(RankloopError):
-            learner.predict_then_learn(queries)
-            learner.discount_past(0.5)
-    learner.predict(queries)
+            ranker.predict_then_learn(queries)
+            ranker.discount_past(0.5)
+    ranker.predict(queries)
 
 
 if __name__ == "__main__":

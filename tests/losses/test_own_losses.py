@@ -11,10 +11,10 @@ import pytest
 import rankloop as rl
 from rankloop.checks import check
 from rankloop.exceptions import DataError
-from rankloop.learners import LossBoost, LossLinear
 from rankloop.losses import PairwiseHinge, find_loss, loss_names, register_loss, registry
 from rankloop.losses.by_query import LossByQuery, summed_loss
 from rankloop.losses.whole import WholeLoss
+from rankloop.rankers import LossBoost, LossLinear
 
 PACKAGE = '''
 import numpy as np
@@ -80,11 +80,11 @@ def test_without_curvature_it_counts_as_one(data):
     assert np.array_equal(plain.diagonal(), np.repeat(data.query_weight, 10))
 
 
-def test_learners_take_it_by_name(data):
+def test_rankers_take_it_by_name(data):
     register_loss("squared-pairs", SquaredPairs)
     assert loss_names()[-1] == "squared-pairs"
     ours = LossLinear("squared-hinge", tolerance=1e-12).fit(data)
-    own = rl.make_learner("loss-linear:loss=squared-pairs,tolerance=1e-12").fit(data)
+    own = rl.make_ranker("loss-linear:loss=squared-pairs,tolerance=1e-12").fit(data)
     assert np.allclose(own.weights_, ours.weights_, atol=1e-4)
     trees, expected = (LossBoost(name, trees=4) for name in ("squared-pairs", "squared-hinge"))
     scores = trees.fit(data).predict(data.X)
@@ -95,7 +95,7 @@ def test_learners_take_it_by_name(data):
 
 
 @pytest.mark.parametrize(("name", "cls"), [("listnet", rl.ListNet), ("squared-hinge", rl.RankSVM)])
-def test_a_named_loss_is_the_learner_of_that_loss(name, cls, data):
+def test_a_named_loss_is_the_ranker_of_that_loss(name, cls, data):
     named = LossLinear(name, C=0.5).fit(data)
     assert np.array_equal(named.weights_, cls(C=0.5).fit(data).weights_)
 
@@ -115,7 +115,7 @@ def test_errors(data):
     register_loss("bent", type("Bent", (SquaredPairs,), {"convex": False}))
     register_loss("endless", type("Endless", (SquaredPairs,), {"value": lambda *_: np.inf}))
     weighted = rl.QueryDataset.from_arrays(data.X, data.y, group=[120], sample_weight=data.y + 1)
-    for learner, fitted, said in (
+    for ranker, fitted, said in (
         (LossBoost("hinge"), data, "'hinge' is not smooth"),
         (LossLinear("hinge"), data, "'hinge' is not smooth"),
         (LossLinear("bent"), data, "'bent' is not convex"),
@@ -123,8 +123,8 @@ def test_errors(data):
         (LossBoost("bent"), weighted, "cannot use document weights"),
     ):
         with pytest.raises(DataError, match=said):
-            learner.fit(fitted)
-        assert not learner.is_fitted
+            ranker.fit(fitted)
+        assert not ranker.is_fitted
 
 
 def test_an_installed_package_brings_losses(tmp_path, data):
@@ -137,7 +137,7 @@ def test_an_installed_package_brings_losses(tmp_path, data):
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from rankloop.cli import main; main()"
     )
-    words = ["train", tmp_path / "d.txt", "-l", "loss-linear:loss=squared-pairs"]
+    words = ["train", tmp_path / "d.txt", "-r", "loss-linear:loss=squared-pairs"]
     command = [sys.executable, "-c", code, *map(str, words), "-o", str(tmp_path / "m.rlm")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

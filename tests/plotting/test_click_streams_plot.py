@@ -1,4 +1,4 @@
-"""Curves of learners for clicks."""
+"""Curves of rankers for clicks."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from rankloop.experiments.click_streams import ClickStream
 from rankloop.plotting.click_streams import plot_click_streams
 
 
-def stream(learner: str, user: str) -> ClickStream:
+def stream(ranker: str, user: str) -> ClickStream:
     at = np.array([10, 100])
     return ClickStream(
-        learner,
+        ranker,
         user,
         "nDCG@10",
         at,
@@ -19,7 +19,7 @@ def stream(learner: str, user: str) -> ClickStream:
     )
 
 
-def test_a_panel_a_user_and_a_line_a_learner():
+def test_a_panel_a_user_and_a_line_a_ranker():
     figure = plot_click_streams([stream("a", "u"), stream("b", "u"), stream("a", "v")])
     first, second = figure.axes
     assert [axes.get_title(loc="left") for axes in (first, second)] == ["u", "v"]

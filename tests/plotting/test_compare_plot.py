@@ -13,7 +13,7 @@ from rankloop.plotting.compare import plot_standings
 @pytest.fixture(scope="module")
 def standings():
     data = mslr_like(30, np.random.default_rng(0), n_features=4, mean_length=8).data
-    return rl.compare_learners(data, ["slam", "solar-i"], ["AP", "P@1"], folds=3, search=False)
+    return rl.compare_rankers(data, ["slam", "solar-i"], ["AP", "P@1"], folds=3, search=False)
 
 
 def test_one_panel_a_measure_best_on_top(standings):
@@ -24,7 +24,7 @@ def test_one_panel_a_measure_best_on_top(standings):
     ]
     for axes, panel in zip(figure.axes, standings.panels, strict=True):
         rows = standings.panel(*panel)
-        assert [label.get_text() for label in axes.get_yticklabels()] == [r.learner for r in rows]
+        assert [label.get_text() for label in axes.get_yticklabels()] == [r.ranker for r in rows]
         assert axes.yaxis_inverted()
         assert [text.get_text() for text in axes.texts] == [f"{row.mean:.4f}" for row in rows]
 
@@ -38,8 +38,8 @@ def test_bars_are_standard_errors_and_dots_are_folds(standings):
         assert dots.get_xdata().tolist() == list(row.fold_means)
 
 
-def test_a_learner_without_any_value_is_drawn_empty():
+def test_a_ranker_without_any_value_is_drawn_empty():
     data = rl.QueryDataset.from_arrays(np.eye(12), np.zeros(12), group=[3] * 4)
-    found = rl.compare_learners(data, ["slam"], folds=3)  # nothing is relevant
+    found = rl.compare_rankers(data, ["slam"], folds=3)  # nothing is relevant
     assert found.to_dicts()[0]["mean"] is None
     plot_standings(found).canvas.draw()

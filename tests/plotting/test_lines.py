@@ -1,9 +1,9 @@
-"""Forty learners in one picture can be told apart."""
+"""Forty rankers in one picture can be told apart."""
 
 import numpy as np
 
 from rankloop.experiments.progressive import Stream
-from rankloop.metrics.measures import parse
+from rankloop.measures.measure import parse
 from rankloop.plotting.lines import line_style
 from rankloop.plotting.streams import plot_streams
 
@@ -13,7 +13,7 @@ def test_forty_lines_differ():
     assert len(set(styles)) == 40
 
 
-def test_twenty_learners_in_one_plot():
+def test_twenty_rankers_in_one_plot():
     values = np.linspace(0, 1, 5)[None]
     streams = [Stream(f"l{k}", parse("AP"), "standard", values * k / 20) for k in range(20)]
     (axes,) = plot_streams(streams).axes

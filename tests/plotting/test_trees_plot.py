@@ -8,9 +8,9 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
-from rankloop.learners.boosting.dependence import partial_dependence
 from rankloop.plotting.save import save_figure
 from rankloop.plotting.trees import plot_contributions, plot_dependence, plot_importance
+from rankloop.rankers.boosting.dependence import partial_dependence
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,9 @@ def service(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setattr(protocol, "HEADERS_WITHIN", 0.5)
     patch.setattr(limits, "SLOWEST", 0.5)
-    loop = {"features": 2, "learners": ["solar-i"]}
+    loop = {"features": 2, "rankers": ["solar-i"]}
     loop["journal"] = str(tmp_path_factory.mktemp("attack") / "j")
-    server = {"most_bytes": 100_000, "most_connections": 12_000}
+    server = {"max_bytes": 100_000, "max_connections": 12_000}
     running = Service.start(as_settings({"loops": {"shop": loop}, "server": server}))
     with background(running) as url:
         running.url, running.port = url, int(url.rsplit(":", 1)[1])
@@ -249,8 +249,8 @@ def test_ten_thousand_idle_connections(service, send, patient):
 
 
 def test_more_connections_than_are_taken(tmp_path):
-    loop = {"features": 2, "learners": ["solar-i"], "journal": str(tmp_path / "j")}
-    plain = {"loops": {"shop": loop}, "server": {"most_connections": 5}}
+    loop = {"features": 2, "rankers": ["solar-i"], "journal": str(tmp_path / "j")}
+    plain = {"loops": {"shop": loop}, "server": {"max_connections": 5}}
     service = Service.start(as_settings(plain))
     with background(service) as url:
         place = ("127.0.0.1", int(url.rsplit(":", 1)[1]))

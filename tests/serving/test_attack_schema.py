@@ -20,7 +20,7 @@ SCOPES = ["rank", "feedback", "admin", "metrics"]
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     digest = hashlib.sha256(b"all").hexdigest()
-    loop = {"features": 2, "learners": ["solar-i", "slam:measure=AP"]}
+    loop = {"features": 2, "rankers": ["solar-i", "slam:measure=AP"]}
     loop["journal"] = str(tmp_path_factory.mktemp("schema") / "j")
     plain = {"loops": {"shop": loop}}
     plain["tokens"] = [{"name": "all", "sha256": digest, "scopes": SCOPES}]

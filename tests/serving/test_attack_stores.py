@@ -59,7 +59,7 @@ class Crowd(threading.Thread):
 
 
 def shop(address, **more):
-    loop = {"features": 2, "learners": ["solar-i"], "journal": address, "window": 0.1}
+    loop = {"features": 2, "rankers": ["solar-i"], "journal": address, "window": 0.1}
     loop |= {"check_every": 50, "snapshot_every": 100}
     return Service.start(as_settings({"loops": {"shop": loop | more}}))
 
@@ -159,7 +159,7 @@ from rankloop.serving.config import as_settings
 from rankloop.serving.server import background
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-loop = {"features": 2, "learners": ["solar-i"], "journal": sys.argv[1], "window": 0.1}
+loop = {"features": 2, "rankers": ["solar-i"], "journal": sys.argv[1], "window": 0.1}
 service = Service.start(as_settings({"loops": {"shop": loop}}))
 with background(service) as url:
     print(url, flush=True)

@@ -22,7 +22,7 @@ ITEMS = {"a": [1.0, 0.0], "b": {"1": 0.0, "2": 1.0}}
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     journal = str(tmp_path_factory.mktemp("client") / "j")
-    loop = {"features": 2, "learners": ["solar-i"], "journal": journal}
+    loop = {"features": 2, "rankers": ["solar-i"], "journal": journal}
     started = Service.start(as_settings({"loops": {"shop": loop}}))
     with running(started) as http:
         started.url = str(http.base_url)
@@ -119,7 +119,7 @@ def test_a_command_says_which_address_it_tried_and_how_to_name_another(monkeypat
 
 
 def test_a_model_without_rankings_has_no_quality_yet(tmp_path):
-    loop = {"features": 2, "learners": ["solar-i"], "journal": str(tmp_path / "j")}
+    loop = {"features": 2, "rankers": ["solar-i"], "journal": str(tmp_path / "j")}
     started = Service.start(as_settings({"loops": {"shop": loop}}))
     with running(started) as http:
         done = models_list("--url", str(http.base_url))

@@ -13,7 +13,7 @@ GOOD = """
 port = 9000
 [loops.shop]
 features = ["price", "match"]
-learners = ["auto", "solar-i:C=0.1"]
+rankers = ["auto", "solar-i:C=0.1"]
 [loops.shop.feedback]
 click = 1
 dwell = { gain = 2, at_least = 30 }
@@ -40,8 +40,8 @@ def test_settings_are_read(tmp_path):
         (("port = 9000", "port = 'x'"), r"server.port: expected `int`, got `str`"),
         (("port = 9000", "prot = 1"), r"server: object contains unknown field `prot`"),
         (("port = 9000", "host = '0.0.0.0'"), r"server.host: found 0.0.0.0, .* no tokens"),
-        (("auto", "nobody"), r"loops.shop.learners: .*nobody"),
-        (("auto", "ranksvm"), r"loops.shop.learners: ranksvm learns from whole data sets"),
+        (("auto", "nobody"), r"loops.shop.rankers: .*nobody"),
+        (("auto", "ranksvm"), r"loops.shop.rankers: ranksvm learns from whole data sets"),
         (('"match"', '"price"'), r"loops.shop.features: found .* all different"),
         (('["price", "match"]', "0"), r"loops.shop.features: expected"),
         (("[loops.shop]", "[loops.Shop]"), r"loops: found 'Shop', expected a name"),
@@ -72,10 +72,10 @@ def test_no_file_and_no_loop(tmp_path):
 
 def test_the_template_is_right_and_never_overwrites(tmp_path):
     path = tmp_path / "b.toml"
-    loop = {"features": 3, "learners": ["auto", "solar-i"], "journal": "shop.journal"}
+    loop = {"features": 3, "rankers": ["auto", "solar-i"], "journal": "shop.journal"}
     write_template(path, "shop", loop, 8080)
     settings = read_settings(path, {})
-    assert settings.loops["shop"].learners == ("auto", "solar-i")
+    assert settings.loops["shop"].rankers == ("auto", "solar-i")
     with pytest.raises(ValueError, match="this file already exists"):
         write_template(path, "shop", loop, 8080)
     with pytest.raises(ValueError, match="loops"):
@@ -91,7 +91,7 @@ def test_options_win_over_a_file(tmp_path):
     settings = chosen_settings(path, options)
     shop = settings.loops["shop"]
     assert settings.server.port == 8091
-    assert (shop.names, shop.learners) == (("size", "age", "match"), ("solar-i",))
+    assert (shop.names, shop.rankers) == (("size", "age", "match"), ("solar-i",))
     assert shop.journal == "other.journal"
     assert "dwell" in shop.rules  # what no option names stays
     assert chosen_settings(path, options._replace(loop="shop")) == settings

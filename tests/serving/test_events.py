@@ -91,7 +91,7 @@ def test_silence_is_broken_by_heartbeats_and_the_end_is_told(shop, monkeypatch):
 
 def test_too_many_clients_are_refused_and_the_gone_are_forgotten(shop, monkeypatch):
     service, http = shop
-    monkeypatch.setattr(events, "MOST_CLIENTS", 1)
+    monkeypatch.setattr(events, "MAX_CLIENTS", 1)
     first = messages(http)
     next(first)
     assert http.get(EVENTS).status_code == 503

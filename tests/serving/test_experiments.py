@@ -8,7 +8,7 @@ import pytest
 
 from rankloop import QueryDataset, Slam, XENDCGBoost
 from rankloop.exceptions import DataError
-from rankloop.learners import Imported, Stacked
+from rankloop.rankers import Imported, Stacked
 from rankloop.serving.engine import Engine
 from rankloop.serving.experiments import share_of_errors
 from rankloop.serving.journal.base import Record
@@ -81,7 +81,7 @@ class Bench:
 
 
 def with_models(**settings):
-    bench = Bench(learners=("slam:measure=AP",), **settings)
+    bench = Bench(rankers=("slam:measure=AP",), **settings)
     for name, weights in {"bad": (-1, 0, 0), "fair": (1, 2, 2), "good": (1, 0, 0)}.items():
         bench.say(ModelAdded(name, liking(*weights).dumps()))
     bench.say(Promoted("p", "bad"))
@@ -159,7 +159,7 @@ def test_a_watch_begins_anew_where_the_champion_is_proven():
 
 
 def test_a_watched_champion_is_shown_as_it_learns():
-    bench = Bench(learners=("slam:measure=AP", "solar-i"))
+    bench = Bench(rankers=("slam:measure=AP", "solar-i"))
     bench.say(Promoted("p", "solar-i", watch=1.0))
     before = bench.search()
     for _ in range(5):
@@ -214,7 +214,7 @@ def test_a_spent_budget_refuses_and_settings_do_not_reach_a_running_experiment()
     bench.say(ExperimentStarted("x", ["good"], "auto"))
     trial = bench.engine.trial
     before = (trial.alpha, dict(trial.feedback), trial.promote)
-    changed = small(learners=("slam:measure=AP",), alpha=0.001, feedback={"purchase": 3.0})
+    changed = small(rankers=("slam:measure=AP",), alpha=0.001, feedback={"purchase": 3.0})
     bench.say(Configured(changed.journaled(), ENGINE))
     assert (trial.alpha, trial.feedback, trial.promote) == before
     bench.search()
@@ -271,7 +271,7 @@ def test_errors_stay_within_the_budget():
 
 def test_drawn_rankings_alone_are_learnt_where_the_lesson_is_pdgd():
     drawn = {"policy": "plackett-luce", "explore_top": 3}
-    bench = Bench(learners=("newton", "pdgd"), lesson="pdgd", **drawn)
+    bench = Bench(rankers=("newton", "pdgd"), lesson="pdgd", **drawn)
     assert bench.search(k=3).policy == "plackett-luce"
     for _ in range(30):
         bench.search(k=3)
@@ -292,12 +292,12 @@ def test_lesson_pdgd_needs_rankings_that_are_drawn(wrong):
         small(**{"lesson": "pdgd", "policy": "plackett-luce"} | wrong)
 
 
-def test_trees_join_frozen_and_inside_a_learner_that_goes_on():
+def test_trees_join_frozen_and_inside_a_ranker_that_goes_on():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(160, 3)).astype(np.float32)
     data = QueryDataset.from_arrays(X, (X[:, 1] > 0.5).astype(float), group=[8] * 20)
     trees = XENDCGBoost(trees=5).fit(data)  # they like the second feature; people, the first
-    bench = Bench(learners=("stacked",))
+    bench = Bench(rankers=("stacked",))
     bench.say(ModelAdded("trees", trees.dumps()))
     bench.say(ModelAdded("both", Stacked.over(trees, data).dumps()), Promoted("p", "both"))
     before = {name: model.ranker.digest() for name, model in bench.engine.models.items()}
@@ -325,7 +325,7 @@ def test_an_imported_model_ranks_frozen(tmp_path):
     trees = XENDCGBoost(trees=5).fit(data)
     trees.save_text(tmp_path / "model.txt")
     imported = Imported.read(tmp_path / "model.txt")
-    bench = Bench(learners=("slam",))
+    bench = Bench(rankers=("slam",))
     bench.say(ModelAdded("imported", imported.dumps()), Promoted("p", "imported"))
     shown = bench.search(k=8)
     expected = np.sort(trees.predict(shown.matrix()))[::-1]

@@ -200,7 +200,7 @@ def test_known_keys_and_other_writers_among_many_new_entries(journal):
 
 
 def test_the_newest_entries_are_read_from_memory_while_they_are_there(journal):
-    recent = Recent(most_bytes=1000)
+    recent = Recent(max_bytes=1000)
     journal.append([event(number) for number in range(20)])
     records = list(recent.follow(journal, 0))
     assert recent.get(1) is None

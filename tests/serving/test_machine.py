@@ -43,7 +43,7 @@ class Life(RuleBasedStateMachine):
 
     def start(self):
         journal = open_journal(str(self.folder / "j"), "loop")
-        options = {"check_every": 7, "snapshot_every": 13, "most_early": 2} | self.changed
+        options = {"check_every": 7, "snapshot_every": 13, "max_early": 2} | self.changed
         self.loop = Loop("loop", small(**options), journal)
 
     def send(self, entry):

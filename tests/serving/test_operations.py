@@ -48,7 +48,7 @@ def test_stats_verify_and_export(lived):
         data = do.exported(journal)
         assert len(data) == 18
         assert data.feature_names == ("1", "2", "3")
-        assert rl.make_learner("ranksvm").fit(data).score(data) > 0.95
+        assert rl.make_ranker("ranksvm").fit(data).score(data) > 0.95
 
 
 def test_a_journal_becomes_a_click_log(address, rng):
@@ -119,7 +119,7 @@ def test_judged_data_starts_a_loop_warm(address, rng):
         rng.normal(size=(60, 3)), rng.integers(0, 3, 60), qid=np.repeat(range(12), 5)
     )
     with open_journal(*address) as journal:
-        do.configured(journal, small(learners=("solar-i",)))
+        do.configured(journal, small(rankers=("solar-i",)))
         assert do.import_judged(journal, data) == 12
         head = journal.head()
         assert do.import_judged(journal, data) == 12
@@ -156,7 +156,7 @@ def rankloop(*words, fails=False):
 
 def test_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rankloop("serve", "a.toml", "--init", "--features", "price,match", "-l", "solar-i")
+    rankloop("serve", "a.toml", "--init", "--features", "price,match", "-r", "solar-i")
     assert "the settings are valid: loop" in rankloop("serve", "a.toml", "--check")
     token, digest = (line.split()[1] for line in rankloop("serve", "--new-token").splitlines())
     assert hashlib.sha256(token.encode()).hexdigest() == digest
@@ -189,7 +189,7 @@ def goods(tmp_path, monkeypatch):
     """A folder with judged data of a shop, some prices unknown, and settings for it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "goods.csv").write_text(GOODS)
-    rankloop("serve", "a.toml", "--init", "--features", "price,match", "-l", "solar-i")
+    rankloop("serve", "a.toml", "--init", "--features", "price,match", "-r", "solar-i")
     return tmp_path
 
 

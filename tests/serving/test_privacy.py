@@ -39,7 +39,7 @@ def start(address, monkeypatch):
     with ExitStack() as stack:
 
         def make(**loop):
-            values = {"features": 2, "learners": ["solar-i"], "journal": where, "window": 3600}
+            values = {"features": 2, "rankers": ["solar-i"], "journal": where, "window": 3600}
             service = Service.start(as_settings({"loops": {name: values | loop}}))
             stack.callback(service.stop)
             http = stack.enter_context(running(service))
@@ -168,7 +168,7 @@ def test_without_a_master_key_nothing_is_stored(start, monkeypatch):
 def test_an_experiment_counts_a_session_once_under_a_name_of_its_own(start, with_key, monkeypatch):
     if not with_key:
         monkeypatch.delenv(MASTER)
-    loop, http = start(learners=["solar-i", "slam:measure=AP"])
+    loop, http = start(rankers=["solar-i", "slam:measure=AP"])
     http.post("rank", json={"items": ITEMS, "id": "r0", "session": "s1"})
     http.post("experiments", json={"challengers": ["slam:measure=AP"], "id": "x"})
     loop.settle()
@@ -252,7 +252,7 @@ def test_operators_forget_from_the_command_line_and_programs_by_the_client(
 ):
     monkeypatch.setenv(MASTER, new_key())
     path = str(tmp_path / "j")
-    loop = {"features": 2, "learners": ["solar-i"], "journal": path}
+    loop = {"features": 2, "rankers": ["solar-i"], "journal": path}
     service = Service.start(as_settings({"loops": {"shop": loop}}))
     with background(service) as url, Client(url, "shop") as client:
         for user in ("ada", "bob", "eve"):

@@ -23,7 +23,7 @@ RANK, FEEDBACK = "/v1/shop/rank", "/v1/shop/feedback"
 
 def starter(folder, stack):
     def make(server=None, tokens=(), **loop):
-        values = {"features": ["price", "match"], "learners": ["solar-i", "slam:measure=AP"]}
+        values = {"features": ["price", "match"], "rankers": ["solar-i", "slam:measure=AP"]}
         values |= {"journal": str(folder / "shop.journal"), "window": 3600} | loop
         plain = {"loops": {"shop": values}, "server": server or {}, "tokens": list(tokens)}
         service = Service.start(as_settings(plain))
@@ -48,7 +48,7 @@ def shop(start):
 def still(tmp_path_factory):
     """A service of which tests ask only what it refuses."""
     with ExitStack() as stack:
-        yield starter(tmp_path_factory.mktemp("still"), stack)({"most_bytes": 200_000})[1]
+        yield starter(tmp_path_factory.mktemp("still"), stack)({"max_bytes": 200_000})[1]
 
 
 ITEMS = [{"id": "a", "features": [1.0, 0.5]}, {"id": "b", "features": {"match": 1, "price": 0}}]
@@ -170,7 +170,7 @@ def test_bodies_that_cannot_be_read(still, content, kind, status):
 
 
 def test_a_long_body_in_pieces_is_refused(start):
-    _, shop = start(server={"most_bytes": 1000})
+    _, shop = start(server={"max_bytes": 1000})
     answer = shop.post(RANK, content=(b" " * 100 for _ in range(100)))
     assert answer.status_code == 413
 
@@ -210,7 +210,7 @@ def test_an_act_is_answered_once_it_took_effect(start):
     loop = service.loops["shop"]
     file = loop.inspect(lambda engine: engine.models["solar-i"].ranker.dumps())
     with ThreadPoolExecutor(1) as elsewhere:
-        with loop._learner.lock:  # the learner is behind
+        with loop._ranker.lock:  # the ranker is behind
             added = elsewhere.submit(shop.post, "/v1/shop/models/mine", content=file)
             with pytest.raises(TimeoutError):
                 added.result(0.3)

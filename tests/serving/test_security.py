@@ -36,7 +36,7 @@ def start(tmp_path):
     started = []
 
     def make(loop=(), **more):
-        values = {"features": 2, "learners": ["solar-i"], "journal": str(tmp_path / "j")}
+        values = {"features": 2, "rankers": ["solar-i"], "journal": str(tmp_path / "j")}
         values |= {"feedback": FEEDBACK} | dict(loop)
         service = Service.start(as_settings({"loops": {"shop": values}} | more))
         shop = running(service)
@@ -223,7 +223,7 @@ def test_buckets_remember_few_clients_and_no_clock_that_jumps_back():
 
 def test_acts_say_who(start, tmp_path):
     tokens = [token("grace", "admin", "metrics", "rank", "feedback")]
-    service, shop = start(tokens=tokens, loop={"learners": ["solar-i", "slam:measure=AP"]})
+    service, shop = start(tokens=tokens, loop={"rankers": ["solar-i", "slam:measure=AP"]})
     shop.headers.update(bearer("grace"))
     shop.post("/v1/shop/promote", json={"model": "slam:measure=AP", "reason": "because"})
     shop.post("/v1/shop/rollback", json={"position": 1, "id": "back"})
@@ -274,7 +274,7 @@ def test_logs_are_json_name_acts_and_hold_nothing_personal(start, monkeypatch, c
 
 def test_a_model_with_a_weight_that_is_not_finite_is_refused(start):
     """The last good one goes on ranking, learns from what comes next, and replay agrees."""
-    service, shop = start(loop={"learners": ["slam:measure=AP"]})
+    service, shop = start(loop={"rankers": ["slam:measure=AP"]})
     loop = service.loops["shop"]
     ranker = loop._engine.models["slam:measure=AP"].ranker
 
@@ -302,7 +302,7 @@ def test_a_model_with_a_weight_that_is_not_finite_is_refused(start):
 
 
 def test_a_model_file_with_a_weight_that_is_not_finite_is_refused(start, monkeypatch):
-    service, shop = start(loop={"learners": ["slam:measure=AP"]})
+    service, shop = start(loop={"rankers": ["slam:measure=AP"]})
     loop = service.loops["shop"]
     ranker = loop._engine.models["slam:measure=AP"].ranker
     fine = ranker.dumps()

@@ -48,7 +48,7 @@ def test_it_learns_what_is_clicked_and_a_restart_changes_nothing(address, rng):
 
 
 def test_what_becomes_of_feedback(address, rng):
-    with Loop("loop", small(most_events=2), open_journal(*address)) as loop:
+    with Loop("loop", small(max_events=2), open_journal(*address)) as loop:
         one, other = ranked(loop, "one", rng), ranked(loop, "other", rng)
         early = click("early", other)
         assert [a.status for a in loop.append(early)] == ["pending"]
@@ -70,7 +70,7 @@ def test_what_becomes_of_feedback(address, rng):
         assert (counters.closed, counters.rejected) == (2, 1)
         assert counters.lessons == 2
         assert loop.append(Closed("one"))[0].status == "duplicate"
-    with Loop("loop", small(most_early=0), open_journal(*address)) as loop:
+    with Loop("loop", small(max_early=0), open_journal(*address)) as loop:
         assert loop.append(click("x", ranked(loop, "new", rng)))[0].status == "unknown_ranking"
 
 
@@ -94,7 +94,7 @@ def test_windows_close_by_the_clock(tmp_path, rng):
 
 
 def test_too_many_open_rankings_are_closed_early(tmp_path, rng):
-    settings = small(most_open=3)
+    settings = small(max_open=3)
     with Loop("loop", settings, open_journal(str(tmp_path / "j"), "loop")) as loop:
         for n in range(10):
             loop.append(ranked(loop, f"r{n}", rng))
@@ -138,7 +138,7 @@ def test_judgements_are_learnt_at_once(tmp_path, rng):
 
 
 def test_promotion_and_a_model_from_elsewhere(address, rng):
-    from rankloop.learners.online.slam import Slam
+    from rankloop.rankers.online.slam import Slam
 
     taught = Slam("nDCG@10").learn([[1.0, 0, 0], [0, 0, 0]], [1, 0])
     with Loop("loop", small(), open_journal(*address)) as loop:
@@ -149,17 +149,17 @@ def test_promotion_and_a_model_from_elsewhere(address, rng):
         entry = ranked(loop, "r", rng)
         assert entry.items[entry.order[0]] == best_item(entry)
         digest = loop.inspect(Engine.digest)
-    with Loop("loop", small(learners=("solar-i",)), open_journal(*address)) as loop:
+    with Loop("loop", small(rankers=("solar-i",)), open_journal(*address)) as loop:
         assert set(loop.published.models) == {"solar-i", "mine"}
     with open_journal(*address) as journal:
         assert replayed(journal, until=loop.head - 1).digest() == digest
 
 
 def test_an_experiment_promotes_the_better_model(tmp_path, rng):
-    from rankloop.learners.online.slam import Slam
+    from rankloop.rankers.online.slam import Slam
 
     good = Slam("nDCG@10").learn([[1.0, 0, 0], [0, 0, 0]], [1, 0])
-    settings = small(learners=("solar-i:C=1e-9",))
+    settings = small(rankers=("solar-i:C=1e-9",))
     journal = open_journal(str(tmp_path / "j"), "loop")
     with Loop("loop", settings, journal) as loop:
         bad = Slam("nDCG@10").learn([[1.0, 0, 0], [0, 0, 0]], [0, 1])
@@ -182,7 +182,7 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
 
 
 def test_a_full_queue_says_so(tmp_path, rng):
-    with Loop("loop", small(), open_journal(str(tmp_path / "j"), "l"), most_waiting=4) as loop:
+    with Loop("loop", small(), open_journal(str(tmp_path / "j"), "l"), max_waiting=4) as loop:
         entries = [ranked(loop, f"r{n}", rng) for n in range(6)]
         append, on_its_way, free = loop._journal.append, threading.Event(), threading.Event()
         loop._journal.append = lambda *d: on_its_way.set() or (free.wait(60) and append(*d))
@@ -216,8 +216,8 @@ def test_a_damaged_state_is_passed_over(tmp_path, rng):
         assert brought_back(journal).digest() == digest
 
 
-def test_learners_for_clicks_learn_from_the_rankings_drawn_for_them(tmp_path, rng):
-    settings = small(learners=("pdgd:rate=0.5", "solar-i"), policy="plackett-luce")
+def test_rankers_for_clicks_learn_from_the_rankings_drawn_for_them(tmp_path, rng):
+    settings = small(rankers=("pdgd:rate=0.5", "solar-i"), policy="plackett-luce")
     journal = open_journal(str(tmp_path / "j"), "loop")
     with Loop("loop", settings, journal) as loop:
         a_day(loop, rng, rankings=60)
@@ -228,7 +228,7 @@ def test_learners_for_clicks_learn_from_the_rankings_drawn_for_them(tmp_path, rn
     with open_journal(str(tmp_path / "j"), "loop") as journal:
         assert replayed(journal).digest() == loop._engine.digest()
     with Loop(
-        "loop", small(learners=("pdgd:rate=0.5",)), open_journal(str(tmp_path / "j"), "l")
+        "loop", small(rankers=("pdgd:rate=0.5",)), open_journal(str(tmp_path / "j"), "l")
     ) as loop:
         seen = loop._engine.models["pdgd:rate=0.5"].refused
         a_day(loop, rng, rankings=5, start=100)  # best first: chances are not known, nothing learnt

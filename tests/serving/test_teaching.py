@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.learners.online.solar_i import SolarI
+from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving.engine import Engine
 from rankloop.serving.journal.base import Record
 from rankloop.serving.journal.entries import Closed, Configured, Judged, Observed, Ranked, packed
@@ -53,17 +53,17 @@ def state_of(settings, at_once, huge=()):
 
 
 @pytest.mark.parametrize("lesson", ["grades", "pairs", "ips"])
-@pytest.mark.parametrize("learner", ["auto", "solar-ii", "pdgd"])
-def test_what_is_put_off_is_learnt_to_the_same_bits(learner, lesson):
+@pytest.mark.parametrize("ranker", ["auto", "solar-ii", "pdgd"])
+def test_what_is_put_off_is_learnt_to_the_same_bits(ranker, lesson):
     chances = {"examination": [1.0, 0.5]} if lesson == "ips" else {}
-    settings = small(learners=(learner,), lesson=lesson, check_every=10_000, **chances)
+    settings = small(rankers=(ranker,), lesson=lesson, check_every=10_000, **chances)
     late, at_once = state_of(settings, False), state_of(settings, True)
     assert late.digest() == at_once.digest()
     assert late.counters.lessons == RANKINGS + RANKINGS // 10
-    assert late.shown.n == late.models[learner].curve.n == late.counters.lessons
+    assert late.shown.n == late.models[ranker].curve.n == late.counters.lessons
 
 
-def test_a_lesson_that_breaks_a_learner_is_refused_alone(monkeypatch):
+def test_a_lesson_that_breaks_a_ranker_is_refused_alone(monkeypatch):
     learn = SolarI.predict_then_learn
 
     def breaks(self, data):
@@ -72,7 +72,7 @@ def test_a_lesson_that_breaks_a_learner_is_refused_alone(monkeypatch):
         return learn(self, data)
 
     monkeypatch.setattr(SolarI, "predict_then_learn", breaks)
-    settings = small(learners=("solar-i", "auto"), check_every=10_000)
+    settings = small(rankers=("solar-i", "auto"), check_every=10_000)
     late, at_once = (state_of(settings, now, huge=(7, 81)) for now in (False, True))
     assert late.digest() == at_once.digest()
     assert late.models["solar-i"].refused == 2

@@ -17,7 +17,7 @@ from rankloop.serving.server import background
 def small(**changes):
     values = {
         "features": 3,
-        "learners": ("slam:measure=AP", "solar-i"),
+        "rankers": ("slam:measure=AP", "solar-i"),
         "window": 3600.0,
         "check_every": 10,
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.learners.registry import make_learner, online_names
+from rankloop.rankers.registry import make_ranker, online_names
 from rankloop.theory.adversary import Adversary, play
 from rankloop.theory.margin import best_margin, margin, max_norm
 
@@ -13,9 +13,9 @@ LEAST = {"AP": 1 / 2, "nDCG": 1 - 1 / np.log2(3), "nDCG@1": 1.0, "nDCG@10": 1 - 
 
 @pytest.mark.parametrize("measure", LEAST)
 @pytest.mark.parametrize("name", online_names())
-def test_every_learner_loses_every_round(name, measure):
+def test_every_ranker_loses_every_round(name, measure):
     for m in (2, 5):
-        game = play(make_learner(name), 0.5, 30, m, measure=measure)
+        game = play(make_ranker(name), 0.5, 30, m, measure=measure)
         assert len(game.losses) == (16 if m == 2 else 15)
         assert (game.losses >= LEAST[measure] - 1e-12).all()
         assert game.lower_bound == pytest.approx(LEAST[measure] * len(game.losses))
@@ -25,7 +25,7 @@ def test_every_learner_loses_every_round(name, measure):
 @pytest.mark.parametrize("name", online_names())
 def test_the_data_is_separable_by_the_margin(name):
     for m in (2, 4):
-        game = play(make_learner(name), 0.3, 100, m, radius=2.0)
+        game = play(make_ranker(name), 0.3, 100, m, radius=2.0)
         assert np.linalg.norm(game.weights) == pytest.approx(1.0)
         assert game.margin == margin(game.data, game.weights) >= 0.3 - 1e-6
         assert max_norm(game.data) == 2.0
@@ -35,7 +35,7 @@ def test_the_data_is_separable_by_the_margin(name):
 
 def test_no_other_weights_do_better():
     """The margin is the best there is, so no more rounds would fit."""
-    game = play(make_learner("slam"), 0.5, 40, 5)
+    game = play(make_ranker("slam"), 0.5, 40, 5)
     assert best_margin(game.data).margin == pytest.approx(game.margin, rel=1e-6)
     assert game.margin == pytest.approx(2 / np.sqrt(16))
 
@@ -47,13 +47,13 @@ def test_more_than_the_papers_rounds_fit():
     assert Adversary(gamma, 10, 2, radius).rounds == 10
 
 
-def test_the_learner_is_left_alone_and_goes_on_from_what_it_knows():
-    learner = make_learner("minimax")
-    assert play(learner, 0.5, 16, 3).loss > 0
-    assert not learner.is_fitted
-    first = play(learner, 0.5, 16, 3).data
-    learner.partial_fit(first)
-    again = play(learner, 0.5, 16, 3)
+def test_the_ranker_is_left_alone_and_goes_on_from_what_it_knows():
+    ranker = make_ranker("minimax")
+    assert play(ranker, 0.5, 16, 3).loss > 0
+    assert not ranker.is_fitted
+    first = play(ranker, 0.5, 16, 3).data
+    ranker.partial_fit(first)
+    again = play(ranker, 0.5, 16, 3)
     assert again.loss >= again.lower_bound - 1e-9
     assert (again.data.y != first.y).any()
 
@@ -75,4 +75,4 @@ def test_a_judgement_depends_on_the_first_place_only():
 )
 def test_games_that_cannot_be_played(gamma, d, m):
     with pytest.raises(DataError, match=r"found|fits"):
-        play(make_learner("slam"), gamma, d, m)
+        play(make_ranker("slam"), gamma, d, m)

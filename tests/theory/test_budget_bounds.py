@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.learners.kernel.online import KernelMinimax
+from rankloop.rankers.kernel.online import KernelMinimax
 from rankloop.theory.budget import Expansion, track_budget
 
 from .twins import noisy, simulated
@@ -22,10 +22,10 @@ def comparison(data, factor=1.0):
 @pytest.mark.parametrize("factor", [0.3, 3.0])
 def test_mistakes_stay_under_the_bound(removal, make, factor):
     data = make(0, n=40, m=5, d=3)
-    learner = KernelMinimax("rbf(2)", budget=12, removal=removal)
-    tracked = track_budget(learner, data, comparison(data, factor))
+    ranker = KernelMinimax("rbf(2)", budget=12, removal=removal)
+    tracked = track_budget(ranker, data, comparison(data, factor))
     assert (tracked.mistakes <= tracked.bound + 1e-6).all()
-    assert tracked.mistakes[-1] == learner.fit(data).updates_ > 5
+    assert tracked.mistakes[-1] == ranker.fit(data).updates_ > 5
 
 
 def test_without_a_budget_it_is_theorem_10():
@@ -56,9 +56,9 @@ def test_expansions_are_functions():
     assert f(rows)[0] == pytest.approx(-f(rows)[1])
 
 
-def test_it_is_for_a_fresh_learner_of_rate_1():
+def test_it_is_for_a_fresh_ranker_of_rate_1():
     data = simulated(3, n=5, m=4, d=2)
     u = comparison(data)
-    for learner in (KernelMinimax(rate=2.0), KernelMinimax(decay=0.5), KernelMinimax().fit(data)):
+    for ranker in (KernelMinimax(rate=2.0), KernelMinimax(decay=0.5), KernelMinimax().fit(data)):
         with pytest.raises(DataError, match="rate 1 and without decay"):
-            track_budget(learner, data, u)
+            track_budget(ranker, data, u)

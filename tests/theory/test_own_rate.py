@@ -1,4 +1,4 @@
-"""Theorems 1, 6 and 8 along a stream, each learner at its own rate."""
+"""Theorems 1, 6 and 8 along a stream, each ranker at its own rate."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.learners.online.rate_free import RateFreeSlam
-from rankloop.learners.online.slam import Slam
+from rankloop.rankers.online.rate_free import RateFreeSlam
+from rankloop.rankers.online.slam import Slam
 from rankloop.theory.margin import best_margin, max_norm, separating_weights
 from rankloop.theory.own_rate import track_classification, track_own_rate
 from rankloop.theory.perceptron import betting_regret_bound, slam_bound, slam_cutoff_bound
@@ -60,9 +60,9 @@ def test_theorem_1_and_corollary_2():
 def test_betting_regrets_little_without_a_rate(make, measure):
     """L is taken as the longest step so far: the bound is held all the same."""
     data = make(5, n=80)
-    learner = RateFreeSlam(measure, within_grade="mean", clip=0.0)
+    ranker = RateFreeSlam(measure, within_grade="mean", clip=0.0)
     direction = best_margin(data).weights
-    own, ours, theirs = learner, 0.0, dict.fromkeys((0.0, 0.3, 3.0, 30.0), 0.0)
+    own, ours, theirs = ranker, 0.0, dict.fromkeys((0.0, 0.3, 3.0, 30.0), 0.0)
     for query in data:
         X = np.asarray(query.X, np.float64)
         s = X @ own.last_weights_ if own.is_fitted else np.zeros(len(X))
@@ -110,10 +110,10 @@ def test_the_rate_is_that_of_the_theorem():
     tracked = track_own_rate(data, "AP")
     u = separating_weights(data)
     steep = 4 * 8 * max_norm(data) ** 2  # v_max is 1 for AP
-    learner = Slam("AP", rate=1 / steep, clip=0.0)
+    ranker = Slam("AP", rate=1 / steep, clip=0.0)
     assert tracked.losses.sum() > 0
     assert slam_surrogate(data.X[:8] @ u, data.y[:8], "AP") == pytest.approx(0, abs=1e-4)
     from rankloop.theory.surrogates import measure_losses
 
-    expected = measure_losses(data, learner.predict_then_learn(data), "AP")
+    expected = measure_losses(data, ranker.predict_then_learn(data), "AP")
     assert tracked.losses == pytest.approx(expected, abs=1e-9)

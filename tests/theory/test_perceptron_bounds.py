@@ -5,8 +5,8 @@ import pytest
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, MeasureError
-from rankloop.learners.online.minimax import MinimaxPerceptron
-from rankloop.learners.online.slam import Slam
+from rankloop.rankers.online.minimax import MinimaxPerceptron
+from rankloop.rankers.online.slam import Slam
 from rankloop.theory.adversary import play
 from rankloop.theory.bounds import (
     gradient_bound,
@@ -137,8 +137,8 @@ def test_lemma_5_can_fail_below_the_cutoff():
 def test_slam_at_any_rate_on_separable_data(measure, rate, seed):
     data = simulated(seed)
     u = separating_weights(data_seen_by(measure, data))
-    learner = Slam(measure, rate=rate)
-    losses = measure_losses(data, learner.predict_then_learn(data), measure)
+    ranker = Slam(measure, rate=rate)
+    losses = measure_losses(data, ranker.predict_then_learn(data), measure)
     bound = slam_any_rate_bound(data, u, measure, rate=rate)
     assert 0 < losses.sum() <= bound.value
     best = best_margin(data_seen_by(measure, data)).margin
@@ -152,8 +152,8 @@ def test_slam_at_any_rate_on_noisy_data(measure, rate):
     for seed in SEEDS:
         data = noisy(seed)
         run = algorithm_2(data, measure, rate, only_where_lost=False)
-        learner = Slam(measure, rate=rate)
-        losses = measure_losses(data, learner.predict_then_learn(data), measure)
+        ranker = Slam(measure, rate=rate)
+        losses = measure_losses(data, ranker.predict_then_learn(data), measure)
         assert losses == pytest.approx(run.losses, abs=1e-9)
         for w in comparisons(data, measure, seed):
             f = run.comparison(w)
@@ -177,17 +177,17 @@ def test_slam_at_any_rate_is_reached():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_minimax_bound(measure, seed):
     for data in (simulated(seed), noisy(seed)):
-        learner = MinimaxPerceptron()
-        loss = measure_losses(data, learner.predict_then_learn(data), measure).sum()
+        ranker = MinimaxPerceptron()
+        loss = measure_losses(data, ranker.predict_then_learn(data), measure).sum()
         best = best_margin(data)
         vectors = list(comparisons(data, measure, seed))
         if best.separable:
             vectors.append(best.weights / best.margin)
             corollary = minimax_bound(data, vectors[-1], surrogate=0.0).value
             assert corollary == pytest.approx(4 * max_norm(data) ** 2 / best.margin**2)
-            assert learner.updates_ <= corollary
+            assert ranker.updates_ <= corollary
         for w in vectors:
-            assert loss <= learner.updates_ <= minimax_bound(data, w).value
+            assert loss <= ranker.updates_ <= minimax_bound(data, w).value
 
 
 @pytest.mark.parametrize("gamma", [0.25, 0.5, 1.0])

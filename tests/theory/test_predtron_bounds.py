@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.learners.predtron.geometry import as_geometry
-from rankloop.learners.predtron.learner import Predtron
-from rankloop.learners.predtron.problems.binary import Binary, BinaryReject
-from rankloop.learners.predtron.problems.multiclass import Multiclass
-from rankloop.learners.predtron.problems.multilabel import Hamming, SubsetZeroOne
-from rankloop.learners.predtron.problems.multilabel_ranking import MultilabelRanking
-from rankloop.learners.predtron.problems.ordinal import Ordinal
-from rankloop.learners.predtron.problems.subset_ranking import SubsetRanking
+from rankloop.rankers.predtron.geometry import as_geometry
+from rankloop.rankers.predtron.predtron import Predtron
+from rankloop.rankers.predtron.problems.binary import Binary, BinaryReject
+from rankloop.rankers.predtron.problems.multiclass import Multiclass
+from rankloop.rankers.predtron.problems.multilabel import Hamming, SubsetZeroOne
+from rankloop.rankers.predtron.problems.multilabel_ranking import MultilabelRanking
+from rankloop.rankers.predtron.problems.ordinal import Ordinal
+from rankloop.rankers.predtron.problems.subset_ranking import SubsetRanking
 from rankloop.theory import predtron as theory
 
 ROUNDS, FEATURES = 400, 8
@@ -88,8 +88,8 @@ def spectral(x):
 
 
 def total(problem, rounds, **options):
-    learner = Predtron(problem, **options)
-    return sum(learner.learn(x, y) for x, y in rounds)
+    ranker = Predtron(problem, **options)
+    return sum(ranker.learn(x, y) for x, y in rounds)
 
 
 @LIKE

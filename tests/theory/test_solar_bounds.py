@@ -7,8 +7,8 @@ import pytest
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.learners.online.solar_i import SolarI
-from rankloop.learners.online.solar_ii import SolarII
+from rankloop.rankers.online.solar_i import SolarI
+from rankloop.rankers.online.solar_ii import SolarII
 from rankloop.theory.adversary import play
 from rankloop.theory.bounds import (
     pair_constant,
@@ -57,7 +57,7 @@ def test_theorem_3_repaired(gamma):
         run = twins.solar(data, "nDCG", gamma=gamma)
         losses = np.array([loss for loss in run.losses if loss > 0])
         deltas, chi = np.array(run.deltas), np.array(run.chi)
-        # the identity behind it: the learner's losses are the least squares problem's minimum
+        # the identity behind it: the ranker's losses are the least squares problem's minimum
         v = np.linalg.solve(
             np.eye(data.n_features) + deltas.T @ deltas / gamma, deltas.sum(0) / gamma
         )
@@ -141,13 +141,13 @@ def test_theorems_2_and_4_repaired(measure):
             assert 0 < second <= solar_ii_measure_bound(data, u, 2.0, measure).value
 
 
-def test_the_learners_are_those_of_the_theorems():
+def test_the_rankers_are_those_of_the_theorems():
     for data in datasets():
-        for learner, twin in (
+        for ranker, twin in (
             (SolarI(C=0.1), twins.solar(data, "nDCG", C=0.1)),
             (SolarII(gamma=2.0), twins.solar(data, "nDCG", gamma=2.0)),
         ):
-            losses = measure_losses(data, learner.predict_then_learn(data), "nDCG")
+            losses = measure_losses(data, ranker.predict_then_learn(data), "nDCG")
             assert losses == pytest.approx(twin.measured, abs=1e-6)
 
 

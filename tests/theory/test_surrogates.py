@@ -72,7 +72,7 @@ def test_as_written_down(query, measure):
 
 
 def test_own_order_is_not_convex_and_a_frozen_one_is():
-    """Why the regret of SLAM needs weights frozen by the learner's scores (Lemma 3)."""
+    """Why the regret of SLAM needs weights frozen by the ranker's scores (Lemma 3)."""
     y = np.array([1.0, 1.0, 0.0])
     a, b = np.array([0.5, -0.5, 0.0]), np.array([-0.5, 0.5, 0.0])
     middle = slam_surrogate((a + b) / 2, y)

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.learners.registry import make_learner
 from rankloop.plotting.bounds import plot_bounds
+from rankloop.rankers.registry import make_ranker
 from rankloop.theory.adversary import play
 from rankloop.theory.bounds import (
     minimax_bound,
@@ -32,12 +32,12 @@ def test_the_loss_stays_under_the_bound_all_along(text, measure, make):
     data = make(0, n=40)
     if text.startswith("slam"):
         text += f",measure={measure}"
-    tracked = track(make_learner(text), data, measure)
+    tracked = track(make_ranker(text), data, measure)
     assert tracked.holds
     assert tracked.separable == (make is simulated)
     assert (tracked.loss <= tracked.bound + 1e-9).all()
     assert (np.diff(tracked.bound) >= 0).all()
-    scores = make_learner(text).predict_then_learn(data)
+    scores = make_ranker(text).predict_then_learn(data)
     assert tracked.losses == pytest.approx(measure_losses(data, scores, measure))
 
 
@@ -45,16 +45,16 @@ def test_the_loss_stays_under_the_bound_all_along(text, measure, make):
 def test_the_last_bound_is_that_of_the_functions(make):
     data = make(1, n=30)
     u = np.linspace(0.1, 1, 6)
-    slam = track(make_learner("slam:rate=0.2,measure=AP"), data, weights=u)
+    slam = track(make_ranker("slam:rate=0.2,measure=AP"), data, weights=u)
     run = algorithm_2(data, "AP", 0.2, only_where_lost=False)
     expected = slam_any_rate_bound(data, u, "AP", rate=0.2, surrogate=run.comparison(u))
     assert slam.bound[-1] == pytest.approx(expected.value, rel=1e-6)
     assert slam.separable is None
-    minimax = track(make_learner("minimax"), data, weights=u)
+    minimax = track(make_ranker("minimax"), data, weights=u)
     assert minimax.bound[-1] <= minimax_bound(data, u).value
-    one = track(make_learner("solar-i:C=0.1"), data, weights=u)
+    one = track(make_ranker("solar-i:C=0.1"), data, weights=u)
     assert one.bound[-1] == pytest.approx(solar_i_measure_bound(data, u, 0.1).value)
-    two = track(make_learner("solar-ii:gamma=2"), data, weights=u)
+    two = track(make_ranker("solar-ii:gamma=2"), data, weights=u)
     assert two.bound[-1] == pytest.approx(solar_ii_measure_bound(data, u, 2.0).value)
 
 
@@ -62,18 +62,18 @@ def test_bounds_of_a_beginning_are_bounds_so_far():
     data = noisy(2, n=30)
     u = np.linspace(0.1, 1, 6)
     for text in ("slam", "minimax"):
-        whole = track(make_learner(text), data, weights=u)
-        part = track(make_learner(text), data.select(slice(10)), weights=u)
+        whole = track(make_ranker(text), data, weights=u)
+        part = track(make_ranker(text), data.select(slice(10)), weights=u)
         assert whole.bound[:10] == pytest.approx(part.bound)
 
 
 def test_on_separable_data_perceptrons_lose_a_constant():
     data = simulated(0, n=80)
     for text in ("slam:rate=1", "minimax", "solar-i"):
-        bound = track(make_learner(text), data).bound
+        bound = track(make_ranker(text), data).bound
         assert bound[-1] <= bound[20] * 1.5
-    ap = track(make_learner("slam:measure=AP"), data)
-    seen = track(make_learner("slam:measure=AP"), data_seen_by("AP", data))
+    ap = track(make_ranker("slam:measure=AP"), data)
+    seen = track(make_ranker("slam:measure=AP"), data_seen_by("AP", data))
     assert ap.bound == pytest.approx(seen.bound)
 
 
@@ -88,38 +88,38 @@ def test_on_separable_data_perceptrons_lose_a_constant():
     ],
 )
 def test_says_when_a_bound_does_not_apply(text, measure, broken):
-    tracked = track(make_learner(text), simulated(0, n=10), measure)
+    tracked = track(make_ranker(text), simulated(0, n=10), measure)
     assert not tracked.holds
     assert any(broken in a.text for a in tracked.assumptions if not a.holds)
     assert "does not apply" in plot_bounds(tracked).axes[0].get_title(loc="right")
 
 
-def test_a_learner_that_knows_something_starts_elsewhere():
+def test_a_ranker_that_knows_something_starts_elsewhere():
     data = simulated(0, n=10)
-    assert not track(make_learner("minimax").fit(data), data).holds
+    assert not track(make_ranker("minimax").fit(data), data).holds
 
 
-def test_other_learners_have_no_bound():
+def test_other_rankers_have_no_bound():
     with pytest.raises(DataError, match="no loss bound is known for OnlineListNet"):
-        track(make_learner("online-listnet"), simulated(0, n=5))
+        track(make_ranker("online-listnet"), simulated(0, n=5))
 
 
 def test_queries_without_pairs_cost_nothing():
     data = QueryDataset.from_arrays(np.eye(4), [0, 0, 1, 1], group=[2, 2])
-    tracked = track(make_learner("minimax"), data)
+    tracked = track(make_ranker("minimax"), data)
     assert tracked.loss.tolist() == tracked.bound.tolist() == [0.0, 0.0]
 
 
 def test_prints_as_json():
-    found = json.loads(json.dumps(track(make_learner("minimax"), simulated(0, n=10)).to_dict()))
-    assert found["learner"] == "MinimaxPerceptron"
+    found = json.loads(json.dumps(track(make_ranker("minimax"), simulated(0, n=10)).to_dict()))
+    assert found["ranker"] == "MinimaxPerceptron"
     assert 0 < found["loss"] <= found["bound"]
     assert found["separable"] is True
 
 
 def test_the_figure_draws_the_numbers():
     data = simulated(0, n=30)
-    tracked = [track(make_learner(text), data) for text in BOUNDED[:3]]
+    tracked = [track(make_ranker(text), data) for text in BOUNDED[:3]]
     figure = plot_bounds(tracked)
     assert isinstance(figure, Figure)
     assert len(figure.axes) == 3
@@ -127,9 +127,9 @@ def test_the_figure_draws_the_numbers():
         bound, loss = axes.lines
         assert bound.get_ydata().tolist() == result.bound.tolist()
         assert loss.get_ydata().tolist() == result.loss.tolist()
-        assert axes.get_title(loc="left") == result.learner
+        assert axes.get_title(loc="left") == result.ranker
         assert axes.get_yscale() == "log"
-    flat = track(make_learner("minimax"), play(make_learner("minimax"), 0.5, 16, 2).data)
+    flat = track(make_ranker("minimax"), play(make_ranker("minimax"), 0.5, 16, 2).data)
     assert flat.bound[-1] == pytest.approx(16)
     assert plot_bounds(flat).axes[0].get_yscale() == "linear"
     with pytest.raises(DataError, match="nothing to draw"):

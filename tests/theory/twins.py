@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.simulate import separable
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
 
 
 def simulated(seed, n=60, m=8, d=6, grades=3, margin=0.5):

@@ -82,13 +82,13 @@ def test_every_public_name_has_its_place(site):
     assert [name for name in missing if not name.endswith((".AP", ".nDCG"))] == []  # values
 
 
-def test_a_learner_has_its_formula_parameters_and_links(site):
+def test_a_ranker_has_its_formula_parameters_and_links(site):
     reference = {name: text for name, text in pages(site).items() if name.startswith("api/")}
-    text = reference["api/rankloop/learners/online/slam.html"]
+    text = reference["api/rankloop/rankers/online/slam.html"]
     assert "<math>" in text
     assert "sum_i" not in text
     assert re.search(r"rate.{1,400}step size, above 0", text, re.DOTALL)
-    assert 'href="linear.html#rankloop.learners.online.linear.LinearRanker"' in text
+    assert 'href="linear.html#rankloop.rankers.online.linear.LinearRanker"' in text
     assert [name for name, text in reference.items() if ":class:" in text] == []
     listed = reference["api/rankloop/clicks/bias/result.html"]
     assert "Attributes:" in listed

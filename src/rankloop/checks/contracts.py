@@ -1,4 +1,4 @@
-"""The interface that a learner must have."""
+"""The interface that a ranker must have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class Learner(Protocol):
+class RankerLike(Protocol):
     """A ranker that learns: higher scores are better, and rows may come in any order."""
 
     def fit(self, X: object, y: ArrayLike, *, qid: ArrayLike) -> Self:
@@ -19,13 +19,13 @@ class Learner(Protocol):
     def predict(self, X: object) -> NDArray[np.generic]:
         """Score each row separately.
 
-        A learner that looks at whole queries sets `scores_rows_alone = False`, and takes `qid=`.
+        A ranker that looks at whole queries sets `scores_rows_alone = False`, and takes `qid=`.
         """
 
 
 @runtime_checkable
-class OnlineLearner(Learner, Protocol):
-    """A learner that can continue to learn."""
+class OnlineRankerLike(RankerLike, Protocol):
+    """A ranker that can continue to learn."""
 
     def partial_fit(self, X: object, y: ArrayLike, *, qid: ArrayLike) -> Self:
         """Learn from queries in the given order, starting from the current state; return self."""

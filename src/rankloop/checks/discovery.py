@@ -8,11 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from rankloop.checks import learners, losses, measures
-from rankloop.checks.contracts import Learner, OnlineLearner
-from rankloop.learners.base import Ranker
+from rankloop.checks import losses, measures, rankers
+from rankloop.checks.contracts import OnlineRankerLike, RankerLike
 from rankloop.losses.base import Loss, QueryLoss
-from rankloop.metrics.measures import FAMILIES, Measure
+from rankloop.measures.measure import FAMILIES, Measure
+from rankloop.rankers.base import Ranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 
 def discover() -> Iterator[object]:
-    """Yield every measure, loss and learner of the package, with default parameters."""
+    """Yield every measure, loss and ranker of the package, with default parameters."""
     for name, family in FAMILIES.items():
         yield Measure(name, 10 if family.takes_cutoff else None)
-    for package in ("rankloop.losses", "rankloop.learners", "rankloop.clicks.learners"):
+    for package in ("rankloop.losses", "rankloop.rankers", "rankloop.clicks.rankers"):
         for kind in _classes(package):
             yield kind()
 
 
 def checks_for(subject: object) -> list[Check]:
-    """List the checks that apply to a measure, a loss or a learner."""
+    """List the checks that apply to a measure, a loss or a ranker."""
     modules = []
     if isinstance(subject, Measure):
         modules.append(measures)
-    elif isinstance(subject, Learner):
-        modules.append(learners)
+    elif isinstance(subject, RankerLike):
+        modules.append(rankers)
     elif isinstance(subject, Loss):
         modules.append(losses)
     else:
         raise TypeError(
             f"{subject!r} is not a measure, a loss (value, gradient, smooth, convex) or a "
-            "learner (fit, predict)"
+            "ranker (fit, predict)"
         )
     found = [
         function
@@ -49,7 +49,7 @@ def checks_for(subject: object) -> list[Check]:
         for name, function in vars(module).items()
         if name.startswith("check_")
     ]
-    if not isinstance(subject, OnlineLearner):
+    if not isinstance(subject, OnlineRankerLike):
         found = [function for function in found if not getattr(function, "online", False)]
     return found
 
@@ -57,7 +57,7 @@ def checks_for(subject: object) -> list[Check]:
 def check(subject: object) -> None:
     """Run every check that applies; the first one that fails raises AssertionError.
 
-    >>> from rankloop.metrics.measures import nDCG
+    >>> from rankloop.measures.measure import nDCG
     >>> check(nDCG @ 10)
     """
     for function in checks_for(subject):
@@ -70,7 +70,7 @@ def all_checks() -> list[tuple[object, Check]]:
 
 
 def _classes(package: str) -> Iterator[type]:
-    """Yield the public classes defined in a package that are losses or learners."""
+    """Yield the public classes defined in a package that are losses or rankers."""
     if find_spec(package) is None:
         return
     root = import_module(package)

@@ -1,4 +1,4 @@
-"""Streams that can break learners: outliers, changes of scale, collinear columns."""
+"""Streams that can break rankers: outliers, changes of scale, collinear columns."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.measures import parse
+from rankloop.measures.evaluation import evaluate
+from rankloop.measures.measure import parse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.measure import Measure
 
 
 def judged_queries(seed: int = 0) -> tuple[QueryDataset, NDArray[np.float64]]:

@@ -1,4 +1,4 @@
-"""`rankloop compare`: compare learners on the same folds."""
+"""`rankloop compare`: compare rankers on the same folds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankloop.cli.tables import Shown
 def compare(
     source: Source,
     shown: Shown,
-    learner: o.Contenders,
+    ranker: o.Contenders,
     folds: Annotated[
         str | None,
         typer.Option(
@@ -43,7 +43,7 @@ def compare(
     convention: o.Conventions = ["standard"],
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", help="Compare all with this learner; by default, the first."),
+        typer.Option("--baseline", help="Compare all with this ranker; by default, the first."),
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
@@ -68,25 +68,25 @@ def compare(
     ] = None,
     plot: o.Plot = None,
 ) -> None:
-    """Compare learners: parameters chosen on validation data, quality measured on test data."""
-    from rankloop.experiments.compare import compare_learners
+    """Compare rankers: parameters chosen on validation data, quality measured on test data."""
+    from rankloop.experiments.compare import compare_rankers
     from rankloop.experiments.fold_source import Trials
     from rankloop.experiments.report import write_report
     from rankloop.experiments.report_tables import tables
     from rankloop.plotting.compare import plot_standings
     from rankloop.plotting.save import save_figure
 
-    if baseline is not None and baseline not in learner:
-        named = ", ".join(learner)
-        raise typer.BadParameter(f"the baseline {baseline!r} is not among the learners: {named}")
+    if baseline is not None and baseline not in ranker:
+        named = ", ".join(ranker)
+        raise typer.BadParameter(f"the baseline {baseline!r} is not among the rankers: {named}")
     if splits is not None and folds is not None:
         raise typer.BadParameter("give either --folds or --splits, not both")
     if cluster is not None and jobs > 1:
         raise typer.BadParameter("give either --cluster or --jobs, not both")
     with fold_progress() as show:
-        standings = compare_learners(
+        standings = compare_rankers(
             source.places,
-            learner,
+            ranker,
             measures,
             convention,
             folds=folds,

@@ -12,7 +12,7 @@ from rankloop.cli.option_groups import Source, reads_data, shows
 from rankloop.cli.tables import Shown
 
 if TYPE_CHECKING:
-    from rankloop.metrics.comparison import Comparison
+    from rankloop.measures.comparison import Comparison
 
 
 @reads_data
@@ -48,8 +48,8 @@ def compare_runs(
 ) -> None:
     """Compare rankings query by query: difference, effect, significance (Holm-corrected)."""
     from rankloop.cli.systems import read_system
-    from rankloop.metrics.comparison import compare_runs as compare_values
-    from rankloop.metrics.evaluation import evaluate
+    from rankloop.measures.comparison import compare_runs as compare_values
+    from rankloop.measures.evaluation import evaluate
 
     if not 0 < level < 1:
         raise typer.BadParameter(f"level must lie between 0 and 1; found {level}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.metrics.evaluation import Result
+    from rankloop.measures.evaluation import Result
 
 
 @reads_data
@@ -40,7 +40,7 @@ def evaluate(
 ) -> None:
     """Measure a ranking against judged data."""
     from rankloop.cli.systems import read_system
-    from rankloop.metrics.evaluation import evaluate as measure
+    from rankloop.measures.evaluation import evaluate as measure
 
     given = {"scores": scores, "run": run, "model": model}
     systems = [(path, kind) for kind, path in given.items() if path is not None]
@@ -93,8 +93,8 @@ def _on_cluster(
     from rankloop.cli.progress import parts_progress
     from rankloop.distributed import Parts, connect
     from rankloop.distributed import evaluate as measure
-    from rankloop.learners.model_files.saving import load
-    from rankloop.learners.training import read_like
+    from rankloop.rankers.model_files.saving import load
+    from rankloop.rankers.training import read_like
 
     ranker = load(model)
     options = {**source.options, **read_like(ranker)}
@@ -120,7 +120,7 @@ def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, o
 def _explain(
     data: QueryDataset, scores: ArrayLike, metrics: list[str], base: str, shown: Shown
 ) -> None:
-    from rankloop.metrics.explain import explain_measure
+    from rankloop.measures.explain import explain_measure
 
     found = {name: explain_measure(data, scores, name, base) for name in metrics}
     records = [{"measure": m, **row.to_dict()} for m, rows in found.items() for row in rows]

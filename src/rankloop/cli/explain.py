@@ -30,12 +30,12 @@ def explain(
 ) -> None:
     """Show the parts of a model; with DATA, what each feature adds to scores.
 
-    Without DATA, it shows weights, trees or weak rankers. With DATA, it shows for any learner how
+    Without DATA, it shows weights, trees or weak rankers. With DATA, it shows for any ranker how
     much each feature moves scores within a query, on average or, with --of, for each document.
     """
     from rankloop.experiments.explaining import explain_ranking, importance, parts_of
-    from rankloop.learners.model_files.saving import load
-    from rankloop.learners.training import read_like
+    from rankloop.rankers.model_files.saving import load
+    from rankloop.rankers.training import read_like
 
     ranker = load(model)
     if not source.data and source.config is None:

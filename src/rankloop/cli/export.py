@@ -68,7 +68,7 @@ def export(
 
     from rankloop.export.exporting import export as exported
     from rankloop.export.exporting import verify as verified
-    from rankloop.learners.model_files.saving import load
+    from rankloop.rankers.model_files.saving import load
 
     if output is None and verify is None:
         raise typer.BadParameter(
@@ -90,7 +90,7 @@ def export(
     if verify is None:
         return
     from rankloop.data.io.formats import read
-    from rankloop.learners.training import read_like
+    from rankloop.rankers.training import read_like
 
     data = read(verify, labelled=False, **read_like(ranker))
     found = verified(ranker, to, data, features=names, **options)

@@ -20,7 +20,7 @@ def import_model(
     ],
 ) -> None:
     """Convert a model of LightGBM or XGBoost to a model file, to score, compare and serve it."""
-    from rankloop.learners.boosting.imported import Imported
+    from rankloop.rankers.boosting.imported import Imported
 
     ranker = Imported.read(model)
     ranker.save(output)

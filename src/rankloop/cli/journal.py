@@ -137,7 +137,7 @@ def clicks(
 ) -> None:
     """Write what was shown and clicked as a log, for `rankloop clicks`."""
     from rankloop.clicks.log.simulate import write_click_table
-    from rankloop.learners.model_files.saving import load
+    from rankloop.rankers.model_files.saving import load
     from rankloop.serving import operations as do
     from rankloop.serving.operations.personal import vault_if_any
     from rankloop.serving.starting import existing_journal

@@ -104,7 +104,7 @@ class Source:
     sparse: Annotated[
         bool,
         typer.Option(
-            "--sparse", help="Text: keep nonzeros only, for learners that take sparse rows."
+            "--sparse", help="Text: keep nonzeros only, for rankers that take sparse rows."
         ),
     ] = False
 

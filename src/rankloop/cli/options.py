@@ -34,20 +34,20 @@ def did_you_mean(word: str, known: list[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def check_learner(text: str) -> None:
-    """Raise unless this is a learner of ours, perhaps with parameters."""
+def check_ranker(text: str) -> None:
+    """Raise unless this is a ranker of ours, perhaps with parameters."""
     from rankloop.experiments.peers import PEERS
-    from rankloop.learners.registry import learner_names, read_learner
+    from rankloop.rankers.registry import ranker_names, read_ranker
 
     name = text.partition(":")[0].strip()
     if name in PEERS:
         raise typer.BadParameter(
             f"{name} belongs to another package and can only be used in `compare`"
         )
-    if name not in learner_names():
-        hint = did_you_mean(name, list(learner_names()))
-        raise typer.BadParameter(f"unknown learner {name!r}{hint}; see `rankloop learners`")
-    read_learner(text)
+    if name not in ranker_names():
+        hint = did_you_mean(name, list(ranker_names()))
+        raise typer.BadParameter(f"unknown ranker {name!r}{hint}; see `rankloop rankers`")
+    read_ranker(text)
 
 
 def check_cluster(text: str) -> None:
@@ -58,18 +58,18 @@ def check_cluster(text: str) -> None:
 
 
 def check_contender(text: str) -> None:
-    """Raise unless this is a learner of ours or of another library."""
+    """Raise unless this is a ranker of ours or of another library."""
     from rankloop.experiments.peers import PEERS, read_peer
 
     if text.partition(":")[0].strip() in PEERS:
         read_peer(text)
     else:
-        check_learner(text)
+        check_ranker(text)
 
 
 def check_metric(text: str) -> None:
     """Raise unless this is a measure."""
-    from rankloop.metrics.measures import FAMILIES, parse
+    from rankloop.measures.measure import FAMILIES, parse
 
     try:
         parse(text)
@@ -80,7 +80,7 @@ def check_metric(text: str) -> None:
 
 def check_convention(name: str) -> None:
     """Raise unless this is a convention."""
-    from rankloop.metrics.conventions import CONVENTIONS, as_convention
+    from rankloop.measures.conventions import CONVENTIONS, as_convention
 
     try:
         as_convention(name)
@@ -136,7 +136,7 @@ def check_page(path: str) -> None:
 
 def check_test(name: str) -> None:
     """Raise unless this is a test of significance."""
-    from rankloop.metrics.significance import TESTS
+    from rankloop.measures.significance import TESTS
 
     if name not in TESTS:
         hint = did_you_mean(name, list(TESTS))
@@ -204,41 +204,41 @@ Convention = Annotated[
 
 
 def _names(incomplete: str) -> list[str]:
-    from rankloop.learners.registry import learner_names
+    from rankloop.rankers.registry import ranker_names
 
-    return [name for name in learner_names() if name.startswith(incomplete)]
+    return [name for name in ranker_names() if name.startswith(incomplete)]
 
 
-Learners = Annotated[
+Rankers = Annotated[
     list[str],
     typer.Option(
-        "--learner",
-        "-l",
-        help="Learner, such as slam or solar-ii:gamma=1000; repeat. See `rankloop learners`.",
+        "--ranker",
+        "-r",
+        help="Ranker, such as slam or solar-ii:gamma=1000; repeat. See `rankloop rankers`.",
         show_default=False,
-        callback=checked(check_learner),
+        callback=checked(check_ranker),
         autocompletion=_names,
     ),
 ]
 Contenders = Annotated[
     list[str],
     typer.Option(
-        "--learner",
-        "-l",
-        help="Learner, such as slam or solar-ii:gamma=1000, lightgbm, xgboost or catboost; repeat.",
+        "--ranker",
+        "-r",
+        help="Ranker, such as slam or solar-ii:gamma=1000, lightgbm, xgboost or catboost; repeat.",
         show_default=False,
         callback=checked(check_contender),
         autocompletion=_names,
     ),
 ]
-Learner = Annotated[
+Ranker = Annotated[
     str,
     typer.Option(
-        "--learner",
-        "-l",
-        help="Learner, such as slam or solar-ii:gamma=1000. See `rankloop learners`.",
+        "--ranker",
+        "-r",
+        help="Ranker, such as slam or solar-ii:gamma=1000. See `rankloop rankers`.",
         show_default=False,
-        callback=checked(check_learner),
+        callback=checked(check_ranker),
         autocompletion=_names,
     ),
 ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rankloop.distributed.progress import Progress as PartsProgress
     from rankloop.experiments.compare import Progress as FoldProgress
     from rankloop.experiments.tune import Trial
-    from rankloop.learners.rounds import Round
+    from rankloop.rankers.rounds import Round
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
 def leaderboard(
     names: list[str], passes: int, title: str
 ) -> Iterator[Callable[[str, float], None]]:
-    """Show learners by their mean so far, best first, while they run, if this is a terminal."""
+    """Show rankers by their mean so far, best first, while they run, if this is a terminal."""
     from rich import box
     from rich.console import Console
     from rich.live import Live
@@ -41,7 +41,7 @@ def leaderboard(
     means: dict[str, list[float]] = {name: [] for name in names}
 
     def table() -> Table:
-        shown = Table("learner", title, "passes", box=box.SIMPLE_HEAD)
+        shown = Table("ranker", title, "passes", box=box.SIMPLE_HEAD)
         for name, values in sorted(
             means.items(), key=lambda item: -sum(item[1]) / max(len(item[1]), 1)
         ):
@@ -71,7 +71,7 @@ def fold_progress() -> Iterator[Callable[[FoldProgress], None]]:
         task = p.add_task("", total=None)
 
         def show(cell: FoldProgress) -> None:
-            name = f"{cell.learner} on {cell.fold}"
+            name = f"{cell.ranker} on {cell.fold}"
             if cell.state == "started":
                 running.append(name)
             elif name in running:

@@ -33,8 +33,8 @@ def score(
     from rankloop.data.io.scores import write_scores
     from rankloop.data.io.trec import write_run
     from rankloop.data.io.trec_join import run_from_scores
-    from rankloop.learners.model_files.saving import load
-    from rankloop.learners.training import read_like
+    from rankloop.rankers.model_files.saving import load
+    from rankloop.rankers.training import read_like
 
     if run and json:
         raise typer.BadParameter("give either --run or --json, not both")

@@ -10,12 +10,12 @@ import typer
 
 def serve(
     config: Annotated[Path | None, typer.Argument(help="Settings file; see --init.")] = None,
-    learner: Annotated[
+    ranker: Annotated[
         list[str],
         typer.Option(
-            "--learner",
-            "-l",
-            help="Learners; the first is the champion.",
+            "--ranker",
+            "-r",
+            help="Rankers; the first is the champion.",
             show_default="auto",
         ),
     ] = [],
@@ -66,7 +66,7 @@ def serve(
 
         typer.echo(make_key())
         return
-    options = Options(loop, features, learner, journal, port)
+    options = Options(loop, features, ranker, journal, port)
     if init:
         typer.echo(write_settings(config, options))
         return

@@ -1,4 +1,4 @@
-"""`rankloop stream`: run several learners over one pass."""
+"""`rankloop stream`: run several rankers over one pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankloop.cli.tables import Shown
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.progressive import Stream
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
 
 @reads_data
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def stream(
     source: Source,
     shown: Shown,
-    learner: o.Learners,
+    ranker: o.Rankers,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     permutations: Annotated[
@@ -58,17 +58,17 @@ def stream(
         typer.Option("--impressions", help="Number of lists shown to each simulated user.", min=1),
     ] = 10_000,
 ) -> None:
-    """Run learners over a stream; each query is measured before the learners learn from it.
+    """Run rankers over a stream; each query is measured before the rankers learn from it.
 
-    With --clicks, learners choose what is shown and learn from clicks. The true grades measure what
+    With --clicks, rankers choose what is shown and learn from clicks. The true grades measure what
     was shown, and a held-out fifth of the queries measures what was learnt.
     """
     from rankloop.data.scaling import scaler_from_name
     from rankloop.experiments.fold_source import numbers_only
     from rankloop.experiments.progressive import progressive
-    from rankloop.learners.registry import make_online_learner
+    from rankloop.rankers.registry import make_online_ranker
 
-    learners = {text: make_online_learner(text) for text in learner}
+    rankers = {text: make_online_ranker(text) for text in ranker}
     if source.places == ["-"]:
         for option, given in (("--scale", scale), ("--plot", plot), ("--bounds", bounds)):
             if given is not None:
@@ -77,18 +77,18 @@ def stream(
             raise typer.BadParameter("--clicks needs all data at once, not standard input")
         if permutations > 1:
             raise typer.BadParameter("--permutations needs all data at once, not standard input")
-        _live(learners, measures, convention, seed, source, shown)
+        _live(rankers, measures, convention, seed, source, shown)
         return
     (queries,) = numbers_only(source.read())
     if scale is not None:
         queries = scaler_from_name(scale).fit(queries).transform(queries)
     if clicks:
-        _clicks(learners, queries, clicks, impressions, permutations, measures[0], seed, shown)
+        _clicks(rankers, queries, clicks, impressions, permutations, measures[0], seed, shown)
         return
-    with leaderboard(list(learners), permutations, f"{measures[0]} ({convention[0]})") as show:
+    with leaderboard(list(rankers), permutations, f"{measures[0]} ({convention[0]})") as show:
         streams = progressive(
             queries,
-            learners,
+            rankers,
             measures,
             convention,
             permutations=permutations,
@@ -101,13 +101,13 @@ def stream(
 
         save_figure(plot_streams(streams, window), plot)
     if bounds is not None:
-        _draw_bounds(learners, queries, bounds, seed)
+        _draw_bounds(rankers, queries, bounds, seed)
     if not shown.records([found.to_dict() for found in streams]):
         _print(streams, shown)
 
 
 def _clicks(
-    learners: dict[str, OnlineRanker],
+    rankers: dict[str, OnlineRanker],
     queries: QueryDataset,
     users: list[str],
     impressions: int,
@@ -122,7 +122,7 @@ def _clicks(
 
     found = click_streams(
         held_out_parts(queries, runs, seed),
-        learners,
+        rankers,
         {name: user_for(queries.y, name) for name in users},
         impressions=impressions,
         runs=runs,
@@ -132,30 +132,30 @@ def _clicks(
     rows = [stream.to_dict() for stream in found]
     if shown.records(rows):
         return
-    columns = ["learner", "user", "final", "final_std", "online", "online_std"]
+    columns = ["ranker", "user", "final", "final_std", "online", "online_std"]
     shown.table(columns, [[row[name] for name in columns] for row in rows])
 
 
 def _draw_bounds(
-    learners: dict[str, OnlineRanker], queries: QueryDataset, path: Path, seed: int
+    rankers: dict[str, OnlineRanker], queries: QueryDataset, path: Path, seed: int
 ) -> None:
-    """Draw loss and bound of learners that have a bound, over the first permutation."""
+    """Draw loss and bound of rankers that have a bound, over the first permutation."""
     from rankloop.experiments.progressive import permuted
     from rankloop.plotting.bounds import plot_bounds
     from rankloop.plotting.save import save_figure
     from rankloop.theory.tracking import HAVE_BOUNDS, track
 
     data = permuted(queries, seed, 0)
-    tracked = [track(it, data) for it in learners.values() if isinstance(it, HAVE_BOUNDS)]
+    tracked = [track(it, data) for it in rankers.values() if isinstance(it, HAVE_BOUNDS)]
     if not tracked:
         raise typer.BadParameter(
-            "--bounds needs at least one of slam, minimax, solar-i and solar-ii: add it with -l"
+            "--bounds needs at least one of slam, minimax, solar-i and solar-ii: add it with -r"
         )
     save_figure(plot_bounds(tracked), path)
 
 
 def _live(
-    learners: dict[str, OnlineRanker],
+    rankers: dict[str, OnlineRanker],
     metrics: list[str],
     conventions: list[str],
     seed: int,
@@ -167,30 +167,30 @@ def _live(
 
     from rankloop.exceptions import DataError
     from rankloop.experiments.live import LiveStream
-    from rankloop.metrics.measures import parse_all
+    from rankloop.measures.measure import parse_all
 
-    live = LiveStream(learners, parse_all(metrics), conventions, np.random.default_rng(seed))
+    live = LiveStream(rankers, parse_all(metrics), conventions, np.random.default_rng(seed))
     try:
         for batch in source.batches("-"):
             live.observe(batch)
-            means = "  ".join(f"{row['learner']} {row['mean']:.4f}" for row in live.to_dicts())
+            means = "  ".join(f"{row['ranker']} {row['mean']:.4f}" for row in live.to_dicts())
             typer.echo(f"{live.queries:,} queries  {means}", err=True)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
     if not live.queries:
         raise DataError("standard input contained no queries; there is nothing to measure")
     if not shown.records(live.to_dicts()):
-        rows = [[r["learner"], r["measure"], r["convention"], r["mean"]] for r in live.to_dicts()]
-        shown.table(["learner", "measure", "convention", "mean"], rows)
+        rows = [[r["ranker"], r["measure"], r["convention"], r["mean"]] for r in live.to_dicts()]
+        shown.table(["ranker", "measure", "convention", "mean"], rows)
 
 
 def _print(streams: list[Stream], shown: Shown) -> None:
     columns = list(dict.fromkeys(f"{s.measure} ({s.convention})" for s in streams))
-    found = {(s.learner, f"{s.measure} ({s.convention})"): s for s in streams}
-    names = dict.fromkeys(s.learner for s in streams)
+    found = {(s.ranker, f"{s.measure} ({s.convention})"): s for s in streams}
+    names = dict.fromkeys(s.ranker for s in streams)
     best = sorted(names, key=lambda name: -found[name, columns[0]].mean)
     rows = [[name, *(_spread(found[name, c]) for c in columns)] for name in best]
-    shown.table(["learner", *columns], rows)
+    shown.table(["ranker", *columns], rows)
 
 
 def _spread(found: Stream) -> str:

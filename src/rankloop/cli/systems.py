@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Scores
-    from rankloop.metrics.evaluation import Result
+    from rankloop.measures.evaluation import Result
+    from rankloop.rankers.base import Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class System:
 def read_system(judged: QueryDataset, path: Path, kind: str) -> System:
     """Read one ranking of the judged data: `scores` in row order, a TREC `run`, or a `model`."""
     if kind == "model":
-        from rankloop.learners.model_files.saving import load
+        from rankloop.rankers.model_files.saving import load
 
         return System(judged, load(path).predict(judged))
     if kind == "scores":

@@ -124,8 +124,8 @@ def markdown_text(
 ) -> str:
     """Return a table as Markdown.
 
-    >>> print(markdown_text(["learner", "mean"], [["slam", 0.5]]).strip())
-    | learner | mean |
+    >>> print(markdown_text(["ranker", "mean"], [["slam", 0.5]]).strip())
+    | ranker | mean |
     | --- | ---: |
     | slam | 0.5000 |
     """

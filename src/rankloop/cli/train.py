@@ -14,7 +14,7 @@ from rankloop.cli.tables import Shown, print_json
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Ranker
+    from rankloop.rankers.base import Ranker
 
 
 @reads_data
@@ -28,13 +28,13 @@ def train(
             "--output", "-o", help="Model file to write.", callback=o.checked(o.check_folder)
         ),
     ],
-    learner: Annotated[
+    ranker: Annotated[
         str | None,
         typer.Option(
-            "--learner",
-            "-l",
-            help="Learner, such as auto (the default) or solar-ii:gamma=1000.",
-            callback=o.checked(o.check_learner),
+            "--ranker",
+            "-r",
+            help="Ranker, such as auto (the default) or solar-ii:gamma=1000.",
+            callback=o.checked(o.check_ranker),
         ),
     ] = None,
     scale: o.Scale = None,
@@ -53,7 +53,7 @@ def train(
         str | None,
         typer.Option(
             "--valid",
-            help="Validation data: for measuring, and for early stopping of batch learners.",
+            help="Validation data: for measuring, and for early stopping of batch rankers.",
         ),
     ] = None,
     measures: o.Measures = ["nDCG@10"],
@@ -64,21 +64,21 @@ def train(
         int | None,
         typer.Option(
             "--mix-every",
-            help="With --cluster: online learners are merged after this many queries of each file; "
+            help="With --cluster: online rankers are merged after this many queries of each file; "
             "by default, after a pass.",
             min=1,
         ),
     ] = None,
 ) -> None:
-    """Train a learner and write it to one file."""
-    from rankloop.learners.model_files.saving import load
-    from rankloop.learners.registry import read_learner
-    from rankloop.learners.training import described, new_learner, read_like
+    """Train a ranker and write it to one file."""
+    from rankloop.rankers.model_files.saving import load
+    from rankloop.rankers.registry import read_ranker
+    from rankloop.rankers.training import described, new_ranker, read_like
 
-    if resume is not None and (learner is not None or scale is not None):
-        given = "-l" if learner is not None else "--scale"
+    if resume is not None and (ranker is not None or scale is not None):
+        given = "-r" if ranker is not None else "--scale"
         raise typer.BadParameter(
-            f"--from continues with the learner and scaling of the saved model: leave out {given}"
+            f"--from continues with the ranker and scaling of the saved model: leave out {given}"
         )
     if keep is not None and resume is None:
         raise typer.BadParameter("--keep needs a model to continue from: give --from too")
@@ -88,12 +88,12 @@ def train(
     if cluster is not None and resume is not None:
         raise typer.BadParameter("--from trains in this process: leave out --cluster")
     if cluster is not None:
-        model = new_learner(*read_learner(learner or "auto"), measures[0], scale)
+        model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
         model, judged = _on_cluster(cluster, model, source, valid, measures[0], by_query, mix_every)
         _report(model, judged, output, measures, convention, shown)
         return
     if resume is None:
-        model = new_learner(*read_learner(learner or "auto"), measures[0], scale)
+        model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
         queries = source.read()
         model = described(model, queries)
         like = {"width": queries.n_features}
@@ -121,7 +121,7 @@ def _on_cluster(
     by_query: bool,
     mix_every: int | None,
 ) -> tuple[Ranker, QueryDataset | None]:
-    """Train a learner on the files where they are; return it with the validation data."""
+    """Train a ranker on the files where they are; return it with the validation data."""
     from rankloop.distributed import Parts, connect, fit
 
     with connect(cluster) as client, rounds_progress(measure) as show, parts_progress() as tell:
@@ -141,8 +141,8 @@ def _report(
 ) -> None:
     """Measure a model on validation data, write it, and say so."""
     from rankloop.data.words import count
-    from rankloop.learners.batch.base import refit_parameters
-    from rankloop.metrics.evaluation import evaluate
+    from rankloop.measures.evaluation import evaluate
+    from rankloop.rankers.batch.base import refit_parameters
 
     results = []
     if judged is not None:
@@ -153,7 +153,7 @@ def _report(
         print_json(
             {
                 "model": str(output),
-                "learner": repr(model),
+                "ranker": repr(model),
                 "queries": model.n_queries_seen_,
                 "features": model.n_features_in_,
                 "rounds": model.rounds_,

@@ -1,4 +1,4 @@
-"""`rankloop tune`: search a learner's parameters."""
+"""`rankloop tune`: search a ranker's parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rankloop.cli.tables import Shown, print_json
 def tune(
     source: Source,
     shown: Shown,
-    learner: o.Learner,
+    ranker: o.Ranker,
     folds: Annotated[int, typer.Option("--folds", help="Folds by query.", min=2)] = 5,
     measure: o.Measure = "nDCG@10",
     convention: o.Convention = "standard",
@@ -38,7 +38,7 @@ def tune(
     scale: o.Scale = None,
     cluster: o.Cluster = None,
 ) -> None:
-    """Search a learner's parameters; print the best ones, and the command that trains with them."""
+    """Search a ranker's parameters; print the best ones, and the command that trains with them."""
     from rankloop.experiments.tune import tune as search
 
     queries = source.read() if cluster is None else source.places
@@ -46,7 +46,7 @@ def tune(
     with trials_progress(trials) as show:
         found = search(
             queries,
-            learner,
+            ranker,
             measure,
             convention,
             folds=folds,
@@ -60,7 +60,7 @@ def tune(
             **options,
         )
     given = [*source.typed(), *(["--scale", scale] if scale else [])]
-    words = ["rankloop", "train", *source.places, "-l", found.learner, *given, "-o", "model.rlm"]
+    words = ["rankloop", "train", *source.places, "-r", found.ranker, *given, "-o", "model.rlm"]
     command = shlex.join(words)
     if shown.json:
         asked = {"measure": measure, "convention": convention, "folds": folds, "command": command}

@@ -1,4 +1,4 @@
-"""Clicks as training data for any learner, corrected for how likely each position is examined."""
+"""Clicks as training data for any ranker, corrected for how likely each position is examined."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def training_data(
 
     The weight of a clicked document is its estimated relevance r, and that of another one is 1 - r,
     so without a correction all weights are 1. Weights are limited to the range from 0 to `largest`.
-    Every learner that accepts weights can learn from the result. Each page becomes a query; pages
+    Every ranker that accepts weights can learn from the result. Each page becomes a query; pages
     without a click teach nothing and are left out.
 
     Parameters

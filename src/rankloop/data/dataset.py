@@ -70,7 +70,7 @@ class QueryDataset:
     Parameters
     ----------
     X : (n, d) float32 features, finite, or NaN if a value is missing: an array, or
-        :class:`SparseRows`, for learners that take them
+        :class:`SparseRows`, for rankers that take them
     y : (n,) finite grades, higher is better, real numbers; below 0: unjudged
     offsets : (q + 1,) where each query starts: the first is 0, the last is n, and none is smaller
         than the one before
@@ -152,7 +152,7 @@ class QueryDataset:
         qid : one query id per row, in any order; or
         group : the number of rows of each query, rows being in that order
         query_weight : one per query, in order of first appearance
-        allow_nan : keep NaN features (missing values, for learners that can use them)
+        allow_nan : keep NaN features (missing values, for rankers that can use them)
         memory_limit : refuse a dense matrix above this many bytes (or `"4GB"`); by default, three
             quarters of the free memory
 
@@ -289,7 +289,7 @@ class QueryDataset:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether X has sparse rows, which not all learners take."""
+        """Whether X has sparse rows, which not all rankers take."""
         return isinstance(self.X, SparseRows)
 
     def to_dense(self, memory_limit: int | str | None = None) -> QueryDataset:

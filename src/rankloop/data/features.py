@@ -1,4 +1,4 @@
-"""What the columns of a data set are, and how they become numbers that a learner can use.
+"""What the columns of a data set are, and how they become numbers that a ranker can use.
 
 A data set that was read from a table knows what each column is (:class:`Feature`: a number, a
 boolean, a date or a category). :meth:`Features.learn` adds what follows from the training data: the
@@ -6,7 +6,7 @@ value for missing values, the range of numbers, and how often each category occu
 description is fixed, so that a row has the same meaning whenever it is scored.
 
 There are two forms. Trees get the *native* form: NaN for missing values, dates as ages, and
-categories as whole numbers. All other learners get the *encoded* form, which has only finite
+categories as whole numbers. All other rankers get the *encoded* form, which has only finite
 numbers.
 """
 
@@ -34,7 +34,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 RULES: tuple[str, ...] = get_args(Missing)
 FEW = 16
 """Categories up to which each gets a column of its own; more share one, of how usual each is."""
-MOST = 1000
+MAX = 1000
 """The most frequent categories are distinguished, up to this number; others count as missing."""
 
 
@@ -70,7 +70,7 @@ class Feature:
         return (np.float32(self.origin) - values).astype(np.float32)
 
     def encoded(self, values: Rows) -> Iterator[Rows]:
-        """Yield the columns for linear learners."""
+        """Yield the columns for linear rankers."""
         if self.kind == "category":
             if len(self.categories) <= FEW:
                 yield from ((values == code).astype(np.float32) for code in self._codes)
@@ -126,7 +126,7 @@ class Feature:
 
     def _learn_categories(self, known: Rows, rows: int) -> Feature:
         counts = np.bincount(known.astype(np.int64), minlength=len(self.categories))
-        usual = np.lexsort((np.array(self.categories, dtype=object), -counts))[:MOST]
+        usual = np.lexsort((np.array(self.categories, dtype=object), -counts))[:MAX]
         usual = usual[counts[usual] > 0]
         return replace(
             self,
@@ -293,7 +293,7 @@ class Features:
 
 
 def needs_description(data: QueryDataset) -> bool:
-    """Whether learners need encoded data: it has missing values, dates or categories."""
+    """Whether rankers need encoded data: it has missing values, dates or categories."""
     return data.has_missing or (data.features is not None and not data.features.are_numbers)
 
 
@@ -305,7 +305,7 @@ def refuse_kinds(data: QueryDataset, who: str) -> None:
     shown = ", ".join(f"{c.name!r} ({c.kind})" for c in strange[:10])
     raise DataError(
         f"{who} takes numbers only, but these columns hold something else: {shown}; wrap the "
-        f"learner, as in Described({who}()), which learns how to encode them, or leave them out"
+        f"ranker, as in Described({who}()), which learns how to encode them, or leave them out"
     )
 
 

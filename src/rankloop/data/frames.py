@@ -86,7 +86,7 @@ def check_same_rows(X: object, **others: object) -> None:
 def as_frame(records: Sequence[Mapping[str, object]], kind: str | None = None) -> Any:
     """Return records as a frame of pandas or polars; if `kind` is None, of the installed one.
 
-    >>> as_frame([{"learner": "slam", "mean": 0.5}], "polars").shape
+    >>> as_frame([{"ranker": "slam", "mean": 0.5}], "polars").shape
     (1, 2)
     """
     if kind not in (None, "pandas", "polars"):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     S = TypeVar("S", bound=np.generic)
 
-_MOST_FEATURES = 2**31 - 1
+_MAX_FEATURES = 2**31 - 1
 
 
 class SparseRows:
@@ -94,10 +94,8 @@ class SparseRows:
                 "sparse X must be real numbers in two dimensions, documents by features; found "
                 f"{X.dtype} of shape {X.shape}"
             )
-        if X.shape[1] > _MOST_FEATURES:
-            raise DataError(
-                f"X has {X.shape[1]:,} features; at most {_MOST_FEATURES:,} are allowed"
-            )
+        if X.shape[1] > _MAX_FEATURES:
+            raise DataError(f"X has {X.shape[1]:,} features; at most {_MAX_FEATURES:,} are allowed")
         csr = X.tocsr()
         if not csr.has_canonical_format or np.count_nonzero(csr.data) < len(csr.data):
             csr = csr.copy()

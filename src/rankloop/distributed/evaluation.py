@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.metrics.conventions import as_convention
-from rankloop.metrics.evaluation import Evaluation, Result
-from rankloop.metrics.evaluation import evaluate as measured
-from rankloop.metrics.measures import parse_all
+from rankloop.measures.conventions import as_convention
+from rankloop.measures.evaluation import Evaluation, Result
+from rankloop.measures.evaluation import evaluate as measured
+from rankloop.measures.measure import parse_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
-    from rankloop.learners.base import Ranker
-    from rankloop.metrics.conventions import Convention
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.conventions import Convention
+    from rankloop.measures.measure import Measure
+    from rankloop.rankers.base import Ranker
 
 
 def evaluate(

@@ -1,4 +1,4 @@
-"""Fit a learner on a cluster: each kind in the way that suits it."""
+"""Fit a ranker on a cluster: each kind in the way that suits it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rankloop.distributed.linear import fit_linear
 from rankloop.distributed.mixing import fit_online
 from rankloop.distributed.parts import SAMPLE
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.linear import ConvexRanker
-from rankloop.learners.boosting.base import BoostedRanker
-from rankloop.learners.online.base import OnlineRanker
-from rankloop.learners.wrappers.scaled import Scaled
+from rankloop.rankers.batch.linear import ConvexRanker
+from rankloop.rankers.boosting.base import BoostedRanker
+from rankloop.rankers.online.base import OnlineRanker
+from rankloop.rankers.wrappers.scaled import Scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
-    from rankloop.learners.base import Ranker
-    from rankloop.learners.rounds import Round
+    from rankloop.rankers.base import Ranker
+    from rankloop.rankers.rounds import Round
 
     _R = TypeVar("_R", bound=Ranker)
 
@@ -36,13 +36,13 @@ def fit(
     on_round: Callable[[Round], None] | None = None,
     on_progress: OnProgress | None = None,
 ) -> _R:
-    """Return a fitted copy of a learner; no part of the data comes to this process.
+    """Return a fitted copy of a ranker; no part of the data comes to this process.
 
-    - Linear batch learners (`XENDCG`, `ListNet`, `RankSVM`, `RankNet`, `LossLinear`): the exact
+    - Linear batch rankers (`XENDCG`, `ListNet`, `RankSVM`, `RankNet`, `LossLinear`): the exact
       optimum, by sums over the parts in their order.
-    - Boosted trees: LightGBM's data-parallel learner, in one process per machine. The trees depend
+    - Boosted trees: LightGBM's data-parallel ranker, in one process per machine. The trees depend
       on the parts and on the number of machines.
-    - Online learners: iterative parameter mixing; see :func:`rankloop.distributed.mixing`.
+    - Online rankers: iterative parameter mixing; see :func:`rankloop.distributed.mixing`.
 
     - `Scaled` around one of these: the scaler is fitted to about 100,000 documents, taken evenly
       from all parts.
@@ -52,8 +52,8 @@ def fit(
     Parameters
     ----------
     parts : the training data
-    valid : validation data, for learners that stop early
-    mix_every : online learners: number of queries of each part between two mixes; None: a pass
+    valid : validation data, for rankers that stop early
+    mix_every : online rankers: number of queries of each part between two mixes; None: a pass
     machines : trees: number of processes that grow them; None: the number of workers
     on_round, on_progress : called after each round, and when parts are done
     """
@@ -77,7 +77,7 @@ def _fitted(
         rest = (judged, mix_every, machines, on_round, on_progress)
         return scaled.completed(_fitted(scaled.ranker_, parts.changed(scaled.as_seen), *rest))
     if mix_every is not None and not isinstance(ranker, OnlineRanker):
-        raise DataError(f"mix_every is for online learners; {type(ranker).__name__} is not one")
+        raise DataError(f"mix_every is for online rankers; {type(ranker).__name__} is not one")
     if machines is not None and not isinstance(ranker, BoostedRanker):
         raise DataError(f"machines is for boosted trees; {type(ranker).__name__} has none")
     made = copy.deepcopy(ranker)
@@ -92,7 +92,7 @@ def _fitted(
     else:
         raise DataError(
             f"a {type(made).__name__} needs all data in one process; on a cluster, use a linear "
-            "batch learner (xendcg, listnet, ranksvm, ranknet), boosted trees (xendcg-boost, "
-            "lambdamart, listnet-boost) or an online learner"
+            "batch ranker (xendcg, listnet, ranksvm, ranknet), boosted trees (xendcg-boost, "
+            "lambdamart, listnet-boost) or an online ranker"
         )
     return made

@@ -1,4 +1,4 @@
-"""Linear batch learners on a cluster: the exact optimum, by sums over the parts."""
+"""Linear batch rankers on a cluster: the exact optimum, by sums over the parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankloop.data.parts import lent
 from rankloop.distributed.calling import gathered, submitted
 from rankloop.distributed.summary import checked, summary_of
-from rankloop.learners.batch.loss_sum import added
+from rankloop.rankers.batch.loss_sum import added
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
     from rankloop.distributed.summary import Summary
-    from rankloop.learners.batch.linear import ConvexRanker
-    from rankloop.learners.batch.loss_sum import PartLoss, Value
-    from rankloop.learners.rounds import Round
     from rankloop.losses.base import Floats
+    from rankloop.rankers.batch.linear import ConvexRanker
+    from rankloop.rankers.batch.loss_sum import PartLoss, Value
+    from rankloop.rankers.rounds import Round
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def fit_linear(
     on_round: Callable[[Round], None] | None = None,
     on_progress: OnProgress | None = None,
 ) -> None:
-    """Fit a linear batch learner: the same optimum as on one machine.
+    """Fit a linear batch ranker: the same optimum as on one machine.
 
     The bits of the result depend on the parts, not on the number of workers. Network: w or v to
     each part, and d numbers back, for each of about 30 passes; d^2 numbers back once.

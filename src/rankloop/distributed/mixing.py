@@ -1,4 +1,4 @@
-"""Online learners on a cluster: each part teaches a copy, and the copies are merged."""
+"""Online rankers on a cluster: each part teaches a copy, and the copies are merged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankloop.distributed.calling import gathered, submitted
 from rankloop.distributed.parts import SAMPLE
 from rankloop.distributed.progress import Clock
 from rankloop.distributed.summary import checked, summary_of
-from rankloop.learners.parameters import check_whole
+from rankloop.rankers.parameters import check_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
 
 def fit_online(
@@ -31,10 +31,10 @@ def fit_online(
     mix_every: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> OnlineRanker:
-    """Return a learner that has seen all parts, by iterative parameter mixing.
+    """Return a ranker that has seen all parts, by iterative parameter mixing.
 
-    A copy of the learner learns `mix_every` queries of each part; the copies are merged
-    (:meth:`OnlineRanker.merge`), and the merged learner continues with the next queries, for
+    A copy of the ranker learns `mix_every` queries of each part; the copies are merged
+    (:meth:`OnlineRanker.merge`), and the merged ranker continues with the next queries, for
     `ranker.passes` passes. With a `random_state`, the queries of a part are in a new order in each
     pass. A scaler is fitted to a sample of all parts first. The result depends on the parts and on
     `mix_every`, not on the number of workers.
@@ -96,7 +96,7 @@ def _unfitted(ranker: OnlineRanker) -> OnlineRanker:
 
 
 def _check_mergeable(ranker: OnlineRanker, like: QueryDataset) -> None:
-    """Raise, before work begins, if what such learners learn cannot be merged."""
+    """Raise, before work begins, if what such rankers learn cannot be merged."""
     one, other = ranker.fork().partial_fit(like), ranker.fork().partial_fit(like)
     one.merge([other], ranker if ranker.is_fitted else None)
 

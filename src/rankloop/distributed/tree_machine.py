@@ -26,16 +26,16 @@ from rankloop.distributed.calling import MachineLostError
 from rankloop.distributed.cluster import dask
 from rankloop.distributed.summary import summary_of
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.learners.batch.base import teaching_rows
 from rankloop.processors import threads
+from rankloop.rankers.batch.base import teaching_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.summary import Summary
-    from rankloop.learners.boosting.base import BoostedRanker
-    from rankloop.learners.rounds import Round
+    from rankloop.rankers.boosting.base import BoostedRanker
+    from rankloop.rankers.rounds import Round
 
 _SAYS = "rankloop: "
 _MINUTES = 10  # that LightGBM waits for the other machines to come up

@@ -1,4 +1,4 @@
-"""Boosted trees on a cluster: LightGBM's data-parallel learner, which we start on the workers.
+"""Boosted trees on a cluster: LightGBM's data-parallel ranker, which we start on the workers.
 
 Parts are dealt to a number of *machines*: processes that grow the same trees together. Usually
 there is one on each worker; if a worker was lost and none took its place, another worker has two.
@@ -23,9 +23,9 @@ from rankloop.distributed.cluster import dask, workers
 from rankloop.distributed.progress import Clock
 from rankloop.distributed.summary import checked
 from rankloop.exceptions import DataError
-from rankloop.learners.model_files.saving import loads
-from rankloop.learners.parameters import check_whole
-from rankloop.learners.rounds import Round
+from rankloop.rankers.model_files.saving import loads
+from rankloop.rankers.parameters import check_whole
+from rankloop.rankers.rounds import Round
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
     from rankloop.distributed.tree_machine import Prepared
-    from rankloop.learners.boosting.base import BoostedRanker
+    from rankloop.rankers.boosting.base import BoostedRanker
 
     T = TypeVar("T")
 
-_MOST_STARTS = 20
+_MAX_STARTS = 20
 _LOOK_EVERY, _FETCHING = 0.2, 10.0  # seconds
 
 
@@ -69,7 +69,7 @@ def fit_trees(
         )
     _refuse_several_models(ranker)
     job = _Job(parts, count, ranker, valid, on_round, on_progress)
-    for _ in range(_MOST_STARTS):
+    for _ in range(_MAX_STARTS):
         try:
             job.run()
         except MachineLostError as error:
@@ -77,7 +77,7 @@ def fit_trees(
         else:
             return
     raise DataError(
-        f"growing trees was started {_MOST_STARTS} times, and each time a machine was lost; the "
+        f"growing trees was started {_MAX_STARTS} times, and each time a machine was lost; the "
         f"last time: {lost}"
     )
 

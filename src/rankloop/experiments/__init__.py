@@ -1,4 +1,4 @@
-"""Experiments that measure how well learners do."""
+"""Experiments that measure how well rankers do."""
 
 from rankloop.lazily import exports
 

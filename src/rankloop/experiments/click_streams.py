@@ -1,4 +1,4 @@
-"""Compare learners for clicks: simulated users click, and the true grades measure the result."""
+"""Compare rankers for clicks: simulated users click, and the true grades measure the result."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.clicks.learners.base import ClickLearner
-from rankloop.clicks.learners.from_clicks import FromClicks
+from rankloop.clicks.rankers.base import ClickRanker
+from rankloop.clicks.rankers.from_clicks import FromClicks
 from rankloop.data.validation import check_counts
 from rankloop.exceptions import DataError
-from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.measures import parse
+from rankloop.measures.evaluation import evaluate
+from rankloop.measures.measure import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.users import SimulatedUser
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
 DISCOUNT = 0.9995
 """How much the next impression counts beside this one, in online performance."""
@@ -30,17 +30,17 @@ DISCOUNT = 0.9995
 
 @dataclass(frozen=True, eq=False)
 class ClickStream:
-    """How one learner did with one user.
+    """How one ranker did with one user.
 
-    learner, user, measure : their names
-    impressions : numbers of impressions after which the learner was measured
+    ranker, user, measure : their names
+    impressions : numbers of impressions after which the ranker was measured
     held_out : (runs, points) the measure on held-out queries, on which nobody clicked
     online : (runs,) the discounted sum of the measure of the lists that were shown: what users saw
-        while the learner learnt
+        while the ranker learnt
     shown : (runs, impressions) the measure of each list that was shown
     """
 
-    learner: str
+    ranker: str
     user: str
     measure: str
     impressions: NDArray[np.int64]
@@ -56,7 +56,7 @@ class ClickStream:
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
-            "learner": self.learner,
+            "ranker": self.ranker,
             "user": self.user,
             "measure": self.measure,
             "runs": len(self.online),
@@ -74,7 +74,7 @@ class ClickStream:
 
 def click_streams(
     parts: Sequence[tuple[QueryDataset, QueryDataset]],
-    learners: Mapping[str, OnlineRanker],
+    rankers: Mapping[str, OnlineRanker],
     users: Mapping[str, SimulatedUser],
     *,
     impressions: int = 10_000,
@@ -85,48 +85,48 @@ def click_streams(
     seed: int = 0,
     on_result: Callable[[ClickStream], None] | None = None,
 ) -> list[ClickStream]:
-    """Let each learner rank for each user, and measure what is shown and what is learnt.
+    """Let each ranker rank for each user, and measure what is shown and what is learnt.
 
     Parameters
     ----------
     parts : (queries to click on, held-out queries); run r takes part r, and starts again from the
         first one after the last
-    learners : by name; a learner that is not for clicks learns from them by
-        :class:`rankloop.clicks.learners.from_clicks.FromClicks`
+    rankers : by name; a ranker that is not for clicks learns from them by
+        :class:`rankloop.clicks.rankers.from_clicks.FromClicks`
     users : by name
     impressions, runs : how many lists are shown in a run, and how many runs there are
     k : length of the lists
     measure : of what is shown and of held-out queries; shown queries without a relevant document
         score 0, held-out ones are left out
     points : how often held-out queries are measured, at impressions in equal ratios
-    seed : random seed of queries, rankings and clicks, the same for all learners and users
+    seed : random seed of queries, rankings and clicks, the same for all rankers and users
     on_result : called with each result when it is complete
 
     Examples
     --------
     >>> from rankloop.clicks.users import simulated_user
     >>> from rankloop.data.simulate import separable
-    >>> from rankloop.learners.registry import make_learner
+    >>> from rankloop.rankers.registry import make_ranker
     >>> data = separable(60, np.random.default_rng(0), n_grades=3).data
     >>> parts = [(data.select(slice(0, 40)), data.select(slice(40, 60)))]
     >>> users = {"perfect": simulated_user("perfect")}
-    >>> learners = {"pdgd": make_learner("pdgd"), "newton": make_learner("newton")}
-    >>> found = click_streams(parts, learners, users, impressions=500)
-    >>> [(one.learner, bool(one.final[0] > 0.7)) for one in found]
+    >>> rankers = {"pdgd": make_ranker("pdgd"), "newton": make_ranker("newton")}
+    >>> found = click_streams(parts, rankers, users, impressions=500)
+    >>> [(one.ranker, bool(one.final[0] > 0.7)) for one in found]
     [('pdgd', True), ('newton', True)]
     """
     check_counts(impressions=impressions, runs=runs, points=points)
-    if not learners or not users or not parts:
-        raise DataError("give at least one learner, one user and one part of the data")
+    if not rankers or not users or not parts:
+        raise DataError("give at least one ranker, one user and one part of the data")
     at = _milestones(impressions, points)
     found = []
-    for name, learner in learners.items():
+    for name, ranker in rankers.items():
         for user_name, user in users.items():
             held_out, shown = np.empty((runs, len(at))), np.empty((runs, impressions))
             for run in range(runs):
                 held_out[run], shown[run] = click_run(
                     parts,
-                    learner,
+                    ranker,
                     user,
                     run,
                     impressions=impressions,
@@ -145,7 +145,7 @@ def click_streams(
 
 def click_run(
     parts: Sequence[tuple[QueryDataset, QueryDataset]],
-    learner: OnlineRanker,
+    ranker: OnlineRanker,
     user: SimulatedUser,
     run: int,
     *,
@@ -164,7 +164,7 @@ def click_run(
     train, test = parts[run % len(parts)]
     rng = np.random.default_rng([seed, run])
     test = test.shuffled(np.random.default_rng([seed, run, 1]))
-    mine = for_clicks(learner)
+    mine = for_clicks(ranker)
     for point, (first, end) in enumerate(zip(np.r_[0, at[:-1]], at, strict=True)):
         session = mine.play(train, user, rng, int(end - first), k)
         shown[first:end] = session.quality(train, measure)
@@ -198,11 +198,11 @@ def held_out_parts(
     return parts
 
 
-def for_clicks(learner: OnlineRanker) -> ClickLearner:
+def for_clicks(ranker: OnlineRanker) -> ClickRanker:
     """Return a copy that learns from clicks."""
-    if isinstance(learner, ClickLearner):
-        return copy.deepcopy(learner)
-    return FromClicks(copy.deepcopy(learner))
+    if isinstance(ranker, ClickRanker):
+        return copy.deepcopy(ranker)
+    return FromClicks(copy.deepcopy(ranker))
 
 
 def _spread(values: NDArray[np.float64]) -> float:

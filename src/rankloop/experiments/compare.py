@@ -1,4 +1,4 @@
-"""Compare learners on the same folds, with parameters chosen on validation data."""
+"""Compare rankers on the same folds, with parameters chosen on validation data."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rankloop.experiments.contenders import Contender, make_contenders
 from rankloop.experiments.fold_result import FoldResult, check_measurable, run_fold
 from rankloop.experiments.standings import Standings, stand
 from rankloop.experiments.store import ResultStore
-from rankloop.metrics.conventions import CONVENTIONS, Convention, as_convention
-from rankloop.metrics.measures import Measure, parse_all
+from rankloop.measures.conventions import CONVENTIONS, Convention, as_convention
+from rankloop.measures.measure import Measure, parse_all
 
 if TYPE_CHECKING:
     import os
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.fold_source import Split, Trials
-    from rankloop.learners.base import Ranker
-    from rankloop.learners.search import Search
+    from rankloop.rankers.base import Ranker
+    from rankloop.rankers.search import Search
 
     PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of one learner on one fold, and how many of all are done."""
+    """The state of one ranker on one fold, and how many of all are done."""
 
-    learner: str
+    ranker: str
     fold: str
     state: Literal["started", "done", "kept"]
     done: int
     total: int
 
 
-def compare_learners(
+def compare_rankers(
     data: QueryDataset | PathLike | Sequence[PathLike],
-    learners: str | Iterable[str] | Mapping[str, Ranker],
+    rankers: str | Iterable[str] | Mapping[str, Ranker],
     measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
     conventions: str | Convention | Sequence[str | Convention] = "standard",
     *,
@@ -58,9 +58,9 @@ def compare_learners(
     on_progress: Callable[[Progress], None] | None = None,
     **options: object,
 ) -> Standings:
-    """Compare learners on the same folds.
+    """Compare rankers on the same folds.
 
-    On each fold every setting of a learner's grid is fitted on the training part and measured on
+    On each fold every setting of a ranker's grid is fitted on the training part and measured on
     the validation part by the first measure and convention; the best (the first of equal ones) is
     measured on the test part. Batch rankers also stop early on the validation part. Documents are
     shuffled before they are measured.
@@ -68,22 +68,22 @@ def compare_learners(
     Parameters
     ----------
     data : a folder with LETOR folds, files, or a data set
-    learners : as `slam` or `solar-ii:gamma=1000`, or rankers by name; parameters that are given
+    rankers : as `slam` or `solar-ii:gamma=1000`, or rankers by name; parameters that are given
         are not searched
     folds : `letor`, or a number of folds, at least 3; see
         :func:`rankloop.experiments.fold_source.find_splits`
-    trials : random splits instead of folds; learners are then compared by their means over trials
+    trials : random splits instead of folds; rankers are then compared by their means over trials
         (paired t-test), because the test queries of two trials overlap
-    baseline : the learner that others are tested against; default: the first
+    baseline : the ranker that others are tested against; default: the first
     seed : random seed of folds, shuffles and tests, and of batch rankers without a `random_state`
     scale : a scaler's name; it is fitted on each training part
-    search : whether to search; if not, learners keep their parameters
-    grids : by learner, the settings to choose from instead of its own search space
+    search : whether to search; if not, rankers keep their parameters
+    grids : by ranker, the settings to choose from instead of its own search space
     jobs : number of threads; apart from the seconds, the results are the same for any number
     cluster : a Dask cluster, as in :func:`rankloop.distributed.connect`, whose workers run the
         folds instead of threads; they must be able to read the files. The results are the same.
     resume : a folder that keeps finished results; they are not computed again
-    on_progress : called when a learner starts and finishes a fold
+    on_progress : called when a ranker starts and finishes a fold
     options : options of :func:`rankloop.data.io.formats.read`
 
     Examples
@@ -91,8 +91,8 @@ def compare_learners(
     >>> import numpy as np
     >>> from rankloop.data.simulate import mslr_like
     >>> data = mslr_like(40, np.random.default_rng(0), n_features=6, mean_length=10).data
-    >>> found = compare_learners(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
-    >>> [(row.learner, row.measure, len(row.fold_means)) for row in found.rows]
+    >>> found = compare_rankers(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
+    >>> [(row.ranker, row.measure, len(row.fold_means)) for row in found.rows]
     [('auto', 'nDCG@5', 3), ('auto', 'AP', 3), ('slam', 'nDCG@5', 3), ('slam', 'AP', 3)]
     """
     wanted = parse_all(measures)
@@ -103,10 +103,10 @@ def compare_learners(
         raise DataError("give at least one measure and one convention")
     if jobs < 1:
         raise DataError(f"jobs must be at least 1; found {jobs}")
-    contenders = make_contenders(learners, wanted[0], seed=seed, search=search, grids=grids)
+    contenders = make_contenders(rankers, wanted[0], seed=seed, search=search, grids=grids)
     names = [contender.name for contender in contenders]
     if baseline is not None and baseline not in names:
-        raise DataError(f"the baseline {baseline!r} is not among the learners: {', '.join(names)}")
+        raise DataError(f"the baseline {baseline!r} is not among the rankers: {', '.join(names)}")
     deal = Deal(data, folds, trials, seed, scale, options)
     splits, how = deal.splits()
     run = _Run(
@@ -201,21 +201,21 @@ class _Run:
 
     def _finish(self, result: FoldResult, i: int, state: Literal["done", "kept"]) -> None:
         with self.lock:
-            self.results[result.learner, i] = result
+            self.results[result.ranker, i] = result
             self.done += 1
-        self._tell(result.learner, result.fold, state)
+        self._tell(result.ranker, result.fold, state)
 
-    def _tell(self, learner: str, fold: str, state: Literal["started", "done", "kept"]) -> None:
+    def _tell(self, ranker: str, fold: str, state: Literal["started", "done", "kept"]) -> None:
         if self.on_progress is not None:
             total = len(self.contenders) * len(self.splits)
-            self.on_progress(Progress(learner, fold, state, self.done, total))
+            self.on_progress(Progress(ranker, fold, state, self.done, total))
 
     def _key(self, contender: Contender, i: int) -> dict[str, object]:
         from rankloop import __version__
 
         return {
             "version": __version__,
-            "learner": contender.key,
+            "ranker": contender.key,
             "fold": [i, self.splits[i].key],
             "measures": [str(measure) for measure in self.measures],
             "conventions": [_told(rule) for rule in self.conventions],

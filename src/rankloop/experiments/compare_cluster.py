@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rankloop.experiments.contenders import Contender
     from rankloop.experiments.fold_result import FoldResult
     from rankloop.experiments.fold_source import Data, Split, Trials
-    from rankloop.metrics.conventions import Convention
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.conventions import Convention
+    from rankloop.measures.measure import Measure
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def run_folds(
     conventions: Sequence[Convention],
     on_result: Callable[[int, FoldResult], None],
 ) -> None:
-    """Run each learner on its fold, on the workers; hand over each result when it is done."""
+    """Run each ranker on its fold, on the workers; hand over each result when it is done."""
     options = {name: value for name, value in deal.options.items() if name != "notice"}
     key = pickle.dumps(Deal(deal.data, deal.folds, deal.trials, deal.seed, deal.scale, options))
     with connect(cluster) as client:

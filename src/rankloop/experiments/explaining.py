@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.metrics.ranking import rank_order
+from rankloop.measures.ranking import rank_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.base import Ranker
-    from rankloop.learners.explaining import Parts
+    from rankloop.rankers.base import Ranker
+    from rankloop.rankers.explaining import Parts
 
-_MOST_QUERIES = 200
-_MOST_ROWS = 5_000
+_MAX_QUERIES = 200
+_MAX_ROWS = 5_000
 
 
 def parts_of(ranker: Ranker) -> Parts:
@@ -71,7 +71,7 @@ def importance(ranker: Ranker, data: QueryDataset) -> Parts:
     within queries. If there are many queries, it uses evenly spaced ones.
 
     >>> from rankloop.data.simulate import separable
-    >>> from rankloop.learners.ensembles.auto import Auto
+    >>> from rankloop.rankers.ensembles.auto import Auto
     >>> data = separable(40, np.random.default_rng(0), n_features=3).data
     >>> importance(Auto().fit(data), data)[0]["feature"]
     '3'
@@ -88,10 +88,10 @@ def importance(ranker: Ranker, data: QueryDataset) -> Parts:
 
 
 def _some(data: QueryDataset) -> QueryDataset:
-    if len(data) <= _MOST_QUERIES and data.n_documents <= _MOST_ROWS:
+    if len(data) <= _MAX_QUERIES and data.n_documents <= _MAX_ROWS:
         return data
     rows = max(data.n_documents / max(len(data), 1), 1)
-    count = max(1, min(_MOST_QUERIES, len(data), int(_MOST_ROWS / rows)))
+    count = max(1, min(_MAX_QUERIES, len(data), int(_MAX_ROWS / rows)))
     return data.select(np.linspace(0, len(data) - 1, count).astype(int))
 
 

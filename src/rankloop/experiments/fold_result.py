@@ -1,4 +1,4 @@
-"""One learner on one fold: choose parameters on validation data, then measure on test data."""
+"""One ranker on one fold: choose parameters on validation data, then measure on test data."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from rankloop.data.features import Features, needs_description
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.base import refit_parameters
-from rankloop.learners.wrappers.described import suited, with_categories
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.batch.base import refit_parameters
+from rankloop.rankers.wrappers.described import suited, with_categories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.contenders import Contender
     from rankloop.experiments.fold_source import Parts
-    from rankloop.learners.base import Ranker
-    from rankloop.metrics.conventions import Convention
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.conventions import Convention
+    from rankloop.measures.measure import Measure
+    from rankloop.rankers.base import Ranker
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The result of one learner on one fold.
+    """The result of one ranker on one fold.
 
     chosen : the setting that was best on validation data
     valid : the value of the chosen setting on validation data
@@ -47,10 +47,10 @@ class FoldResult:
     seconds : time for fitting all settings
     fit_seconds : time for fitting the chosen setting
     model_bytes : size of the saved model
-    rounds : number of rounds of the chosen model; None for online learners
+    rounds : number of rounds of the chosen model; None for online rankers
     """
 
-    learner: str
+    ranker: str
     fold: str
     chosen: dict[str, object]
     valid: float | None
@@ -79,17 +79,17 @@ def run_fold(
 ) -> FoldResult:
     """Fit every setting, choose by the first measure and convention, measure the chosen one.
 
-    A learner that is trained on the validation part in the end (`refit`) is so only once chosen.
+    A ranker that is trained on the validation part in the end (`refit`) is so only once chosen.
     The test part is not used before the choice. Documents are shuffled before they are measured,
-    so that the result for ties does not depend on the file; all learners see the same order.
+    so that the result for ties does not depend on the file; all rankers see the same order.
     """
     contender, (train, valid, test) = described_parts(contender, parts)
     watched = valid.shuffled(np.random.default_rng([*seed, 1]))
     best: tuple[float, float, dict[str, object], Ranker] | None = None
     tried, total = [], 0.0
-    refit = [name for name, wanted in refit_parameters(contender.learner).items() if wanted]
-    learner = copy.deepcopy(contender.learner).set_params(**dict.fromkeys(refit, False))
-    for setting, model, seconds in _fitted(replace(contender, learner=learner), train, valid):
+    refit = [name for name, wanted in refit_parameters(contender.ranker).items() if wanted]
+    ranker = copy.deepcopy(contender.ranker).set_params(**dict.fromkeys(refit, False))
+    for setting, model, seconds in _fitted(replace(contender, ranker=ranker), train, valid):
         result = evaluate(watched, model.predict(watched), measures[0], conventions[0]).results[0]
         reached = -math.inf if math.isnan(result.mean) else result.mean
         tried.append((setting, _known(result.mean)))
@@ -101,7 +101,7 @@ def run_fold(
     reached, fit_seconds, chosen, model = best
     if refit:
         start = time.perf_counter()
-        again = copy.deepcopy(contender.learner).set_params(**chosen)
+        again = copy.deepcopy(contender.ranker).set_params(**chosen)
         model = again.fit(train, valid=valid)
         fit_seconds = time.perf_counter() - start
         total += fit_seconds
@@ -131,13 +131,13 @@ def run_fold(
 
 
 def described_parts(contender: Contender, parts: Parts) -> tuple[Contender, Parts]:
-    """Return data in the form that a learner needs, as described by the training part."""
+    """Return data in the form that a ranker needs, as described by the training part."""
     if not any(map(needs_description, parts)):
         return contender, parts
     features = Features.learn(parts[0])
-    learner = with_categories(contender.learner, features)
-    train, valid, test = (suited(features, part, learner.takes_nan) for part in parts)
-    return replace(contender, learner=learner), (train, valid, test)
+    ranker = with_categories(contender.ranker, features)
+    train, valid, test = (suited(features, part, ranker.takes_nan) for part in parts)
+    return replace(contender, ranker=ranker), (train, valid, test)
 
 
 def check_measurable(
@@ -152,7 +152,7 @@ def _fitted(
     contender: Contender, train: QueryDataset, valid: QueryDataset
 ) -> Iterator[tuple[dict[str, object], Ranker, float]]:
     """Yield every setting with its model and the seconds it took."""
-    models = contender.learner.fit_path(train, contender.settings, valid=valid)
+    models = contender.ranker.fit_path(train, contender.settings, valid=valid)
     for setting in contender.settings:
         start = time.perf_counter()
         model = next(models)

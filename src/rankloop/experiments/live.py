@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.online.base import OnlineRanker
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.measure import Measure
+    from rankloop.rankers.online.base import OnlineRanker
 
 
 @dataclass
 class LiveStream:
-    """Learners on a stream that is read once, in batches.
+    """Rankers on a stream that is read once, in batches.
 
-    The documents of each batch are shuffled, ranked and measured before the learners learn from
+    The documents of each batch are shuffled, ranked and measured before the rankers learn from
     them, as in :func:`rankloop.experiments.progressive.progressive`; only sums are kept.
     """
 
-    learners: Mapping[str, OnlineRanker]
+    rankers: Mapping[str, OnlineRanker]
     measures: Sequence[Measure]
     conventions: Sequence[str]
     rng: np.random.Generator
@@ -36,8 +36,8 @@ class LiveStream:
     def observe(self, batch: QueryDataset) -> None:
         """Rank, measure and learn from one batch of whole queries."""
         batch = batch.shuffled(self.rng)
-        for name, learner in self.learners.items():
-            scores = learner.predict_then_learn(batch)
+        for name, ranker in self.rankers.items():
+            scores = ranker.predict_then_learn(batch)
             for convention in self.conventions:
                 for result in evaluate(batch, scores, self.measures, convention):
                     key = (name, str(result.measure), convention)
@@ -49,7 +49,7 @@ class LiveStream:
         """Return the means so far, in the form of :meth:`Stream.to_dict`."""
         return [
             {
-                "learner": name,
+                "ranker": name,
                 "measure": measure,
                 "convention": convention,
                 "mean": total / self.counts[key] if self.counts[key] else None,

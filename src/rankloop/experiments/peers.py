@@ -16,8 +16,8 @@ import numpy as np
 
 from rankloop.estimator import Estimator
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.learners.search import Choice
 from rankloop.processors import threads
+from rankloop.rankers.search import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.search import Search
+    from rankloop.rankers.search import Search
 
 
 _VALUES_A_THREAD = 400_000

@@ -1,4 +1,4 @@
-"""Progressive validation: every query is ranked and measured before the learner learns from it.
+"""Progressive validation: every query is ranked and measured before the ranker learns from it.
 
 A stream needs no test set: each ranking is made by a model that has not seen the query. Documents
 are shuffled before they are ranked, so that ties are broken at random (a new model has only ties)
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.metrics.conventions import Convention, as_convention
-from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.measures import Measure, parse_all
+from rankloop.measures.conventions import Convention, as_convention
+from rankloop.measures.evaluation import evaluate
+from rankloop.measures.measure import Measure, parse_all
 from rankloop.processors import processors
 
 if TYPE_CHECKING:
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """How one learner did by one measure.
+    """How one ranker did by one measure.
 
     values : (permutations, queries) in the order of each permutation; NaN if a query is left out
     """
 
-    learner: str
+    ranker: str
     measure: Measure
     convention: str
     values: NDArray[np.float64]
@@ -77,7 +77,7 @@ class Stream:
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
-            "learner": self.learner,
+            "ranker": self.ranker,
             "measure": str(self.measure),
             "convention": self.convention,
             "mean": None if np.isnan(self.mean) else self.mean,
@@ -97,7 +97,7 @@ def permuted(
 
 def progressive(
     data: QueryDataset,
-    learners: Mapping[str, OnlineRanker],
+    rankers: Mapping[str, OnlineRanker],
     measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
     conventions: str | Convention | Sequence[str | Convention] = "standard",
     *,
@@ -107,33 +107,33 @@ def progressive(
     jobs: int | None = None,
     on_result: Callable[[str, int, Mapping[tuple[str, str], float]], None] | None = None,
 ) -> list[Stream]:
-    """Run several learners over one pass, in several random orders of the queries.
+    """Run several rankers over one pass, in several random orders of the queries.
 
     Parameters
     ----------
-    learners : by name; each is copied, and continues from its current state
+    rankers : by name; each is copied, and continues from its current state
     measures, conventions : every measure is computed under every convention
-    permutations : number of random orders of the queries, at least 1; all learners see the same
+    permutations : number of random orders of the queries, at least 1; all rankers see the same
     shuffle : whether to shuffle documents; without it, a file whose order reveals the grades makes
-        every learner look better, most of all one that goes through pairs in row order
+        every ranker look better, most of all one that goes through pairs in row order
     seed : random seed of the orders
     jobs : number of threads, by default one per processor; any number gives the same results
-    on_result : called after each pass with the learner, the permutation and its means, keyed by
+    on_result : called after each pass with the ranker, the permutation and its means, keyed by
         (measure, convention)
 
     Examples
     --------
     >>> from rankloop.data.simulate import separable
-    >>> from rankloop.learners.registry import make_learner
+    >>> from rankloop.rankers.registry import make_ranker
     >>> data = separable(100, np.random.default_rng(0)).data
-    >>> learners = {name: make_learner(name) for name in ("slam", "solar-ii")}
-    >>> for stream in progressive(data, learners, permutations=2):
-    ...     print(stream.learner, stream.mean > 0.9)
+    >>> rankers = {name: make_ranker(name) for name in ("slam", "solar-ii")}
+    >>> for stream in progressive(data, rankers, permutations=2):
+    ...     print(stream.ranker, stream.mean > 0.9)
     slam True
     solar-ii True
     """
-    if not learners:
-        raise DataError("give at least one learner")
+    if not rankers:
+        raise DataError("give at least one ranker")
     if permutations < 1:
         raise DataError(f"permutations must be at least 1; found {permutations}")
     if not data.n_queries:
@@ -145,11 +145,11 @@ def progressive(
     ]
     keys = [(measure, rule) for rule in under for measure in wanted]
     values = {
-        name: np.empty((len(keys), permutations, data.n_queries), np.float64) for name in learners
+        name: np.empty((len(keys), permutations, data.n_queries), np.float64) for name in rankers
     }
 
     def run(name: str, permutation: int, stream: QueryDataset) -> tuple[str, int]:
-        scores = copy.deepcopy(learners[name]).predict_then_learn(stream)
+        scores = copy.deepcopy(rankers[name]).predict_then_learn(stream)
         found = [
             result.values for rule in under for result in evaluate(stream, scores, wanted, rule)
         ]
@@ -159,7 +159,7 @@ def progressive(
     with ThreadPoolExecutor(jobs or processors()) as pool:
         for first in range(permutations):  # one order in memory at a time
             stream = permuted(data, seed, first, shuffle=shuffle)
-            for done in as_completed([pool.submit(run, name, first, stream) for name in learners]):
+            for done in as_completed([pool.submit(run, name, first, stream) for name in rankers]):
                 name, permutation = done.result()
                 if on_result is not None:
                     means = np.nanmean(values[name][:, permutation], axis=1)
@@ -170,6 +170,6 @@ def progressive(
                     )
     return [
         Stream(name, measure, rule.name, values[name][k])
-        for name in learners
+        for name in rankers
         for k, (measure, rule) in enumerate(keys)
     ]

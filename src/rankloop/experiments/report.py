@@ -13,7 +13,7 @@ from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.pages import drawing, page
 from rankloop.experiments.pages import table as html_table
 from rankloop.experiments.report_tables import Table, tables
-from rankloop.metrics.conventions import CONVENTIONS
+from rankloop.measures.conventions import CONVENTIONS
 
 if TYPE_CHECKING:
     import os
@@ -110,7 +110,7 @@ def _picture_inside(standings: Standings) -> str:
 
 
 def _title(standings: Standings) -> str:
-    return f"{', '.join(standings.learners)}: a comparison"
+    return f"{', '.join(standings.rankers)}: a comparison"
 
 
 def _made(standings: Standings) -> list[str]:

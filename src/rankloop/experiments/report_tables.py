@@ -36,7 +36,7 @@ def tables(standings: Standings) -> list[Table]:
 def _measured(standings: Standings, measure: str, convention: str) -> Table:
     rows = standings.panel(measure, convention)
     tested = any(row.against is not None for row in rows)
-    columns = ["learner", "mean", "± folds", f"± {standings.unit}"]
+    columns = ["ranker", "mean", "± folds", f"± {standings.unit}"]
     note = ""
     if tested:
         columns += [f"against {standings.baseline}", "95% interval", "won/tied/lost", "p (Holm)"]
@@ -46,7 +46,7 @@ def _measured(standings: Standings, measure: str, convention: str) -> Table:
         columns,
         [
             [
-                row.learner,
+                row.ranker,
                 _fixed(row.mean),
                 _fixed(row.std) if len(row.fold_means) > 1 else "",
                 _fixed(row.se),
@@ -72,7 +72,7 @@ def _difference(row: Standing) -> list[str]:
 
 def _cost(standings: Standings) -> Table:
     rows = []
-    for name in standings.learners:
+    for name in standings.rankers:
         results = standings.results(name)
         rows.append(
             [
@@ -83,7 +83,7 @@ def _cost(standings: Standings) -> Table:
                 f"{round(sum(result.model_bytes for result in results) / len(results)):,}",
             ]
         )
-    columns = ["learner", "chosen, fold by fold", "settings tried", "seconds", "model bytes"]
+    columns = ["ranker", "chosen, fold by fold", "settings tried", "seconds", "model bytes"]
     return Table("What was chosen, and what it cost", columns, rows)
 
 

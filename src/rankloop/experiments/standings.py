@@ -10,7 +10,7 @@ import numpy as np
 
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError
-from rankloop.metrics.comparison import Difference, compare_runs
+from rankloop.measures.comparison import Difference, compare_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """One learner by one measure.
+    """One ranker by one measure.
 
     fold_means : the mean over the queries of each fold
     values : one per query, fold after fold, NaN if it is left out; for random trials, whose test
         queries overlap, one per trial
-    against : its difference from the baseline, tested query by query and corrected over learners
+    against : its difference from the baseline, tested query by query and corrected over rankers
         (Holm); None for the baseline itself, or if there are too few queries to test
     """
 
-    learner: str
+    ranker: str
     measure: str
     convention: str
     fold_means: tuple[float, ...]
@@ -58,7 +58,7 @@ class Standing:
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
-            "learner": self.learner,
+            "ranker": self.ranker,
             "measure": self.measure,
             "convention": self.convention,
             "mean": _plain(self.mean),
@@ -83,9 +83,9 @@ class Standing:
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Every learner by every measure, and how they were measured.
+    """Every ranker by every measure, and how they were measured.
 
-    rows : learner after learner, in the given order
+    rows : ranker after ranker, in the given order
     setting : texts that say how the folds were made, the random seed and so on
     """
 
@@ -102,9 +102,9 @@ class Standings:
         return f"{kind} over {self.unit}"
 
     @property
-    def learners(self) -> list[str]:
-        """The names of the learners, in the order given."""
-        return list(dict.fromkeys(row.learner for row in self.rows))
+    def rankers(self) -> list[str]:
+        """The names of the rankers, in the order given."""
+        return list(dict.fromkeys(row.ranker for row in self.rows))
 
     @property
     def panels(self) -> list[tuple[str, str]]:
@@ -112,20 +112,20 @@ class Standings:
         return list(dict.fromkeys((row.measure, row.convention) for row in self.rows))
 
     def panel(self, measure: str, convention: str) -> list[Standing]:
-        """Return the learners by one measure, best first."""
+        """Return the rankers by one measure, best first."""
         rows = [r for r in self.rows if (r.measure, r.convention) == (measure, convention)]
         return sorted(rows, key=lambda row: -row.mean if row.mean == row.mean else math.inf)
 
-    def results(self, learner: str) -> tuple[FoldResult, ...]:
-        """Return the results of a learner on all folds."""
-        return next(row.results for row in self.rows if row.learner == learner)
+    def results(self, ranker: str) -> tuple[FoldResult, ...]:
+        """Return the results of a ranker on all folds."""
+        return next(row.results for row in self.rows if row.ranker == ranker)
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Return one dictionary per learner and measure."""
+        """Return one dictionary per ranker and measure."""
         return [row.to_dict() for row in self.rows]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """Return one row per learner and measure, as a frame of `pandas` or `polars`."""
+        """Return one row per ranker and measure, as a frame of `pandas` or `polars`."""
         return as_frame(self.to_dicts(), kind)
 
 
@@ -137,7 +137,7 @@ def stand(
     *,
     by_fold: bool = False,
 ) -> Standings:
-    """Combine the results of learners on all folds.
+    """Combine the results of rankers on all folds.
 
     by_fold : test the means of folds (paired t-test) instead of queries (randomisation test)
     """

@@ -32,10 +32,10 @@ class ResultStore:
                 f"cannot resume from {self.folder}: {error.strerror}; give a folder"
             ) from None
 
-    def get(self, learner: str, fold: str, key: object) -> FoldResult | None:
+    def get(self, ranker: str, fold: str, key: object) -> FoldResult | None:
         """Return the result if it exists; a damaged file counts as none."""
         try:
-            told = json.loads(self._path(learner, fold, key).read_bytes())
+            told = json.loads(self._path(ranker, fold, key).read_bytes())
             return FoldResult.from_dict(told["result"]) if told["key"] == key else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -43,10 +43,10 @@ class ResultStore:
     def put(self, result: FoldResult, key: object) -> None:
         """Write a result; an error leaves no incomplete file."""
         text = json.dumps({"key": key, "result": asdict(result)}, allow_nan=False)
-        with replaced_when_done(self._path(result.learner, result.fold, key)) as partial:
+        with replaced_when_done(self._path(result.ranker, result.fold, key)) as partial:
             partial.write_text(text + "\n")
 
-    def _path(self, learner: str, fold: str, key: object) -> Path:
+    def _path(self, ranker: str, fold: str, key: object) -> Path:
         digest = sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
-        name = re.sub(r"[^A-Za-z0-9.=-]+", "_", f"{fold}-{learner}")[:80]
+        name = re.sub(r"[^A-Za-z0-9.=-]+", "_", f"{fold}-{ranker}")[:80]
         return self.folder / f"{name}-{digest}.json"

@@ -1,4 +1,4 @@
-"""Search a learner's parameters with Optuna, on folds by query."""
+"""Search a ranker's parameters with Optuna, on folds by query."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.contenders import open_space
 from rankloop.experiments.tune_folds import FoldMeans, Plan
-from rankloop.learners.registry import learner_text, read_learner
-from rankloop.learners.search import Choice
-from rankloop.metrics.conventions import Convention, as_convention
-from rankloop.metrics.measures import Measure, parse
+from rankloop.measures.conventions import Convention, as_convention
+from rankloop.measures.measure import Measure, parse
+from rankloop.rankers.registry import ranker_text, read_ranker
+from rankloop.rankers.search import Choice
 
 if TYPE_CHECKING:
     import os
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from optuna.trial import BaseTrial, FrozenTrial
 
     from rankloop.experiments.fold_source import Data
-    from rankloop.learners.base import Ranker
-    from rankloop.learners.search import Search
+    from rankloop.rankers.base import Ranker
+    from rankloop.rankers.search import Search
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best setting found, as a learner to train, and every trial."""
+    """The best setting found, as a ranker to train, and every trial."""
 
-    learner: str
+    ranker: str
     setting: dict[str, object]
     value: float
     trials: tuple[Trial, ...]
@@ -61,7 +61,7 @@ class Tuned:
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
-            "learner": self.learner,
+            "ranker": self.ranker,
             "setting": self.setting,
             "value": self.value,
             "trials": [vars(trial) for trial in self.trials],
@@ -75,7 +75,7 @@ class Tuned:
 
 def tune(
     data: Data,
-    learner: str,
+    ranker: str,
     measure: str | Measure = "nDCG@10",
     convention: str | Convention = "standard",
     *,
@@ -89,16 +89,16 @@ def tune(
     on_trial: Callable[[Trial, Trial | None], None] | None = None,
     **options: object,
 ) -> Tuned:
-    """Search the parameters in a learner's search space.
+    """Search the parameters in a ranker's search space.
 
     The value of a setting is the mean, over folds, of the measure on the held-out part, after
     fitting on the rest as `rankloop train` does. A setting that falls behind the median of earlier
-    ones after a fold is stopped. The learner's own defaults are tried first.
+    ones after a fold is stopped. The ranker's own defaults are tried first.
 
     Parameters
     ----------
     data : a data set, or files or a folder
-    learner : as `solar-ii` or `slam:measure=AP`; parameters that are given are not searched
+    ranker : as `solar-ii` or `slam:measure=AP`; parameters that are given are not searched
     folds : at least 2
     trials : number of settings, including those found in `storage`
     timeout : seconds after which no new setting is tried
@@ -120,28 +120,28 @@ def tune(
     >>> from rankloop.data.simulate import mslr_like
     >>> data = mslr_like(40, np.random.default_rng(0), n_features=6, mean_length=10).data
     >>> found = tune(data, "solar-i", folds=3, trials=5, scale="log")
-    >>> len(found.trials), found.trials[0].setting, found.learner.startswith("solar-i:C=")
+    >>> len(found.trials), found.trials[0].setting, found.ranker.startswith("solar-i:C=")
     (5, {'C': 1e-05}, True)
     """
     if trials < 1:
         raise DataError(f"trials must be at least 1; found {trials}")
-    cls, fixed = read_learner(learner)
+    cls, fixed = read_ranker(ranker)
     wanted, rules = parse(measure), as_convention(convention)
     start = cls(**fixed)
     space = open_space(start, set(fixed))
     if not space:
         raise DataError(
-            f"{learner} has no parameters to search; see `rankloop learners` for those that have"
+            f"{ranker} has no parameters to search; see `rankloop rankers` for those that have"
         )
     optuna = _optuna()
     plan = Plan(data, options, start, folds, seed, scale, wanted, rules)
     with plan.measured_on(cluster) as measured:
-        return _search(optuna, learner, space, plan, measured, trials, timeout, storage, on_trial)
+        return _search(optuna, ranker, space, plan, measured, trials, timeout, storage, on_trial)
 
 
 def _search(
     optuna: ModuleType,
-    learner: str,
+    ranker: str,
     space: Mapping[str, Search],
     plan: Plan,
     measured: FoldMeans,
@@ -150,8 +150,8 @@ def _search(
     storage: str | os.PathLike[str] | None,
     on_trial: Callable[[Trial, Trial | None], None] | None,
 ) -> Tuned:
-    start, fixed = plan.start, read_learner(learner)[1]
-    asked = [learner, plan.measure, plan.rules.name, plan.folds, plan.seed, plan.scale]
+    start, fixed = plan.start, read_ranker(ranker)[1]
+    asked = [ranker, plan.measure, plan.rules.name, plan.folds, plan.seed, plan.scale]
     name = " ".join(map(str, [*asked, measured.digest]))
     seed = plan.seed
     with _uninterrupted():
@@ -184,10 +184,10 @@ def _search(
             best = _complete(study)
             on_trial(_trial(tried), _trial(max(best, key=lambda t: t.value)) if best else None)
     if not _complete(study):
-        raise DataError(f"no setting of {learner} was finished in time; increase the timeout")
+        raise DataError(f"no setting of {ranker} was finished in time; increase the timeout")
     best = study.best_trial
     finished = tuple(_trial(t) for t in study.trials if t.state.is_finished())
-    text = learner_text(learner.partition(":")[0], {**fixed, **best.params})
+    text = ranker_text(ranker.partition(":")[0], {**fixed, **best.params})
     return Tuned(text, dict(best.params), best.value, finished)
 
 
@@ -229,9 +229,9 @@ def _suggested(trial: Any, name: str, search: Search) -> object:
     return trial.suggest_float(name, search.low, search.high, log=search.log)
 
 
-def _defaults(learner: Ranker, space: Mapping[str, Search]) -> dict[str, object]:
-    """Return the learner's own setting, or nothing if it is not in the search space."""
-    setting = {name: getattr(learner, name) for name in space}
+def _defaults(ranker: Ranker, space: Mapping[str, Search]) -> dict[str, object]:
+    """Return the ranker's own setting, or nothing if it is not in the search space."""
+    setting = {name: getattr(ranker, name) for name in space}
     for name, search in space.items():
         value = setting[name]
         if isinstance(search, Choice):

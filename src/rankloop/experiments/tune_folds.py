@@ -16,15 +16,15 @@ from rankloop.data.features import Features, needs_description
 from rankloop.data.io.formats import read
 from rankloop.data.splits import k_folds
 from rankloop.experiments.fold_source import numbers_only
-from rankloop.learners.wrappers.described import suited, with_categories
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.wrappers.described import suited, with_categories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rankloop.learners.base import Ranker
-    from rankloop.metrics.conventions import Convention
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.conventions import Convention
+    from rankloop.measures.measure import Measure
+    from rankloop.rankers.base import Ranker
 
     Fold = tuple[QueryDataset, QueryDataset]
 
@@ -63,7 +63,7 @@ class Plan:
             yield _There(self, client)
 
     def prepared(self) -> tuple[str, Ranker, list[Fold]]:
-        """Return a digest of the data, the learner for it, and the folds."""
+        """Return a digest of the data, the ranker for it, and the folds."""
         data = self.data
         if not isinstance(data, QueryDataset):
             data = read(*([data] if isinstance(data, str | os.PathLike) else data), **self.options)
@@ -126,7 +126,7 @@ def _mean(held: tuple[Plan, str, Ranker, Fold], setting: Mapping[str, object]) -
 
 
 def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[QueryDataset, Ranker]:
-    """Return data in the form that the learner needs: without missing values, dates, categories."""
+    """Return data in the form that the ranker needs: without missing values, dates, categories."""
     if not needs_description(data):
         return data, start
     if scale is not None:

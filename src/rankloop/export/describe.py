@@ -1,6 +1,6 @@
-"""What each learner computes, as a scoring program: every learner is described here, once.
+"""What each ranker computes, as a scoring program: every ranker is described here, once.
 
-A learner of your own that derives from a built-in one is described already; any other is added with
+A ranker of your own that derives from a built-in one is described already; any other is added with
 `describe.register(MyRanker)`.
 """
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.clicks.learners.neural_pdgd import NeuralPDGD
-from rankloop.clicks.learners.taught import TaughtByClicks
+from rankloop.clicks.rankers.neural_pdgd import NeuralPDGD
+from rankloop.clicks.rankers.taught import TaughtByClicks
 from rankloop.data.features import Features
 from rankloop.exceptions import DataError
 from rankloop.export.program import (
@@ -30,25 +30,25 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.batch.adarank import AdaRank
-from rankloop.learners.batch.baselines import Constant, SingleFeature
-from rankloop.learners.batch.coordinate_ascent import CoordinateAscent
-from rankloop.learners.batch.linear import ConvexRanker
-from rankloop.learners.batch.ranknet import RankNet
-from rankloop.learners.batch.stumps import StumpRanker
-from rankloop.learners.boosting.model import TreeModel
-from rankloop.learners.boosting.trees import Tree, trees_of_text
-from rankloop.learners.ensembles.blend import Blend
-from rankloop.learners.ensembles.mix import Mix
-from rankloop.learners.kernel.features import KernelFeatures
-from rankloop.learners.kernel.keeprank import KeepRank
-from rankloop.learners.kernel.ranker import KernelRanker
-from rankloop.learners.online.linear import LinearRanker
-from rankloop.learners.wrappers.described import Described, OnlineDescribed
-from rankloop.learners.wrappers.lifted import Lifted
-from rankloop.learners.wrappers.mapped import Mapped
-from rankloop.learners.wrappers.scaled import Scaled
-from rankloop.learners.wrappers.stacked import Stacked
+from rankloop.rankers.batch.adarank import AdaRank
+from rankloop.rankers.batch.baselines import Constant, SingleFeature
+from rankloop.rankers.batch.coordinate_ascent import CoordinateAscent
+from rankloop.rankers.batch.linear import ConvexRanker
+from rankloop.rankers.batch.ranknet import RankNet
+from rankloop.rankers.batch.stumps import StumpRanker
+from rankloop.rankers.boosting.model import TreeModel
+from rankloop.rankers.boosting.trees import Tree, trees_of_text
+from rankloop.rankers.ensembles.blend import Blend
+from rankloop.rankers.ensembles.mix import Mix
+from rankloop.rankers.kernel.features import KernelFeatures
+from rankloop.rankers.kernel.keeprank import KeepRank
+from rankloop.rankers.kernel.ranker import KernelRanker
+from rankloop.rankers.online.linear import LinearRanker
+from rankloop.rankers.wrappers.described import Described, OnlineDescribed
+from rankloop.rankers.wrappers.lifted import Lifted
+from rankloop.rankers.wrappers.mapped import Mapped
+from rankloop.rankers.wrappers.scaled import Scaled
+from rankloop.rankers.wrappers.stacked import Stacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.features import Feature
     from rankloop.export.program import Node
-    from rankloop.learners.base import Ranker
+    from rankloop.rankers.base import Ranker
 
 
 def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program:
@@ -65,7 +65,7 @@ def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program
 
     features : names for the features, in order; None: those of the training data, or f1, f2, ...
 
-    >>> from rankloop.learners.online.slam import Slam
+    >>> from rankloop.rankers.online.slam import Slam
     >>> ranker = Slam().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
     >>> program_of(ranker).features
     ('f1', 'f2')
@@ -327,7 +327,7 @@ def _native(features: Features) -> list[Column]:
 
 
 def _encoded(features: Features) -> list[Column]:
-    """Return the columns that all other learners get."""
+    """Return the columns that all other rankers get."""
     found: list[Column] = []
     for j, one in enumerate(features):
         absent = [float(part[0]) for part in one.encoded(np.full(1, np.nan, np.float32))]

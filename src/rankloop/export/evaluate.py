@@ -22,8 +22,8 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.kernel import kernels
-from rankloop.learners.kernel.text import parse_kernel
+from rankloop.rankers.kernel import kernels
+from rankloop.rankers.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ def evaluate(program: Program, X: NDArray[np.generic], offsets: ArrayLike) -> Fl
     """Return the scores of rows; the rows of query q are offsets[q]:offsets[q + 1].
 
     >>> from rankloop.export.describe import program_of
-    >>> from rankloop.learners.online.slam import Slam
+    >>> from rankloop.rankers.online.slam import Slam
     >>> ranker = Slam().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
     >>> bool((evaluate(program_of(ranker), np.eye(2), [0, 2]) == ranker.predict(np.eye(2))).all())
     True

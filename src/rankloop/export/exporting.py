@@ -12,7 +12,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.export.describe import program_of
 from rankloop.export.targets import target
-from rankloop.metrics.ranking import rank_order
+from rankloop.measures.ranking import rank_order
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.export.targets import Target
-    from rankloop.learners.base import Ranker
+    from rankloop.rankers.base import Ranker
 
 CLOSE = 1e-6
 """Up to this share of the largest score of a query, a difference is rounding."""

@@ -19,7 +19,7 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.boosting.trees import float32_above
+from rankloop.rankers.boosting.trees import float32_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.export.program import Node, Program
-    from rankloop.learners.boosting.trees import Tree
+    from rankloop.rankers.boosting.trees import Tree
 
     Exported = dict[str, Any]  # a node of a tree, as JSON
     Halves = tuple[NDArray[np.bool_], Exported, Exported]  # which rows go left; left, right
@@ -68,7 +68,7 @@ def plain_form(program: Program, engine: str, *, logs: bool = False) -> Weighted
         found = _weighted(node)
         if found is not None and (logs or not found.logs):
             return found
-    raise DataError(f"{engine} cannot compute this {program.learner}: {_reason(program, engine)}")
+    raise DataError(f"{engine} cannot compute this {program.ranker}: {_reason(program, engine)}")
 
 
 def split_below(threshold: float) -> float:

@@ -2,7 +2,7 @@
 
 A value is a matrix with one row per document of one query. It starts with the features, which are
 float32; all arithmetic is in double, and :class:`Apply` with `float32` rounds where the ranker
-rounds. A learner is described once (`describe.py`), and a target renders these nodes, or refuses
+rounds. A ranker is described once (`describe.py`), and a target renders these nodes, or refuses
 those that its engine cannot compute.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.boosting.trees import Tree
+    from rankloop.rankers.boosting.trees import Tree
 
 Function: TypeAlias = Literal["float32", "signed_log", "tanh", "sin", "cos"]
 Within: TypeAlias = Literal["minmax", "centre", "rank", "standardise"]
@@ -197,7 +197,7 @@ class Trees(One):
 class Kernel(One):
     """The kernel of each document with each of some rows: one column per row.
 
-    kernel : its text, as :func:`rankloop.learners.parse_kernel` reads it
+    kernel : its text, as :func:`rankloop.rankers.parse_kernel` reads it
     """
 
     kernel: str
@@ -215,14 +215,14 @@ class Program:
 
     features : the names of the features, in order
     single : whether the ranker's scores are float32
-    learner : the name of the ranker's class
+    ranker : the name of the ranker's class
     notes : text that a target may carry along, such as the version of the model
     """
 
     features: tuple[str, ...]
     output: Node
     single: bool
-    learner: str
+    ranker: str
     notes: dict[str, object] = field(default_factory=dict)
 
     def nodes(self) -> list[Node]:

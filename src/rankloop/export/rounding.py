@@ -13,7 +13,7 @@ from rankloop.export.program import Trees
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from rankloop.learners.base import Ranker
+    from rankloop.rankers.base import Ranker
 
 
 def rounding_moves(ranker: Ranker, X: ArrayLike) -> int:
@@ -28,7 +28,7 @@ def rounding_moves(ranker: Ranker, X: ArrayLike) -> int:
     ranker : trees on features as they are
     X : float64 rows
 
-    >>> from rankloop.learners.batch.rankboost import RankBoost
+    >>> from rankloop.rankers.batch.rankboost import RankBoost
     >>> ranker = RankBoost().fit([[0.1], [0.3]], [0, 1], group=[2])
     >>> threshold = float(ranker.thresholds_[0])
     >>> rounding_moves(ranker, [[threshold + 1e-12], [0.5]])

@@ -26,8 +26,8 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.kernel import kernels
-from rankloop.learners.kernel.text import parse_kernel
+from rankloop.rankers.kernel import kernels
+from rankloop.rankers.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ def render(program: Program) -> str:
     """Return a program as C source.
 
     >>> from rankloop.export.describe import program_of
-    >>> from rankloop.learners.online.slam import Slam
+    >>> from rankloop.rankers.online.slam import Slam
     >>> ranker = Slam().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
     >>> "int rankloop_score(const float *features" in render(program_of(ranker))
     True
@@ -67,7 +67,7 @@ class _Source:
         output = self._places[id(self._program.output)]
         return "\n".join(
             [
-                f"/* The scores of a {self._program.learner}, exported by Rankloop.",
+                f"/* The scores of a {self._program.ranker}, exported by Rankloop.",
                 f"   Features of a document, in order: {names} */",
                 *ALWAYS,
                 *(HELPERS[name] for name in self._helpers),

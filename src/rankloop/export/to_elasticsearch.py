@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program, Trees
-    from rankloop.learners.boosting.trees import Tree
+    from rankloop.rankers.boosting.trees import Tree
 
     Singles = NDArray[np.float32]
 
@@ -32,7 +32,7 @@ def render(program: Program, name: str = "rankloop") -> str:
     """Return the body of the request that creates the model.
 
     >>> from rankloop.export.describe import program_of
-    >>> from rankloop.learners.batch.baselines import SingleFeature
+    >>> from rankloop.rankers.batch.baselines import SingleFeature
     >>> ranker = SingleFeature().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1], group=[2])
     >>> json.loads(render(program_of(ranker, ["price", "age"])))["model"]["model"]
     {'type': 'model/linear', 'definition': {'price': 1.0, 'age': 0.0}}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program
-    from rankloop.learners.boosting.trees import Tree
+    from rankloop.rankers.boosting.trees import Tree
 
 
 def render(program: Program) -> str:
@@ -32,7 +32,7 @@ def render(program: Program) -> str:
     form = plain_form(program, "Elasticsearch's own learning to rank")
     if isinstance(form, WeightedSum):
         raise DataError(
-            f"Elasticsearch's own learning to rank supports only trees, but a {program.learner} is "
+            f"Elasticsearch's own learning to rank supports only trees, but a {program.ranker} is "
             "linear; export it to elasticsearch, for the learning-to-rank plugin"
         )
     names = list(program.features)

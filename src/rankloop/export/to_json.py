@@ -11,7 +11,7 @@ import numpy as np
 from rankloop.exceptions import ModelError
 from rankloop.export import program as nodes
 from rankloop.export.program import Column, Inputs, Linear, Node, Program
-from rankloop.learners.boosting.trees import Tree
+from rankloop.rankers.boosting.trees import Tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def render(program: Program) -> str:
     place = {id(node): k for k, node in enumerate(order)}
     text = {
         "format": FORMAT,
-        "learner": program.learner,
+        "ranker": program.ranker,
         "features": list(program.features),
         "single": program.single,
         "nodes": [_node(node, place, program.features) for node in order],
@@ -61,7 +61,7 @@ def parse(text: str) -> Program:
         known: list[Node] = []
         for one in told["nodes"]:
             known.append(_read(dict(one), known, told["features"]))
-        return Program(tuple(told["features"]), known[-1], bool(told["single"]), told["learner"])
+        return Program(tuple(told["features"]), known[-1], bool(told["single"]), told["ranker"])
     except _STRANGE as error:
         raise ModelError(f"this is not a scoring program: {error!r}") from None
 

@@ -27,8 +27,8 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.kernel import kernels
-from rankloop.learners.kernel.text import parse_kernel
+from rankloop.rankers.kernel import kernels
+from rankloop.rankers.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ def render(program: Program) -> bytes:
     model = helper.make_model(made, opset_imports=opsets, producer_name="rankloop")
     model.ir_version = _IR
     helper.set_model_props(
-        model, {"learner": program.learner, "features": "\n".join(program.features)}
+        model, {"ranker": program.ranker, "features": "\n".join(program.features)}
     )
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.export.plain import WeightedSum, plain_form, reached
-from rankloop.learners.boosting.trees import float32_at_most
+from rankloop.rankers.boosting.trees import float32_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program, Trees
-    from rankloop.learners.boosting.trees import Tree
+    from rankloop.rankers.boosting.trees import Tree
 
     Singles = NDArray[np.float32]
 

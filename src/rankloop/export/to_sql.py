@@ -26,13 +26,13 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.learners.boosting.trees import float32_above, float32_at_most
+from rankloop.rankers.boosting.trees import float32_above, float32_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.export.program import Column, Node, Program
-    from rankloop.learners.boosting.trees import Tree
+    from rankloop.rankers.boosting.trees import Tree
 
     Columns: TypeAlias = dict[int, str]
 
@@ -58,7 +58,7 @@ def render(program: Program, dialect: str = "postgresql", names: SqlNames | None
     """Return a SELECT with the columns `query`, `document` and `score`.
 
     >>> from rankloop.export.describe import program_of
-    >>> from rankloop.learners.batch.baselines import SingleFeature
+    >>> from rankloop.rankers.batch.baselines import SingleFeature
     >>> ranker = SingleFeature().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1], group=[2])
     >>> print(render(program_of(ranker, ["price", "age"]), "sqlite"))
     WITH s0 AS MATERIALIZED (SELECT "qid" AS q, "doc" AS k, \

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rankloop.export.plain import Exported, Halves
     from rankloop.export.program import Program, Trees
-    from rankloop.learners.boosting.trees import Tree
+    from rankloop.rankers.boosting.trees import Tree
 
     Floats = NDArray[np.float64]
 

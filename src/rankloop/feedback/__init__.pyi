@@ -1,4 +1,4 @@
-"""Rankings and what people said of them, as values: journals store them, learners learn them."""
+"""Rankings and what people said of them, as values: journals store them, rankers learn them."""
 
 from rankloop.feedback.events import Feedback as Feedback
 from rankloop.feedback.events import Judgement as Judgement

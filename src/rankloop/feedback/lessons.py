@@ -1,4 +1,4 @@
-"""Training data from a ranking and its feedback, for `partial_fit` of any learner."""
+"""Training data from a ranking and its feedback, for `partial_fit` of any ranker."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Ranking:
     id : identifies the ranking; feedback refers to it
     order : the candidates (row numbers) from the top, each at most once
     scores : one score per candidate; higher is better
-    version : the version of the model that computed the scores (`version_` of a learner)
+    version : the version of the model that computed the scores (`version_` of a ranker)
     query_id : the id of the query, or None
     doc_ids : one id per candidate, all different; if None, row numbers serve as ids
     X : the features of each candidate, sparse if the query's rows are, or None

@@ -1,4 +1,4 @@
-"""Losses of one query in plain NumPy, written as in the papers; the learners minimise them.
+"""Losses of one query in plain NumPy, written as in the papers; the rankers minimise them.
 
 Each has `value(scores, grades)` and `gradient(scores, grades)`, and says whether it is `smooth` and
 `convex`. Documents with grades below 0 are unjudged and are ignored. The loss of a query without

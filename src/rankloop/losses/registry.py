@@ -25,7 +25,7 @@ ENTRY_POINTS = "rankloop.losses"
 
 
 def register_loss(name: str, loss: Named) -> Loss:
-    """Register your own loss under a name, for every learner that takes a loss by its name.
+    """Register your own loss under a name, for every ranker that takes a loss by its name.
 
     Installed packages need not call this: an entry point `name = "module:MyLoss"` in the group
     `rankloop.losses` is found when its name is used.
@@ -75,5 +75,5 @@ def smooth_loss(name: str) -> Loss:
     """Find a loss by its name; raise if it is not smooth, because it has no derivative then."""
     found = find_loss(name)
     if not found.smooth:
-        raise DataError(f"the loss {name!r} is not smooth, but this learner needs its derivative")
+        raise DataError(f"the loss {name!r} is not smooth, but this ranker needs its derivative")
     return found

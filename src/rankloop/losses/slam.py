@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.exceptions import DataError, MeasureError
 from rankloop.losses.base import QueryLoss, rivals
-from rankloop.metrics.measures import AP, Measure, parse
+from rankloop.measures.measure import AP, Measure, parse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

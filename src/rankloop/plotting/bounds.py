@@ -21,7 +21,7 @@ _FAR = 20.0  # if the bound is this many times the loss, the axis is logarithmic
 
 
 def plot_bounds(result: Tracked | Sequence[Tracked]) -> Figure:
-    """Draw the cumulative loss of learners along a stream and their bounds, one panel per learner.
+    """Draw the cumulative loss of rankers along a stream and their bounds, one panel per ranker.
 
     Parameters
     ----------
@@ -35,15 +35,15 @@ def plot_bounds(result: Tracked | Sequence[Tracked]) -> Figure:
     Examples
     --------
     >>> from rankloop.data.simulate import separable
-    >>> from rankloop.learners.registry import make_learner
+    >>> from rankloop.rankers.registry import make_ranker
     >>> from rankloop.theory.tracking import track
     >>> data = separable(20, np.random.default_rng(0)).data
-    >>> plot_bounds(track(make_learner("minimax"), data)).axes[0].get_title(loc="left")
+    >>> plot_bounds(track(make_ranker("minimax"), data)).axes[0].get_title(loc="left")
     'MinimaxPerceptron'
     """
     results = list(result) if isinstance(result, Sequence) else [result]
     if not results:
-        raise DataError("nothing to draw: give at least one tracked learner")
+        raise DataError("nothing to draw: give at least one tracked ranker")
     columns = min(len(results), 2)
     rows = -(-len(results) // columns)
     figure = new_figure(5.2 * columns, 3.4 * rows, dpi=120, padded=True)
@@ -53,7 +53,7 @@ def plot_bounds(result: Tracked | Sequence[Tracked]) -> Figure:
 
 
 def _draw(axes: Axes, tracked: Tracked) -> None:
-    axes.set_title(tracked.learner, loc="left", fontsize=10, fontweight="bold", color=_INK)
+    axes.set_title(tracked.ranker, loc="left", fontsize=10, fontweight="bold", color=_INK)
     aside = tracked.theorem if tracked.holds else f"{tracked.theorem} (does not apply)"
     axes.set_title(aside, loc="right", fontsize=8, color=_INK)
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""Curves of learners that learn from clicks."""
+"""Curves of rankers that learn from clicks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def plot_click_streams(streams: Sequence[ClickStream]) -> Figure:
     """Draw the measure on held-out queries by impressions; each user has its own panel.
 
-    There is one line per learner. Bands show one standard error of the mean over runs to each side.
+    There is one line per ranker. Bands show one standard error of the mean over runs to each side.
     """
     users = list(dict.fromkeys(stream.user for stream in streams))
     figure = new_figure(max(6.4, 4.6 * len(users)), 4.0)
@@ -28,7 +28,7 @@ def plot_click_streams(streams: Sequence[ClickStream]) -> Figure:
         for stream in (one for one in streams if one.user == user):
             mean = stream.held_out.mean(axis=0)
             error = stream.held_out.std(axis=0) / np.sqrt(len(stream.held_out))
-            (line,) = axes.plot(stream.impressions, mean, linewidth=1.6, label=stream.learner)
+            (line,) = axes.plot(stream.impressions, mean, linewidth=1.6, label=stream.ranker)
             axes.fill_between(
                 stream.impressions, mean - error, mean + error, color=line.get_color(), alpha=0.15
             )

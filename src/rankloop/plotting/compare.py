@@ -1,4 +1,4 @@
-"""Means of several learners, with their standard errors."""
+"""Means of several rankers, with their standard errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEST, _OTHER, _FOLD, _INK, _GRID = "#d1603d", "#3b6ea8", "#a9bcd4", "#333333", 
 
 
 def plot_standings(standings: Standings) -> Figure:
-    """Draw the mean of each learner, best on top, one panel per measure and convention.
+    """Draw the mean of each ranker, best on top, one panel per measure and convention.
 
     Bars show one standard error over queries to each side; small dots show the means of the folds.
 
@@ -28,7 +28,7 @@ def plot_standings(standings: Standings) -> Figure:
     panels = standings.panels
     columns = min(len(panels), 3)
     lines = -(-len(panels) // columns)
-    height = 1.2 + 0.32 * len(standings.learners)
+    height = 1.2 + 0.32 * len(standings.rankers)
     figure = new_figure(4.6 * columns, height * lines, dpi=120)
     for place, (measure, convention) in enumerate(panels, start=1):
         axes = figure.add_subplot(lines, columns, place)
@@ -51,7 +51,7 @@ def _draw(axes: Axes, rows: list[Standing]) -> None:
             fontsize=7,
             color=_INK,
         )
-    axes.set_yticks(range(len(rows)), [row.learner for row in rows])
+    axes.set_yticks(range(len(rows)), [row.ranker for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.7)
     axes.grid(axis="x", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)

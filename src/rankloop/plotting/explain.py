@@ -9,10 +9,10 @@ from rankloop.plotting.figures import new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from rankloop.learners.explaining import Parts
+    from rankloop.rankers.explaining import Parts
 
 _UP, _DOWN, _INK = "#3b6ea8", "#d1603d", "#333333"
-_MOST = 30
+_MAX = 30
 
 
 def plot_explained(parts: Parts) -> Figure:
@@ -28,7 +28,7 @@ def plot_explained(parts: Parts) -> Figure:
                 for feature, added in part["because"].items()
             ]
         )
-    ][:_MOST]
+    ][:_MAX]
     figure = new_figure(7.0, 1.0 + 0.26 * len(rows))
     axes = figure.add_subplot()
     places = range(len(rows))

@@ -1,4 +1,4 @@
-"""Curves of learners over a stream."""
+"""Curves of rankers over a stream."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plot_streams(streams: Sequence[Stream], window: int | None = None) -> Figure
         for k, stream in enumerate(sorted(shown, key=lambda s: -s.mean)):
             curve = stream.curve(window)
             queries = np.arange(1, len(curve) + 1)
-            label = f"{stream.learner}  {stream.mean:.3f}"
+            label = f"{stream.ranker}  {stream.mean:.3f}"
             axes.plot(queries, curve, label=label, **line_style(k))
             ends.append(curve[len(curve) // 10 :])
         settled = np.concatenate(ends) if ends else np.zeros(1)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from rankloop.learners.boosting.dependence import Dependence
-    from rankloop.learners.boosting.model import TreeModel
+    from rankloop.rankers.boosting.dependence import Dependence
+    from rankloop.rankers.boosting.model import TreeModel
 
 _BAR, _MARK, _INK, _GRID = "#3b6ea8", "#d1603d", "#333333", "#e4e4e4"
 _LINES = 50
@@ -27,7 +27,7 @@ def plot_importance(ranker: TreeModel, most: int = 20) -> Figure:
     Examples
     --------
     >>> from rankloop.data.simulate import separable
-    >>> from rankloop.learners.boosting.lambdamart import LambdaMART
+    >>> from rankloop.rankers.boosting.lambdamart import LambdaMART
     >>> data = separable(30, np.random.default_rng(0), n_features=3).data
     >>> axes = plot_importance(LambdaMART(trees=5).fit(data)).axes[0]
     >>> axes.get_yticklabels()[0].get_text()
@@ -51,7 +51,7 @@ def plot_dependence(results: Dependence | Sequence[Dependence]) -> Figure:
     Parameters
     ----------
     results : one or several results of
-        :func:`rankloop.learners.boosting.dependence.partial_dependence`
+        :func:`rankloop.rankers.boosting.dependence.partial_dependence`
     """
     panels = list(results) if isinstance(results, Sequence) else [results]
     if not panels:

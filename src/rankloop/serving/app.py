@@ -78,7 +78,7 @@ class Service:
         signing = settings.signing_keys()
         self.tickets = Tickets(signing, settings.browsers.signed_for) if signing else None
         events = settings.browsers.events_per_minute
-        self.beacons = Buckets(events / 60, events, settings.limits.most_clients)
+        self.beacons = Buckets(events / 60, events, settings.limits.max_clients)
         self.metrics = Metrics(loops)
         self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = ENDPOINTS
@@ -99,9 +99,9 @@ class Service:
         try:
             for name, loop in settings.loops.items():
                 journal = open_journal(loop.journal or f"{name}.journal", name)
-                most = settings.server.most_waiting
+                most = settings.server.max_waiting
                 vault = Vault(masters) if masters else None
-                loops[name] = Loop(name, loop, journal, most_waiting=most, vault=vault, **options)
+                loops[name] = Loop(name, loop, journal, max_waiting=most, vault=vault, **options)
         except BaseException:
             for started in loops.values():
                 started.stop(save=False)

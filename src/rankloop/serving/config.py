@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.grading import DEFAULT_RULES, Rule
-from rankloop.learners.registry import make_online_learner
+from rankloop.rankers.registry import make_online_ranker
 from rankloop.serving.keyring import MASTER, SIGNING, read_keys
 from rankloop.serving.safety import (
     LOCAL,
@@ -30,7 +30,7 @@ from rankloop.serving.safety import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -64,7 +64,7 @@ class LoopSettings(Section, frozen=True, dict=True):
 
     features : their names, or how many there are (then they are called 1, 2, ...)
     defaults : values of features that a request leaves out, by name
-    learners : text such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
+    rankers : text such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
     feedback : the grade of each type, a gain or a table (gain, at_least, by_value)
     lesson : how feedback becomes training data: `grades`, `pairs`, `ips` (grades, with more weight
         at places that are seldom looked at), or `pdgd` (pairs, weighted by how likely a
@@ -72,9 +72,9 @@ class LoopSettings(Section, frozen=True, dict=True):
         nothing)
     examination : for `ips`, how likely each place is to be seen; the last value also holds for all
         later places
-    most_open, most_early, most_events, most_closed : limits of what is kept: open rankings,
+    max_open, max_early, max_events, max_closed : limits of what is kept: open rankings,
         feedback before its ranking, events of one ranking, ids of closed rankings
-    late : whether feedback after the window lets the learners learn the ranking again, with all
+    late : whether feedback after the window lets the rankers learn the ranking again, with all
         feedback on it so far
     check_every : number of entries between two digests of the state in the journal
 
@@ -92,14 +92,14 @@ class LoopSettings(Section, frozen=True, dict=True):
 
     features: tuple[str, ...] | Count
     defaults: dict[str, float] = msgspec.field(default_factory=dict)
-    learners: tuple[str, ...] = ("auto",)
+    rankers: tuple[str, ...] = ("auto",)
     feedback: dict[str, RuleSettings | float] = msgspec.field(default_factory=_default_feedback)
     lesson: Literal["grades", "pairs", "ips", "pdgd"] = "grades"
     examination: tuple[float, ...] = ()
-    most_open: Count = 1_000_000
-    most_early: Annotated[int, Meta(ge=0)] = 10_000
-    most_events: Count = 1_000
-    most_closed: Count = 100_000
+    max_open: Count = 1_000_000
+    max_early: Annotated[int, Meta(ge=0)] = 10_000
+    max_events: Count = 1_000
+    max_closed: Count = 100_000
     late: bool = False
     check_every: Count = 10_000
 
@@ -141,9 +141,9 @@ class LoopSettings(Section, frozen=True, dict=True):
             )
         return known.journaled() != self.journaled()
 
-    def make_learners(self) -> dict[str, OnlineRanker]:
-        """Return learners that have learnt nothing yet, by their texts."""
-        return {text: make_online_learner(text) for text in self.learners}
+    def make_rankers(self) -> dict[str, OnlineRanker]:
+        """Return rankers that have learnt nothing yet, by their texts."""
+        return {text: make_online_ranker(text) for text in self.rankers}
 
     def check(self) -> None:
         """Raise if a value cannot be used."""
@@ -161,15 +161,15 @@ class LoopSettings(Section, frozen=True, dict=True):
         for name, value in self.defaults.items():
             if not math.isfinite(value):
                 raise DataError(f"defaults.{name}: found {value}, expected a finite number")
-        if not self.learners or len(set(self.learners)) < len(self.learners):
+        if not self.rankers or len(set(self.rankers)) < len(self.rankers):
             raise DataError(
-                f"learners: found {list(self.learners)}, expected at least one, all different"
+                f"rankers: found {list(self.rankers)}, expected at least one, all different"
             )
-        for text in self.learners:
+        for text in self.rankers:
             try:
-                make_online_learner(text)
+                make_online_ranker(text)
             except RankloopError as error:
-                raise DataError(f"learners: {error}") from None
+                raise DataError(f"rankers: {error}") from None
         if self.lesson == "ips" and not self.examination:
             raise DataError(
                 "examination: found none, but lesson = 'ips' needs one probability for each "
@@ -206,19 +206,19 @@ class ServerSettings(Section, frozen=True):
 
     host, port : 127.0.0.1 by default; other addresses need tokens
     workers : number of processes that rank; one of them also closes windows
-    most_items, most_bytes : of one request
-    most_waiting : entries that may wait for the disk; if there are more, callers must try again
-    most_connections : of one process; further ones are closed at once
+    max_items, max_bytes : of one request
+    max_waiting : entries that may wait for the disk; if there are more, callers must try again
+    max_connections : of one process; further ones are closed at once
     proxies : addresses whose X-Forwarded-For is trusted, such as that of your load balancer
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535)] = 8080
     workers: Count = 1
-    most_items: Count = 1_000
-    most_bytes: Count = 8_000_000
-    most_waiting: Count = 10_000
-    most_connections: Count = 5_000
+    max_items: Count = 1_000
+    max_bytes: Count = 8_000_000
+    max_waiting: Count = 10_000
+    max_connections: Count = 5_000
     proxies: tuple[str, ...] = ()
 
 

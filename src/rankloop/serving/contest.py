@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rankloop.learners.model_files.saving import dumps, loads
+from rankloop.rankers.model_files.saving import dumps, loads
 from rankloop.serving.experiments import Tally, share_of_errors
 from rankloop.serving.models import Model
 from rankloop.serving.trials import Trial

@@ -1,7 +1,7 @@
-"""The front desk: it always knows which feedback belongs to which ranking, even if learners lag.
+"""The front desk: it always knows which feedback belongs to which ranking, even if rankers lag.
 
 It follows the journal entry by entry as the engine does, but learns nothing, so that an answer
-never waits for a learner.
+never waits for a ranker.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Desk:
             entry, settings, self.position = record.entry, self.settings, record.position
             if isinstance(entry, Observed) and settings is not None:
                 found[record.position] = self.joins.observed(
-                    entry.ranking_id, record.position, settings.most_early, settings.most_events
+                    entry.ranking_id, record.position, settings.max_early, settings.max_events
                 )
             else:
                 self._follow(record)
@@ -59,7 +59,7 @@ class Desk:
         elif isinstance(entry, Paged):
             joins.paged(entry.ranking_id, entry.page)
         elif isinstance(entry, Closed) and settings is not None:
-            joins.close(entry.ranking_id, settings.most_closed)
+            joins.close(entry.ranking_id, settings.max_closed)
 
     def due(self, now: int, limit: int = 1000) -> list[str]:
         """Return rankings to close, oldest first: the window is over, or there are too many."""
@@ -69,7 +69,7 @@ class Desk:
         while self._opened and self._opened[0] not in waiting:
             self._opened.popleft()
         latest = now - 1000 * self.settings.window
-        surplus = len(waiting) - self.settings.most_open
+        surplus = len(waiting) - self.settings.max_open
         found: list[str] = []
         for ranking_id in islice(self._opened, limit):
             ranking = waiting.get(ranking_id)

@@ -16,7 +16,7 @@ import msgspec
 from rankloop import _core
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.grading import grades_by, judged_grades
-from rankloop.learners.model_files.saving import loads
+from rankloop.rankers.model_files.saving import loads
 from rankloop.serving.config import LoopSettings, rules_of
 from rankloop.serving.contest import Contest
 from rankloop.serving.epochs import epoch_state
@@ -217,17 +217,17 @@ class Engine:
             raise DataError("the features of a loop cannot be changed; use another loop name")
         if self.settings is None:
             self.epoch = entry.engine
-        configured = () if self.settings is None else self.settings.learners
+        configured = () if self.settings is None else self.settings.rankers
         models = {}
-        for text, learner in settings.make_learners().items():
+        for text, ranker in settings.make_rankers().items():
             models[text] = self.models.get(text) or Model(
-                text, fresh(learner, settings.names), record.position
+                text, fresh(ranker, settings.names), record.position
             )
         for name, model in self.models.items():
             if name not in configured or name == self.champion:
                 models.setdefault(name, model)
         self.settings, self.models = settings, models
-        self.contest.champion = self.champion or settings.learners[0]
+        self.contest.champion = self.champion or settings.rankers[0]
 
     def _ranked(self, record: Record, entry: Ranked | RankedId) -> None:
         self.counters.rankings += 1
@@ -236,7 +236,7 @@ class Engine:
     def _observed(self, record: Record, entry: Observed) -> str:
         settings = self._known_settings()
         status = self.joins.observed(
-            entry.ranking_id, record.position, settings.most_early, settings.most_events
+            entry.ranking_id, record.position, settings.max_early, settings.max_events
         )
         counters = self.counters
         counters.events += 1
@@ -246,7 +246,7 @@ class Engine:
         counters.late += status == "late"
         counters.rejected += status == "rejected"
         if status == "late" and settings.late:
-            late = self.joins.late(entry.ranking_id, record.position, settings.most_events)
+            late = self.joins.late(entry.ranking_id, record.position, settings.max_events)
             if late is not None:
                 return f"late, {self._learn_from(late, record.position, late=True)}"
         return status
@@ -256,7 +256,7 @@ class Engine:
 
     def _closed(self, record: Record, entry: Closed) -> str:
         settings = self._known_settings()
-        waiting = self.joins.close(entry.ranking_id, settings.most_closed)
+        waiting = self.joins.close(entry.ranking_id, settings.max_closed)
         if waiting is None:
             return "unknown"
         self.counters.closed += 1
@@ -278,7 +278,7 @@ class Engine:
                 self.counters.strays += 1
         if trial is not None and ranked.experiment == trial.id and not late:
             rules = rules_of(trial.feedback)
-            trial.judge(ranked, grades_by(rules, ranking, events), settings.most_closed)
+            trial.judge(ranked, grades_by(rules, ranking, events), settings.max_closed)
         grades = grades_by(settings.rules, ranking, events)
         return self._teach(ranking, grades, position, by_clicks=True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.model_files.saving import dumps
+from rankloop.rankers.model_files.saving import dumps
 from rankloop.serving.epochs import check_same_epoch
 from rankloop.serving.journal.base import JournalError
 from rankloop.serving.journal.entries import JUDGED, LOGGED, Ranked, RolledBack

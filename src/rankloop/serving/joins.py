@@ -35,14 +35,14 @@ class Joins(msgspec.Struct, dict=True):
     Examples
     --------
     >>> joins = Joins()
-    >>> joins.observed("r1", 1, most_early=10, most_events=10)
+    >>> joins.observed("r1", 1, max_early=10, max_events=10)
     'pending'
     >>> joins.ranked("r1", 2, at=1000)
-    >>> joins.observed("r1", 3, most_early=10, most_events=10)
+    >>> joins.observed("r1", 3, max_early=10, max_events=10)
     'applied'
-    >>> joins.close("r1", most_closed=10)
+    >>> joins.close("r1", max_closed=10)
     Open(position=2, at=1000, events=[1, 3], pages=[])
-    >>> joins.observed("r1", 5, most_early=10, most_events=10)
+    >>> joins.observed("r1", 5, max_early=10, max_events=10)
     'late'
     """
 
@@ -58,12 +58,12 @@ class Joins(msgspec.Struct, dict=True):
         self.n_early -= len(events)
         self.open[ranking_id] = Open(position, at, events)
 
-    def observed(self, ranking_id: str, position: int, most_early: int, most_events: int) -> Status:
+    def observed(self, ranking_id: str, position: int, max_early: int, max_events: int) -> Status:
         """Add an event, and return its status."""
         ranking = self.open.get(ranking_id)
         if ranking is not None:
             events = ranking.events
-            if len(events) >= most_events:
+            if len(events) >= max_events:
                 return "rejected"
             events.append(position)
             return "applied"
@@ -71,20 +71,20 @@ class Joins(msgspec.Struct, dict=True):
             return "late"
         self.early.setdefault(ranking_id, []).append(position)
         self.n_early += 1
-        while self.n_early > most_early:
+        while self.n_early > max_early:
             lost = self.early.pop(next(iter(self.early)))
             self.n_early -= len(lost)
             self.forgotten += len(lost)
         return "pending"
 
-    def close(self, ranking_id: str, most_closed: int) -> Open | None:
+    def close(self, ranking_id: str, max_closed: int) -> Open | None:
         """Close a ranking and return it; None if it is not open."""
         ranking = self.open.pop(ranking_id, None)
         if ranking is not None:
             if ranking_id not in self.closed:
                 self._closed_first.append(ranking_id)
             self.closed[ranking_id] = ranking
-            while len(self.closed) > most_closed:
+            while len(self.closed) > max_closed:
                 del self.closed[self._closed_first.popleft()]
         return ranking
 
@@ -99,10 +99,10 @@ class Joins(msgspec.Struct, dict=True):
         if ranking is not None and page not in ranking.pages:
             ranking.pages.append(page)
 
-    def late(self, ranking_id: str, position: int, most_events: int) -> Open | None:
+    def late(self, ranking_id: str, position: int, max_events: int) -> Open | None:
         """Add an event to a closed ranking and return the ranking; None if it cannot be added."""
         ranking = self.closed.get(ranking_id)
-        if ranking is None or len(ranking.events) >= most_events:
+        if ranking is None or len(ranking.events) >= max_events:
             return None
         ranking.events.append(position)
         return ranking

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import numpy as np
 
-from rankloop.clicks.learners.base import ClickLearner
+from rankloop.clicks.rankers.base import ClickRanker
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.learners.model_files.saving import dumps, loads
-from rankloop.learners.online.base import OnlineRanker
-from rankloop.metrics.conventions import as_convention
-from rankloop.metrics.evaluation import measure_queries
-from rankloop.metrics.measures import parse
+from rankloop.measures.conventions import as_convention
+from rankloop.measures.evaluation import measure_queries
+from rankloop.measures.measure import parse
+from rankloop.rankers.model_files.saving import dumps, loads
+from rankloop.rankers.online.base import OnlineRanker
 from rankloop.serving.lessons import seen_in
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Ranker, Scores
+    from rankloop.rankers.base import Ranker, Scores
     from rankloop.serving.lessons import Lesson
 
 _T = TypeVar("_T")
@@ -98,7 +98,7 @@ class Model:
         ranker = self.ranker
         if not isinstance(ranker, OnlineRanker):
             return np.asarray(ranker.predict(seen), np.float64)
-        alone = isinstance(ranker, ClickLearner) or lessons[0].pairs is not None
+        alone = isinstance(ranker, ClickRanker) or lessons[0].pairs is not None
         scores: Scores | None
         if len(lessons) > 1:
             scores = (
@@ -151,20 +151,20 @@ class ModelState(msgspec.Struct):
 
 
 def _learn_alone(ranker: OnlineRanker, lesson: Lesson, seen: QueryDataset) -> OnlineRanker:
-    if lesson.by_clicks and isinstance(ranker, ClickLearner):
+    if lesson.by_clicks and isinstance(ranker, ClickRanker):
         return ranker.learn_ranking(lesson.ranking, lesson.grades)
     return ranker.partial_fit(seen if lesson.pairs is None else lesson.pairs)
 
 
 def _finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Raise where a score is not finite: then a lesson before it may have broken the learner."""
+    """Raise where a score is not finite: then a lesson before it may have broken the ranker."""
     if not np.isfinite(scores).all():
         raise DataError("a score is not finite")
     return scores
 
 
 def all_finite(state: object) -> bool:
-    """Whether all arrays of a learner's state are finite; one infinite weight spoils all scores.
+    """Whether all arrays of a ranker's state are finite; one infinite weight spoils all scores.
 
     >>> all_finite({"weights_": np.ones(2), "of": [{"weights_": np.array([1, np.nan])}]})
     False
@@ -179,7 +179,7 @@ def all_finite(state: object) -> bool:
 
 
 def fresh(ranker: OnlineRanker, names: tuple[str, ...]) -> OnlineRanker:
-    """Return a learner that knows only its features, so that it can rank."""
+    """Return a ranker that knows only its features, so that it can rank."""
     nothing = QueryDataset(
         np.empty((0, len(names)), np.float32),
         np.empty(0),

@@ -14,7 +14,7 @@ from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.learners.snapshot import Snapshot
+    from rankloop.rankers.snapshot import Snapshot
     from rankloop.serving.state import Published
     from rankloop.serving.trials import Duel
 

@@ -1,6 +1,6 @@
 """Personal fields: encrypted with a key per person, unreadable once that key is destroyed.
 
-What learners learn never depends on them, so if a person is forgotten, no state and no digest
+What rankers learn never depends on them, so if a person is forgotten, no state and no digest
 changes. A journal's entries contain encrypted bytes; the keys are in a separate table, encrypted
 with a master key that is kept elsewhere.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rankloop.serving.journal.base import Journal
 
-_MOST_KEYS = 50_000  # that are at hand; others are read again
+_MAX_KEYS = 50_000  # that are at hand; others are read again
 _NONCE = 12
 _ID = 16
 
@@ -122,7 +122,7 @@ class Vault:
         with self._lock:
             key = self._keys.get(subject) or key or self._made(subject)
             self._keys[subject] = key
-            if len(self._keys) > _MOST_KEYS:
+            if len(self._keys) > _MAX_KEYS:
                 self._keys.popitem(last=False)
             return key
 

@@ -15,22 +15,22 @@ from rankloop.serving.problems import Problem
 HEADERS_WITHIN = 10.0
 """Seconds from the first byte of a connection or a request to the end of its headers."""
 
-MOST_HEADERS = 65_536
+MAX_HEADERS = 65_536
 """Bytes of a request's first line and headers."""
 
 
 class Protocol(HttpToolsProtocol):
     """One connection. It is closed if headers are too slow, or too long."""
 
-    most_connections = 5_000
+    max_connections = 5_000
     _waits: asyncio.TimerHandle | None = None
     _size = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection, if there are not too many."""
         super().connection_made(_Gathered(transport, self.loop))  # type: ignore[arg-type]
-        if len(self.connections) > self.most_connections:
-            self._refuse(503, f"more than {self.most_connections:,} connections; try again later")
+        if len(self.connections) > self.max_connections:
+            self._refuse(503, f"more than {self.max_connections:,} connections; try again later")
             return
         self._await_headers()
 
@@ -48,13 +48,13 @@ class Protocol(HttpToolsProtocol):
         if self._waits is not None:
             self._size += len(data)
         super().data_received(data)
-        if self._waits is not None and self._size > MOST_HEADERS:
+        if self._waits is not None and self._size > MAX_HEADERS:
             self._too_large()
 
     def on_headers_complete(self) -> None:
         """Begin to answer, unless so much came at once that nobody counted."""
         self._headers_came()
-        if len(self.url) + sum(len(a) + len(b) + 4 for a, b in self.headers) > MOST_HEADERS:
+        if len(self.url) + sum(len(a) + len(b) + 4 for a, b in self.headers) > MAX_HEADERS:
             self._too_large()
             raise OverflowError  # the parser goes no further
         super().on_headers_complete()
@@ -80,7 +80,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
 
     def _too_large(self) -> None:
-        self._refuse(431, f"the headers are longer than {MOST_HEADERS:,} bytes")
+        self._refuse(431, f"the headers are longer than {MAX_HEADERS:,} bytes")
 
     def _refuse(self, status: int, detail: str) -> None:
         """Answer what never becomes a request, and close."""
@@ -121,7 +121,7 @@ class _Gathered:
         return getattr(self._transport, name)
 
 
-def protocol(most_connections: int) -> type[asyncio.Protocol]:
+def protocol(max_connections: int) -> type[asyncio.Protocol]:
     """Return the protocol for a server with this limit of connections."""
-    members: dict[str, object] = {"most_connections": most_connections}
+    members: dict[str, object] = {"max_connections": max_connections}
     return type("Protocol", (Protocol,), members)

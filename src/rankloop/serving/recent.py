@@ -33,11 +33,11 @@ class Recent:
 
     Parameters
     ----------
-    most_bytes : about how many bytes it may keep
+    max_bytes : about how many bytes it may keep
     """
 
-    def __init__(self, most_bytes: int = 64_000_000) -> None:
-        self._most, self._size = most_bytes, 0
+    def __init__(self, max_bytes: int = 64_000_000) -> None:
+        self._most, self._size = max_bytes, 0
         self.added = 0  # bytes of all that ever came
         self._known: dict[int, tuple[int, int, bytes]] = {}
         self._order: deque[int] = deque()
@@ -106,7 +106,7 @@ def remembered(recent: Recent, journal: Journal) -> Callable[[int], Entry]:
 def patient(read: Callable[[int], _T], over: Callable[[], bool]) -> Callable[[int], _T]:
     """Return a function that reads again while the store does not answer, until the loop ends.
 
-    A learner must not stop, at any point, because a database restarts.
+    A ranker must not stop, at any point, because a database restarts.
     """
 
     def again(position: int) -> _T:

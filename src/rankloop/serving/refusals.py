@@ -20,7 +20,7 @@ class Refusals:
     """Refuses feedback about items that were not shown, and about unknown rankings.
 
     Feedback about a ranking that is not known may be early: it is refused only if the loop keeps
-    no early feedback (`most_early = 0`).
+    no early feedback (`max_early = 0`).
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Refusals:
         known = self._desk.joins.find(event.ranking_id)
         if known is None:
             settings = self._desk.settings
-            keeps_none = settings is not None and settings.most_early == 0
+            keeps_none = settings is not None and settings.max_early == 0
             return "unknown_ranking" if keeps_none else None
         shown = self._shown_at.get(known.position) or self._first_page(known.position)
         if event.item in shown or (known.pages and event.item in self._further_pages(known)):

@@ -76,9 +76,9 @@ class LimitSettings(Section, frozen=True):
 
     requests_per_second : on average; twice as many for a short time
     events_per_second : of feedback, on average; ten times as many for a short time
-    most_clients : number of clients that are remembered; the one seen least recently is forgotten
+    max_clients : number of clients that are remembered; the one seen least recently is forgotten
     """
 
     requests_per_second: Rate = 0.0
     events_per_second: Rate = 0.0
-    most_clients: Annotated[int, Meta(ge=1)] = 10_000
+    max_clients: Annotated[int, Meta(ge=1)] = 10_000

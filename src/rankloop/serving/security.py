@@ -39,7 +39,7 @@ class Guard:
             (one.name, one.sha256.encode(), frozenset(one.scopes)) for one in settings.tokens
         ]
         self._hosts = {*LOCAL, settings.server.host}
-        limits, most = settings.limits, settings.limits.most_clients
+        limits, most = settings.limits, settings.limits.max_clients
         requests, events = limits.requests_per_second, limits.events_per_second
         self._requests = Buckets(requests, max(2 * requests, 1), most) if requests else None
         self._events = Buckets(events, max(10 * events, 1), most) if events else None

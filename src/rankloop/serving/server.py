@@ -69,7 +69,7 @@ def config_of(service: Service, **more: Any) -> uvicorn.Config:
     server = service.settings.server
     return uvicorn.Config(
         service.app(),
-        http=protocol(server.most_connections),
+        http=protocol(server.max_connections),
         log_config=None,
         access_log=False,
         timeout_keep_alive=30,

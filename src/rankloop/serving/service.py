@@ -19,7 +19,7 @@ from rankloop.serving.recent import Recent, patient, remembered
 from rankloop.serving.snapshots import brought_back, saved_state
 from rankloop.serving.state import ENGINE
 from rankloop.serving.threads.follower import Follower
-from rankloop.serving.threads.learner import Learner
+from rankloop.serving.threads.learning import Ranker
 from rankloop.serving.threads.progress import Progress
 from rankloop.serving.threads.queue import Queue, Request
 from rankloop.serving.threads.writer import Writer
@@ -47,7 +47,7 @@ class Loop:
     name : the name of the loop
     settings : of the loop; if the journal has other ones, these are stored in it
     journal : opened only for this loop
-    most_waiting : entries that may wait for the disk
+    max_waiting : entries that may wait for the disk
     clock : seconds since 1970; a loop reads the time only here
     closes : whether it may close windows, if it gets the lease; False for a loop that only reads
     vault : encrypts personal fields; without it, they are not stored
@@ -58,7 +58,7 @@ class Loop:
         name: str,
         settings: LoopSettings,
         journal: Journal,
-        most_waiting: int = 10_000,
+        max_waiting: int = 10_000,
         clock: Callable[[], float] = time.time,
         closes: bool = True,
         vault: Vault | None = None,
@@ -81,11 +81,11 @@ class Loop:
         self._desk = Desk(self._engine)
         progress = Progress(self._engine.position, self._engine.published())
         self._progress = progress
-        self._queue = Queue(name, most_waiting)
+        self._queue = Queue(name, max_waiting)
         self._writer = Writer(
             name, self._queue, journal, self._desk, recent, progress, clock, closes, self._watch
         )
-        self._learner = Learner(
+        self._ranker = Ranker(
             name, self._engine, learns, recent, progress, self.submit, self._written
         )
         follower = Follower(name, follows, progress, recent, self._writer.others)
@@ -93,7 +93,7 @@ class Loop:
             threading.Thread(target=self._guarded, args=(work,), name=f"{name}-{what}", daemon=True)
             for what, work in (
                 ("writer", self._writer.run),
-                ("learner", self._learner.run),
+                ("ranker", self._ranker.run),
                 ("follower", follower.run),
             )
         ]
@@ -151,7 +151,7 @@ class Loop:
     def settle(self, timeout: float = 60.0) -> None:
         """Wait until all that is durable now has been applied and published."""
         if not self.reached(self.head, timeout):
-            raise RankloopError(f"loop {self.name}: learners are still behind after {timeout} s")
+            raise RankloopError(f"loop {self.name}: rankers are still behind after {timeout} s")
 
     def reached(self, position: int, timeout: float) -> bool:
         """Wait until an entry was applied and published; return whether it was in time."""
@@ -159,7 +159,7 @@ class Loop:
 
     def inspect(self, look: Callable[[Engine], _T]) -> _T:
         """Return the result of a function of the engine, between two entries."""
-        with self._learner.lock:
+        with self._ranker.lock:
             return look(self._engine)
 
     @property

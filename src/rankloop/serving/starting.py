@@ -31,7 +31,7 @@ class Options(NamedTuple):
 
     loop: str | None = None
     features: str | None = None
-    learners: Sequence[str] = ()
+    rankers: Sequence[str] = ()
     journal: str | None = None
     port: int | None = None
 
@@ -40,7 +40,7 @@ class Options(NamedTuple):
         """The options of the loop, by the names of settings."""
         given = {
             "features": None if self.features is None else _features(self.features),
-            "learners": list(self.learners) or None,
+            "rankers": list(self.rankers) or None,
             "journal": self.journal,
         }
         return {name: value for name, value in given.items() if value is not None}
@@ -71,9 +71,9 @@ def _described(options: Options) -> dict[str, object]:
     """Return the settings of the one loop that options describe."""
     if not options.features:
         raise DataError(
-            "give a settings file, or the features: rankloop serve --learner auto --features 46"
+            "give a settings file, or the features: rankloop serve --ranker auto --features 46"
         )
-    usual = {"learners": ["auto"], "journal": f"{options.loop or _LOOP}.journal"}
+    usual = {"rankers": ["auto"], "journal": f"{options.loop or _LOOP}.journal"}
     return {**usual, **options.of_the_loop}
 
 
@@ -89,7 +89,7 @@ def _set(options: Options, plain: dict[str, Any]) -> None:
         raise DataError(f"there is no loop {options.loop!r}; --loop can be {', '.join(loops)}")
     if options.loop is not None and not said:
         raise DataError(
-            "--loop only selects the loop that --features, --learner and --journal change; give "
+            "--loop only selects the loop that --features, --ranker and --journal change; give "
             "one of them too, or leave out --loop: all loops of the file are served"
         )
     if said and options.loop is None and len(loops) != 1:

@@ -15,7 +15,7 @@ from rankloop.serving.models import Curve, ModelState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.learners.snapshot import Snapshot
+    from rankloop.rankers.snapshot import Snapshot
     from rankloop.serving.trials import Duel
 
 ENGINE = 2

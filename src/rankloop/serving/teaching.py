@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-_MOST_WAITING = 64  # lessons that are put off
+_MAX_WAITING = 64  # lessons that are put off
 
 
 class Lessons:
     """Lessons that are collected, and learnt when a model is needed.
 
-    A learner learns many at once much faster than one by one, with the same result.
+    A ranker learns many at once much faster than one by one, with the same result.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Lessons:
     @property
     def are_many(self) -> bool:
         """Whether there are enough to learn them now."""
-        return len(self._waiting) >= _MOST_WAITING
+        return len(self._waiting) >= _MAX_WAITING
 
     def add(
         self,

@@ -42,7 +42,7 @@ port = {port}
 
 [loops.{name}]
 features = {features}
-learners = {learners}   # the first one ranks; the others learn without being shown
+rankers = {rankers}   # the first one ranks; the others learn without being shown
 journal = {journal}   # or postgresql://user@host/database
 window = 1800   # seconds to wait for feedback before learning from a ranking
 lesson = "grades"   # how feedback becomes training data: grades, pairs, ips or pdgd
@@ -60,7 +60,7 @@ dwell = {{ gain = 1, at_least = 30 }}   # reading for thirty seconds
 def write_template(path: Path, name: str, loop: Mapping[str, object], port: int) -> None:
     """Write settings for one loop; an existing file is not changed.
 
-    loop : its features, learners and journal
+    loop : its features, rankers and journal
     """
     from rankloop.serving.config import as_settings
 

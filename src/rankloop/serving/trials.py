@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from rankloop.learners.model_files.saving import loads
+from rankloop.rankers.model_files.saving import loads
 from rankloop.serving.config import RuleSettings
 from rankloop.serving.experiments import Tally, intervals, outcome
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.sequences import Interval
-    from rankloop.learners.snapshot import Snapshot
+    from rankloop.rankers.snapshot import Snapshot
     from rankloop.serving.journal.entries import Ranked
 
 Promotion = Literal["no", "auto", "snapshot"]
@@ -72,7 +72,7 @@ class Trial(msgspec.Struct, dict=True):
         models = tuple(loads(body).snapshot() if body else None for body in self.models)
         return Duel(self.id, tuple(self.names), tuple(self.versions), models, self.share)
 
-    def judge(self, ranked: Ranked, grades: NDArray[np.float64], most_sessions: int) -> None:
+    def judge(self, ranked: Ranked, grades: NDArray[np.float64], max_sessions: int) -> None:
         """Record who won a ranking with clicks.
 
         Of the rankings of a session, only the first with a click counts: one outcome per person.
@@ -89,7 +89,7 @@ class Trial(msgspec.Struct, dict=True):
         if ranked.session is not None:
             self._first_sessions.append(ranked.session)
             self.sessions[ranked.session] = None
-            if len(self.sessions) > most_sessions:
+            if len(self.sessions) > max_sessions:
                 del self.sessions[self._first_sessions.popleft()]
 
     @cached_property

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.online.base import OnlineRanker
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.measure import Measure
+    from rankloop.rankers.online.base import OnlineRanker
 
     Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """The result of playing the adversary against a learner.
+    """The result of playing the adversary against a ranker.
 
     Attributes
     ----------
     losses : 1 - measure of each round
-    least : the loss that no learner can avoid in a round
+    least : the loss that no ranker can avoid in a round
     data : the judged queries
     weights : unit vector that ranks all of them correctly
     margin : its margin, at least the requested gamma
@@ -51,7 +51,7 @@ class Game:
 
     @property
     def lower_bound(self) -> float:
-        """The smallest loss of any deterministic learner."""
+        """The smallest loss of any deterministic ranker."""
         return self.least * len(self.losses)
 
 
@@ -124,25 +124,25 @@ class Adversary:
 
 
 def play(
-    learner: OnlineRanker,
+    ranker: OnlineRanker,
     gamma: float,
     n_features: int,
     n_documents: int,
     radius: float = 1.0,
     measure: str | Measure = "nDCG",
 ) -> Game:
-    """Play the adversary against a copy of a learner; ties are broken in row order.
+    """Play the adversary against a copy of a ranker; ties are broken in row order.
 
     Parameters
     ----------
-    learner : an unfitted learner, or one with `n_features` features
+    ranker : an unfitted ranker, or one with `n_features` features
     gamma, n_features, n_documents, radius : see :class:`Adversary`
     measure : nDCG, nDCG@k or AP
 
     Examples
     --------
-    >>> from rankloop.learners.registry import make_learner
-    >>> game = play(make_learner("minimax"), gamma=0.5, n_features=16, n_documents=2, measure="AP")
+    >>> from rankloop.rankers.registry import make_ranker
+    >>> game = play(make_ranker("minimax"), gamma=0.5, n_features=16, n_documents=2, measure="AP")
     >>> len(game.losses), game.loss, game.margin
     (16, 8.0, 0.5)
 
@@ -151,11 +151,11 @@ def play(
     Chaudhuri and Tewari, Theorem 9, eq. 25.
     """
     wanted = check_measure(measure)
-    player = copy.deepcopy(learner)
+    player = copy.deepcopy(ranker)
     adversary = Adversary(gamma, n_features, n_documents, radius)
     rows, judged, scored = [], [], []
     for X in adversary:
-        # a learner without a model has nothing but ties
+        # a ranker without a model has nothing but ties
         known = player.is_fitted
         scores = player.predict(X, group=[n_documents]) if known else np.zeros(n_documents)
         grades = adversary.judge(np.argsort(-scores, kind="stable"))

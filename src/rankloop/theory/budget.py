@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.kernel.text import parse_kernel
+from rankloop.rankers.kernel.text import parse_kernel
 from rankloop.theory.surrogates import is_mistake
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.kernel.kernels import Kernel
-    from rankloop.learners.kernel.online import KernelMinimax
+    from rankloop.rankers.kernel.kernels import Kernel
+    from rankloop.rankers.kernel.online import KernelMinimax
 
     Floats = NDArray[np.float64]
 
@@ -47,9 +47,9 @@ class Expansion:
     coefficients: Floats
 
     @classmethod
-    def of(cls, learner: KernelMinimax) -> Expansion:
-        """Return the function that a learner has learnt."""
-        return cls(parse_kernel(learner.kernel), learner.support_, learner.coefficients_)
+    def of(cls, ranker: KernelMinimax) -> Expansion:
+        """Return the function that a ranker has learnt."""
+        return cls(parse_kernel(ranker.kernel), ranker.support_, ranker.coefficients_)
 
     def __call__(self, X: NDArray[np.float32]) -> Floats:
         """Return its values."""
@@ -82,14 +82,14 @@ class BudgetBound:
     damage: float
 
 
-def track_budget(learner: KernelMinimax, data: QueryDataset, comparison: Expansion) -> BudgetBound:
+def track_budget(ranker: KernelMinimax, data: QueryDataset, comparison: Expansion) -> BudgetBound:
     """Run a copy of a kernel perceptron on a budget, and bound its mistakes after each query.
 
     Parameters
     ----------
-    learner : an unfitted learner with rate 1 and without decay; any budget and removal
+    ranker : an unfitted ranker with rate 1 and without decay; any budget and removal
     data : the stream, in order
-    comparison : u; for example `Expansion.of` a learner without a budget, divided by its margin
+    comparison : u; for example `Expansion.of` a ranker without a budget, divided by its margin
 
     Notes
     -----
@@ -98,19 +98,19 @@ def track_budget(learner: KernelMinimax, data: QueryDataset, comparison: Expansi
     Examples
     --------
     >>> from rankloop.data.simulate import separable
-    >>> from rankloop.learners.kernel.online import KernelMinimax
+    >>> from rankloop.rankers.kernel.online import KernelMinimax
     >>> data = separable(40, np.random.default_rng(0), n_documents=5, n_features=3).data
     >>> u = Expansion.of(KernelMinimax("rbf(1)", budget=None, passes=20).fit(data))
     >>> tracked = track_budget(KernelMinimax("rbf(1)", budget=20), data, u)
     >>> bool((tracked.mistakes <= tracked.bound).all())
     True
     """
-    if learner.rate != 1 or learner.decay != 0 or learner.is_fitted:
+    if ranker.rate != 1 or ranker.decay != 0 or ranker.is_fitted:
         raise DataError(
-            "this bound holds for a learner with rate 1 and without decay that has "
+            "this bound holds for a ranker with rate 1 and without decay that has "
             "not learnt anything yet"
         )
-    player = copy.deepcopy(learner)
+    player = copy.deepcopy(ranker)
     f = Expansion(comparison.kernel, data.X[:0], np.zeros(0))
     norm = np.sqrt(comparison.square)
     mistakes = np.zeros(len(data), np.int64)

@@ -1,7 +1,7 @@
 """The papers' perceptrons at the learning rates of their theorems, along a stream.
 
 Theorems 1, 6 and 8 of Chaudhuri and Tewari are proven "after optimising over the rate". Here a
-learner is run at that rate, and its loss is compared with the bound after each round. Corollaries 2
+ranker is run at that rate, and its loss is compared with the bound after each round. Corollaries 2
 and 7 are the same numbers for a comparison vector without loss.
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.learners.online.perceptron import Perceptron
-from rankloop.learners.online.slam import Slam
-from rankloop.metrics.measures import parse
+from rankloop.measures.measure import parse
+from rankloop.rankers.online.perceptron import Perceptron
+from rankloop.rankers.online.slam import Slam
 from rankloop.theory.levels import as_weights, exact_scores
 from rankloop.theory.margin import max_norm, separating_weights
 from rankloop.theory.perceptron import best_rate, gradient_bound, of_data
@@ -32,7 +32,7 @@ from rankloop.theory.tracking import Tracked
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.measure import Measure
 
     Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def track_own_rate(
 
     With B = 4 m R_X^2 v_max over the whole stream and F the surrogate loss of the comparison
     vector w, the rate eta minimises (F + |w|^2 / (2 eta)) / (1 - eta B / 2): 1/B where F = 0. After
-    each query the bound is that expression, with F of the steps so far. For nDCG@k the learner
+    each query the bound is that expression, with F of the steps so far. For nDCG@k the ranker
     steps only if the measure is below 1, as in Theorem 8 (`steps_on="loss"`).
 
     Parameters
@@ -72,8 +72,8 @@ def track_own_rate(
     rate = best_rate(norm * np.sqrt(steep), float(sum(losses_of_u)), steep)
     if not 0 < rate < np.inf:
         raise DataError(f"the theorem's rate is {rate}: give weights other than 0")
-    learner = Slam(str(wanted), rate=rate, steps_on="loss", clip=0.0)
-    scores = learner.predict_then_learn(data).astype(np.float64)
+    ranker = Slam(str(wanted), rate=rate, steps_on="loss", clip=0.0)
+    scores = ranker.predict_then_learn(data).astype(np.float64)
     f = _on_steps(seen, scores, exact_scores(data, u), wanted)
     bound = (np.cumsum(f) + norm**2 / (2 * rate)) / (1 - rate * steep / 2)
     return Tracked(
@@ -98,7 +98,7 @@ def track_classification(data: QueryDataset, weights: ArrayLike | None = None) -
     Parameters
     ----------
     data : documents in row order; grades above 0 are relevant
-    weights : the comparison vector u; by default, the learner's weights after 20 passes, with the
+    weights : the comparison vector u; by default, the ranker's weights after 20 passes, with the
         length that gives the smallest bound
 
     Examples
@@ -110,9 +110,9 @@ def track_classification(data: QueryDataset, weights: ArrayLike | None = None) -
     ([1.0, 0.0, 0.0, 0.0], 16.36)
     """
     alone = QueryDataset.from_arrays(data.X, data.y, group=np.ones(data.n_documents, np.int64))
-    learner = Perceptron(clip=0.0)
+    ranker = Perceptron(clip=0.0)
     side = np.where(data.y > 0, 1.0, -1.0)
-    lost = (side * learner.predict_then_learn(alone).astype(np.float64) <= 0) & (data.y >= 0)
+    lost = (side * ranker.predict_then_learn(alone).astype(np.float64) <= 0) & (data.y >= 0)
     norms = np.sqrt(np.square(data.X.astype(np.float64)).sum(axis=1))
     radii = np.maximum.accumulate(norms) if len(norms) else norms
 
@@ -150,7 +150,7 @@ def _steepness(data: QueryDataset, measure: Measure) -> float:
 
 
 def _on_steps(seen: QueryDataset, scores: Floats, theirs: Floats, measure: Measure) -> Floats:
-    """Return the surrogate loss of a comparison vector on the rounds where the learner steps."""
+    """Return the surrogate loss of a comparison vector on the rounds where the ranker steps."""
     f = np.zeros(len(seen))
     for q, ((own, y), (other, _)) in enumerate(
         zip(_queries(seen, scores), _queries(seen, theirs), strict=True)

@@ -2,9 +2,9 @@
 
 All have the form  F + b sqrt(F) + b^2,  where F is the surrogate loss of any comparison vector w
 and b grows with its length; F = 0 for a separating one, which gives the corollaries. They follow
-from x <= F + b sqrt(x), where x is the learner's own surrogate loss or weight of mistakes.
+from x <= F + b sqrt(x), where x is the ranker's own surrogate loss or weight of mistakes.
 
-F counts the rounds on which the learner made a mistake. If it is not given (`surrogate`), the
+F counts the rounds on which the ranker made a mistake. If it is not given (`surrogate`), the
 functions sum over all rounds, with the worst order inside grades, which is never less.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.measure import Measure
 
     Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def betting_regret_bound(norm: float, longest: float, staked: float, margin: flo
     Parameters
     ----------
     norm : |u|
-    longest, staked : L and sum |g|, the last two of the learner's `purse_`
+    longest, staked : L and sum |g|, the last two of the ranker's `purse_`
 
     Examples
     --------
@@ -98,7 +98,7 @@ def slam_bound(
     "Optimising over the rate" needs a rate that depends on the resulting loss; for a fixed rate the
     proof gives (F + |w|^2 / (2 rate)) / (1 - rate B / 2) with B = 4 m R_X^2 v_max and rate < 2/B,
     and the rate in `quantities` makes this at most the value above. The order inside grades is the
-    learner's, see :mod:`rankloop.theory.surrogates`.
+    ranker's, see :mod:`rankloop.theory.surrogates`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def slam_bound(
     weights : any comparison vector, used as it is; :func:`separating_weights` gives the corollary
     measure : `nDCG` or `AP`
     surrogate : F; default: an upper bound over all rounds
-    rate : the learner's; default: the one that minimises the bound
+    rate : the ranker's; default: the one that minimises the bound
 
     Examples
     --------
@@ -133,7 +133,7 @@ def slam_cutoff_bound(
     """Bound sum_t 1 - nDCG@k of Algorithm 2 for nDCG@k: Theorem 8.
 
     It is :func:`slam_bound` with min(k, m) instead of m, and v_max over the first k. It holds for a
-    learner that steps only if nDCG@k < 1. :class:`Slam` also steps on mistakes below rank k,
+    ranker that steps only if nDCG@k < 1. :class:`Slam` also steps on mistakes below rank k,
     where Lemma 5 may fail: for it, use :func:`slam_any_rate_bound`.
     """
     if check_measure(measure).cutoff is None:
@@ -166,8 +166,8 @@ def slam_any_rate_bound(
     Parameters
     ----------
     data, weights, measure, surrogate : as in :func:`slam_bound`; nDCG@k too
-    rate : the learner's, constant
-    margin : the learner's, above 0
+    rate : the ranker's, constant
+    margin : the ranker's, above 0
     """
     if not (0 < rate < np.inf and 0 < margin < np.inf):
         raise DataError(f"rate and margin must be above 0; found {rate} and {margin}")
@@ -263,7 +263,7 @@ def _quadratic(
 def of_data(data: QueryDataset) -> tuple[Assumption, ...]:
     """Check what every bound requires of the data.
 
-    Measures count unjudged documents as not relevant; learners leave them out.
+    Measures count unjudged documents as not relevant; rankers leave them out.
     """
     return (Assumption("every document is judged", bool((data.y >= 0).all())),)
 

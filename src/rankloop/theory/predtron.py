@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from rankloop.exceptions import DataError
-from rankloop.learners.predtron.problems.subset_ranking import least_ranking_loss
+from rankloop.rankers.predtron.problems.subset_ranking import least_ranking_loss
 from rankloop.theory.result import Assumption, Bound
 
 
@@ -43,7 +43,7 @@ def theorem_1(
     smallest_loss, largest_loss : c_L and C_L of the problem
     norm : the norm of the comparison weights
     surrogate : F, the loss by eq. 2 of C_L / margin times these weights; 0 if they separate all
-    rate : the learner's; default: c_L / (4 R^2). Any rate below c_L / (2 R^2) has a bound.
+    rate : the ranker's; default: c_L / (4 R^2). Any rate below c_L / (2 R^2) has a bound.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def loss_driven_bound(
 ) -> Bound:
     """Bound the loss of Predtron.LD: 4 R^2 C_L / margin^2, at every rate.
 
-    The proof is in :class:`rankloop.learners.predtron.rule.LossDriven`.
+    The proof is in :class:`rankloop.rankers.predtron.rule.LossDriven`.
 
     >>> loss_driven_bound(1.0, 0.5, 1.0).value
     16.0

@@ -27,7 +27,7 @@ class Bound:
     value : the bound; meaningful if :attr:`holds`
     terms : the terms whose sum (or, if its docstring says so, product) is the value
     quantities : the quantities from which the terms were computed
-    assumptions : what the theorem assumes about the data and the learner
+    assumptions : what the theorem assumes about the data and the ranker
     """
 
     name: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.metrics.measures import Measure
+    from rankloop.measures.measure import Measure
 
     Floats = NDArray[np.float64]
 

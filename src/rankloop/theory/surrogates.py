@@ -4,8 +4,8 @@ SLAM's weights v_i follow the order of scores inside a grade. So the surrogate a
 scores is a *minimum* over the orders inside grades of convex functions: for nDCG with three or more
 documents it is not convex, against the paper's Lemma 3, and its comparison with other weights in
 Theorem 6 is not proven as printed. The correction: the weights of round t are fixed by the scores
-of the learner, w_t, and f_t(w) uses *them* for every w. This f_t is convex, its value and
-subgradient at w_t are the learner's, and for a separating w both are 0. :func:`slam_surrogate`
+of the ranker, w_t, and f_t(w) uses *them* for every w. This f_t is convex, its value and
+subgradient at w_t are the ranker's, and for a separating w both are 0. :func:`slam_surrogate`
 takes the scores that fix the order as `order`.
 """
 
@@ -20,8 +20,8 @@ from rankloop.exceptions import MeasureError
 from rankloop.losses.base import rivals
 from rankloop.losses.maxpair import MaxPairLoss
 from rankloop.losses.slam import SlamLoss
-from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.measures import Measure, parse
+from rankloop.measures.evaluation import evaluate
+from rankloop.measures.measure import Measure, parse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -102,7 +102,7 @@ def slam_surrogate(
     """Return sum_i v_i max(0, 1 + max_{j: R_j < R_i} s_j - s_i) (eq. 9).
 
     order : the scores that fix v inside a grade; default: `scores` themselves, as the paper says,
-        which gives the least value. The learner's own scores give f_t of the regret bound.
+        which gives the least value. The ranker's own scores give f_t of the regret bound.
     """
     y = seen_by(check_measure(measure), grades)
     v = slam_weights(y, measure, scores if order is None else order)
@@ -112,7 +112,7 @@ def slam_surrogate(
 def worst_slam_surrogate(
     scores: ArrayLike, grades: ArrayLike, measure: str | Measure = "nDCG"
 ) -> float:
-    """Return the largest eq. 9 over all orders inside grades: at least f_t of any learner."""
+    """Return the largest eq. 9 over all orders inside grades: at least f_t of any ranker."""
     return slam_surrogate(scores, grades, measure, -np.asarray(scores, np.float64))
 
 

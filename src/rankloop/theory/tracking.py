@@ -1,4 +1,4 @@
-"""The cumulative loss of a learner along a stream, and its bound."""
+"""The cumulative loss of a ranker along a stream, and its bound."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.learners.online.minimax import MinimaxPerceptron
-from rankloop.learners.online.slam import Slam
-from rankloop.learners.online.solar_i import SolarI
-from rankloop.learners.online.solar_ii import SolarII
-from rankloop.metrics.measures import Measure, parse
+from rankloop.measures.measure import Measure, parse
+from rankloop.rankers.online.minimax import MinimaxPerceptron
+from rankloop.rankers.online.slam import Slam
+from rankloop.rankers.online.solar_i import SolarI
+from rankloop.rankers.online.solar_ii import SolarII
 from rankloop.theory.levels import as_weights, exact_scores
 from rankloop.theory.margin import best_margin, max_norm
 from rankloop.theory.perceptron import of_data
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
     Floats = NDArray[np.float64]
     Curve = Callable[[Floats], Floats]
 
 HAVE_BOUNDS = (Slam, MinimaxPerceptron, SolarI, SolarII)
-"""The learners that a bound of the papers covers."""
+"""The rankers that a bound of the papers covers."""
 
 # of a comparison vector, in units of 1 / R_X; 0 only says that a mistake costs at most 1
 _LENGTHS = (0.0, *np.logspace(-4, 2, 13).tolist())
@@ -48,20 +48,20 @@ _LENGTHS = (0.0, *np.logspace(-4, 2, 13).tolist())
 
 @dataclass(frozen=True, eq=False)
 class Tracked:
-    """One learner along one stream.
+    """One ranker along one stream.
 
     Attributes
     ----------
-    learner, measure : what was run and measured
+    ranker, measure : what was run and measured
     theorem : which bound
-    losses : 1 - measure of each query, ranked before the learner learnt from it
+    losses : 1 - measure of each query, ranked before the ranker learnt from it
     bound : the bound on the cumulative loss after each query, for the queries so far
     assumptions : what the theorem needs
     weights : the comparison vector
     separable : whether some linear ranker ranks every query correctly; None if it was not tested
     """
 
-    learner: str
+    ranker: str
     measure: Measure
     theorem: str
     losses: Floats
@@ -83,7 +83,7 @@ class Tracked:
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
         return {
-            "learner": self.learner,
+            "ranker": self.ranker,
             "measure": str(self.measure),
             "theorem": self.theorem,
             "loss": float(self.losses.sum()),
@@ -94,24 +94,24 @@ class Tracked:
 
 
 def track(
-    learner: OnlineRanker,
+    ranker: OnlineRanker,
     data: QueryDataset,
     measure: str | Measure | None = None,
     *,
     weights: ArrayLike | None = None,
 ) -> Tracked:
-    """Run a copy of a learner over the queries in order, and compute its bound after each.
+    """Run a copy of a ranker over the queries in order, and compute its bound after each.
 
     SLAM: :func:`slam_any_rate_bound`, with the surrogate losses of its own mistakes; minimax:
-    Theorem 10, likewise; SOLAR-I and II: Theorems 2 and 4, corrected. Other learners have no bound.
+    Theorem 10, likewise; SOLAR-I and II: Theorems 2 and 4, corrected. Other rankers have no bound.
 
     Parameters
     ----------
-    learner : `Slam`, `MinimaxPerceptron`, `SolarI` or `SolarII`
+    ranker : `Slam`, `MinimaxPerceptron`, `SolarI` or `SolarII`
     data : the stream, in order
     measure : nDCG, nDCG@k or AP; by default, SLAM's own measure, and nDCG for others
     weights : the comparison vector; by default, the shortest that separates the data, or, if there
-        is none, the learner's own weights with the length that gives the smallest bound
+        is none, the ranker's own weights with the length that gives the smallest bound
 
     Notes
     -----
@@ -121,22 +121,22 @@ def track(
     Examples
     --------
     >>> from rankloop.data.simulate import separable
-    >>> from rankloop.learners.registry import make_learner
+    >>> from rankloop.rankers.registry import make_ranker
     >>> data = separable(100, np.random.default_rng(0)).data
-    >>> tracked = track(make_learner("minimax"), data)
+    >>> tracked = track(make_ranker("minimax"), data)
     >>> tracked.theorem, tracked.holds, bool((tracked.loss <= tracked.bound).all())
     ('Theorem 10', True, True)
     """
-    kind = type(learner)
+    kind = type(ranker)
     if kind not in _BOUNDS:
         known = ", ".join(cls.__name__ for cls in _BOUNDS)
         raise DataError(f"no loss bound is known for {kind.__name__}; there is one for {known}")
     if measure is None:
-        measure = learner.measure if isinstance(learner, Slam) else "nDCG"
+        measure = ranker.measure if isinstance(ranker, Slam) else "nDCG"
     wanted = check_measure(measure)
-    player = copy.deepcopy(learner)
+    player = copy.deepcopy(ranker)
     scores = player.predict_then_learn(data).astype(np.float64)
-    theorem, curve, needs = _BOUNDS[kind](learner, data, wanted, scores)
+    theorem, curve, needs = _BOUNDS[kind](ranker, data, wanted, scores)
     separable = None
     if weights is None:
         u, separable = _choose(player, data_seen_by(wanted, data), data, curve)
@@ -144,8 +144,8 @@ def track(
         u = as_weights(data, weights)
     assumptions = (
         *of_data(data),
-        Assumption("the learner starts from nothing", not learner.is_fitted),
-        Assumption("the last weights rank, not their mean", not getattr(learner, "average", False)),
+        Assumption("the ranker starts from nothing", not ranker.is_fitted),
+        Assumption("the last weights rank, not their mean", not getattr(ranker, "average", False)),
         *needs,
     )
     losses = measure_losses(data, scores, wanted)
@@ -174,26 +174,26 @@ def _choose(
 
 
 def _slam(
-    learner: Slam, data: QueryDataset, measure: Measure, scores: Floats
+    ranker: Slam, data: QueryDataset, measure: Measure, scores: Floats
 ) -> tuple[str, Curve, tuple[Assumption, ...]]:
     seen = data_seen_by(measure, data)
     radii = _radii_so_far(data)
 
     def curve(u: Floats) -> Floats:
         f = _on_mistakes(seen, scores, u, lambda s, y, own: slam_surrogate(s, y, measure, own))
-        slack = 2 * learner.margin / learner.rate
+        slack = 2 * ranker.margin / ranker.rate
         return _quadratic(f, float(np.linalg.norm(u)) * np.sqrt(4 * radii**2 + slack))
 
     needs = (
-        Assumption(f"the learner learns {measure}", parse(learner.measure) == measure),
-        Assumption("its rate is constant", learner.decay == 0),
-        Assumption("its margin is above 0", learner.margin > 0),
+        Assumption(f"the ranker learns {measure}", parse(ranker.measure) == measure),
+        Assumption("its rate is constant", ranker.decay == 0),
+        Assumption("its margin is above 0", ranker.margin > 0),
     )
     return "SLAM at any rate", curve, needs
 
 
 def _minimax(
-    learner: MinimaxPerceptron, data: QueryDataset, measure: Measure, scores: Floats
+    ranker: MinimaxPerceptron, data: QueryDataset, measure: Measure, scores: Floats
 ) -> tuple[str, Curve, tuple[Assumption, ...]]:
     del measure  # it bounds mistakes, whatever they cost
     radii = _radii_so_far(data)
@@ -202,33 +202,33 @@ def _minimax(
         f = _on_mistakes(data, scores, u, lambda s, y, _: max_pair_surrogate(s, y))
         return _quadratic(f, float(np.linalg.norm(u)) * 2 * radii)
 
-    return "Theorem 10", curve, (Assumption("its rate is constant", learner.decay == 0),)
+    return "Theorem 10", curve, (Assumption("its rate is constant", ranker.decay == 0),)
 
 
 def _solar_i(
-    learner: SolarI, data: QueryDataset, measure: Measure, scores: Floats
+    ranker: SolarI, data: QueryDataset, measure: Measure, scores: Floats
 ) -> tuple[str, Curve, tuple[Assumption, ...]]:
     del scores
-    slack = 1 / (2 * learner.C)
+    slack = 1 / (2 * ranker.C)
     factor = largest_constant(data, measure, slack) * (pair_radius(data) ** 2 + slack)
 
     def curve(u: Floats) -> Floats:
-        return factor * (u @ u + 2 * learner.C * np.cumsum(hinge_squares(data, u)))
+        return factor * (u @ u + 2 * ranker.C * np.cumsum(hinge_squares(data, u)))
 
     return "Theorem 2, repaired", curve, ()
 
 
 def _solar_ii(
-    learner: SolarII, data: QueryDataset, measure: Measure, scores: Floats
+    ranker: SolarII, data: QueryDataset, measure: Measure, scores: Floats
 ) -> tuple[str, Curve, tuple[Assumption, ...]]:
     del scores
-    gamma = learner.gamma
+    gamma = ranker.gamma
     factor = largest_constant(data, measure, gamma) * (pair_radius(data) ** 2 + gamma)
 
     def curve(u: Floats) -> Floats:
         return factor * (u @ u + np.cumsum(squares(data, u)) / gamma)
 
-    full = Assumption("its covariance is full", learner.covariance == "full")
+    full = Assumption("its covariance is full", ranker.covariance == "full")
     return "Theorem 4, repaired", curve, (full,)
 
 
@@ -246,7 +246,7 @@ def _on_mistakes(
     u: Floats,
     surrogate: Callable[[Floats, Floats, Floats], float],
 ) -> Floats:
-    """Return the cumulative surrogate loss of u over the learner's mistakes."""
+    """Return the cumulative surrogate loss of u over the ranker's mistakes."""
     theirs = exact_scores(data, u)
     f = np.zeros(len(data))
     for q in range(len(data)):

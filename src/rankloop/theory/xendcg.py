@@ -15,7 +15,7 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.losses.xendcg import XENDCGLoss
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
 from rankloop.theory.result import Assumption, Bound
 
 if TYPE_CHECKING:

@@ -255,7 +255,7 @@ def test_pages_that_were_given_back_are_read_again(written):
     np.testing.assert_array_equal(found.X, before)
 
 
-LEARNERS = [
+RANKERS = [
     rl.Slam(),
     rl.Slam(passes=2, random_state=1),
     rl.SolarI(random_state=3),
@@ -267,21 +267,21 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_learners_learn_the_same_from_a_mapped_file(learner, tmp_path, monkeypatch):
+@pytest.mark.parametrize("ranker", RANKERS, ids=repr)
+def test_rankers_learn_the_same_from_a_mapped_file(ranker, tmp_path, monkeypatch):
     data = some(40)
     write_mapped(data, tmp_path / "a.rlds")
     mapped = read_mapped(tmp_path / "a.rlds")
     small = lambda given, size=2000, order=None: in_parts(given, size, order)  # noqa: E731
-    monkeypatch.setattr("rankloop.learners.online.base.in_parts", small)
+    monkeypatch.setattr("rankloop.rankers.online.base.in_parts", small)
     assert len(list(small(mapped))) > 1
-    one = learner.fork().fit(data)
-    other = learner.fork().fit(mapped)
+    one = ranker.fork().fit(data)
+    other = ranker.fork().fit(mapped)
     assert one.digest() == other.digest()
     np.testing.assert_array_equal(one.predict(data), other.predict(mapped))
-    if learner.is_online:
-        scores = learner.fork().predict_then_learn(mapped)
-        np.testing.assert_array_equal(scores, learner.fork().predict_then_learn(data))
+    if ranker.is_online:
+        scores = ranker.fork().predict_then_learn(mapped)
+        np.testing.assert_array_equal(scores, ranker.fork().predict_then_learn(data))
 
 
 LINEAR = [
@@ -289,23 +289,23 @@ LINEAR = [
     rl.XENDCG(power=0.5),
     rl.ListNet(),
     rl.RankSVM(),
-    rl.make_learner("ranknet"),
-    rl.make_learner("loss-linear:loss=listnet"),
+    rl.make_ranker("ranknet"),
+    rl.make_ranker("loss-linear:loss=listnet"),
 ]
 
 
-@pytest.mark.parametrize("learner", LINEAR, ids=repr)
-def test_linear_learners_find_the_same_optimum_over_parts(learner, tmp_path, monkeypatch):
+@pytest.mark.parametrize("ranker", LINEAR, ids=repr)
+def test_linear_rankers_find_the_same_optimum_over_parts(ranker, tmp_path, monkeypatch):
     data = some(60)
     write_mapped(data, tmp_path / "a.rlds")
     mapped = read_mapped(tmp_path / "a.rlds")
     small = lambda given: in_parts(given, 2000)  # noqa: E731
-    monkeypatch.setattr("rankloop.learners.batch.linear.in_parts", small)
-    one = learner.fork().set_params(tolerance=1e-12).fit(data)
-    other = learner.fork().set_params(tolerance=1e-12).fit(mapped)
+    monkeypatch.setattr("rankloop.rankers.batch.linear.in_parts", small)
+    one = ranker.fork().set_params(tolerance=1e-12).fit(data)
+    other = ranker.fork().set_params(tolerance=1e-12).fit(mapped)
     np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-5, atol=1e-7)
     assert other.n_queries_seen_ == 60
-    again = learner.fork().set_params(tolerance=1e-12).fit(mapped)
+    again = ranker.fork().set_params(tolerance=1e-12).fit(mapped)
     assert other.digest() == again.digest()
 
 

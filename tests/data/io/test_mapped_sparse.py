@@ -69,23 +69,23 @@ def test_parts_are_whole_queries_in_order(written):
 
 
 @pytest.mark.parametrize(
-    "learner", [rl.Slam(), rl.SolarI(random_state=3), rl.SolarII(covariance="diagonal")], ids=repr
+    "ranker", [rl.Slam(), rl.SolarI(random_state=3), rl.SolarII(covariance="diagonal")], ids=repr
 )
-def test_online_learners_learn_the_same(learner, tmp_path, monkeypatch):
+def test_online_rankers_learn_the_same(ranker, tmp_path, monkeypatch):
     data = some(40).to_sparse()
     write_mapped(data, tmp_path / "a.rlds")
     mapped = read_mapped(tmp_path / "a.rlds")
     small = lambda given, size=2000, order=None: in_parts(given, size, order)  # noqa: E731
-    monkeypatch.setattr("rankloop.learners.online.base.in_parts", small)
+    monkeypatch.setattr("rankloop.rankers.online.base.in_parts", small)
     assert len(list(small(mapped))) > 1
-    assert learner.fork().fit(mapped).digest() == learner.fork().fit(data).digest()
+    assert ranker.fork().fit(mapped).digest() == ranker.fork().fit(data).digest()
 
 
-def test_linear_batch_learners_find_the_same_optimum(tmp_path, monkeypatch):
+def test_linear_batch_rankers_find_the_same_optimum(tmp_path, monkeypatch):
     data = some(40).to_sparse()
     write_mapped(data, tmp_path / "a.rlds")
     small = lambda given: in_parts(given, 2000)  # noqa: E731
-    monkeypatch.setattr("rankloop.learners.batch.linear.in_parts", small)
+    monkeypatch.setattr("rankloop.rankers.batch.linear.in_parts", small)
     found = rl.XENDCG().fit(read_mapped(tmp_path / "a.rlds"))
     np.testing.assert_allclose(found.weights_, rl.XENDCG().fit(data).weights_, rtol=1e-4)
 

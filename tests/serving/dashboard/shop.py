@@ -13,7 +13,7 @@ FEATURES = ["price", "match", "age"]
 
 
 def start(folder, tokens=(), more=(), **options):
-    loop = {"features": FEATURES, "learners": ["perceptron", "solar-i"], "window": 3600}
+    loop = {"features": FEATURES, "rankers": ["perceptron", "solar-i"], "window": 3600}
     loops = {name: loop | {"journal": str(folder / f"{name}.journal")} for name in ("shop", *more)}
     return Service.start(as_settings({"loops": loops, "tokens": list(tokens)}), **options)
 

@@ -144,7 +144,7 @@ def test_trouble_is_told_in_words(tmp_path):
         service.boards.stop()
         board.look(1.0, 0.0)
         assert board.health.level == "good"
-        loop._progress.head += 500  # as if learners were behind
+        loop._progress.head += 500  # as if rankers were behind
         board._heads.clear()
         for second in (0.0, 5.0, 11.0):
             board._follow = lambda: None

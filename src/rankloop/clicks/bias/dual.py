@@ -13,8 +13,8 @@ from rankloop.clicks.bias.relevance import as_features
 from rankloop.clicks.models.base import check_iterations, count_ranks
 from rankloop.clicks.models.counts import add_up
 from rankloop.exceptions import DataError
-from rankloop.learners.batch.lbfgs import descend
 from rankloop.processors import threads
+from rankloop.rankers.batch.lbfgs import descend
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

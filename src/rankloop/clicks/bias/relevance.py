@@ -12,8 +12,8 @@ from scipy.special import expit
 from rankloop import _core
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError, NotFittedError
-from rankloop.learners.batch.lbfgs import descend
 from rankloop.processors import threads
+from rankloop.rankers.batch.lbfgs import descend
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

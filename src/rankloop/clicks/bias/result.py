@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.log.log import ClickLog
 
-_MOST_FAILED = 0.2  # beyond this share of failed rounds there is no interval
+_MAX_FAILED = 0.2  # beyond this share of failed rounds there is no interval
 
 
 class BiasEstimator(Protocol):
@@ -140,7 +140,7 @@ def estimate_bias(
             continue
     failed = rounds - len(resampled)
     notes = (f"{failed:,} of {rounds:,} resampled logs could not be used",) if failed else ()
-    if failed > _MOST_FAILED * rounds:
+    if failed > _MAX_FAILED * rounds:
         return PositionBias(name, found, empty, empty, notes=notes)
     low, high = _percentiles(np.array(resampled), confidence)
     return PositionBias(name, found, low, high, confidence, notes)
@@ -162,6 +162,6 @@ def _percentiles(
     tail = 50 * (1 - confidence)
     for k, column in enumerate(estimates.T):
         seen = column[~np.isnan(column)]
-        if len(seen) >= (1 - _MOST_FAILED) * len(column):
+        if len(seen) >= (1 - _MAX_FAILED) * len(column):
             ends[:, k] = np.percentile(seen, [tail, 100 - tail])
     return ends[0], ends[1]

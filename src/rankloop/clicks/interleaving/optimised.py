@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.interleaving.base import Ranking
 
-_MOST_LISTS = 4096
+_MAX_LISTS = 4096
 _UNBIASED = 1e-7
 
 
@@ -101,9 +101,9 @@ def all_lists(rankings: Sequence[Ranking], k: int) -> list[tuple[Hashable, ...]]
                 if best is not None:
                     more[(*shown, best)] = None
         grown = list(more)
-        if len(grown) > _MOST_LISTS:
+        if len(grown) > _MAX_LISTS:
             raise DataError(
-                f"there are more than {_MOST_LISTS:,} lists of {length} documents; give a number "
+                f"there are more than {_MAX_LISTS:,} lists of {length} documents; give a number "
                 "of lists to draw"
             )
     return grown

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
-from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.ranking import rank_order
+from rankloop.measures.evaluation import evaluate
+from rankloop.measures.ranking import rank_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

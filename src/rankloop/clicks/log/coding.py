@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.grouping import Ids
 
-_MOST = 2**31 - 1
+_MAX = 2**31 - 1
 
 
 def code_ids(values: ArrayLike, name: str) -> tuple[NDArray[np.int32], Ids]:
@@ -37,8 +37,8 @@ def code_ids(values: ArrayLike, name: str) -> tuple[NDArray[np.int32], Ids]:
         place = np.empty(len(first), np.int64)
         place[order] = np.arange(len(first))
         known, codes = known[order], place[codes]
-    if len(known) > _MOST:
-        raise DataError(f"{name} has {len(known):,} different ids; at most {_MOST:,} can be held")
+    if len(known) > _MAX:
+        raise DataError(f"{name} has {len(known):,} different ids; at most {_MAX:,} can be held")
     return codes.astype(np.int32), known
 
 

@@ -12,7 +12,7 @@ from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.io.table_source import arrow
 from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
-from rankloop.metrics.ranking import rank_order
+from rankloop.measures.ranking import rank_order
 
 if TYPE_CHECKING:
     import os

@@ -10,7 +10,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.processors import threads
 
-_MOST = 10_000_000
+_MAX = 10_000_000
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -45,7 +45,7 @@ class LetorOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        most = {"n_features": _MOST, "max_index": _MOST, "threads": 1024}
+        most = {"n_features": _MAX, "max_index": _MAX, "threads": 1024}
         for name, limit in most.items():
             value = getattr(self, name)
             if value is None:
@@ -66,7 +66,7 @@ class LetorOptions:
     @property
     def largest_index(self) -> int:
         """The largest index that is not an error."""
-        return self.max_index or (_MOST if self.sparse else 100_000)
+        return self.max_index or (_MAX if self.sparse else 100_000)
 
     @property
     def n_threads(self) -> int:

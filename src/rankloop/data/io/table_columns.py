@@ -259,7 +259,7 @@ def is_number(kind: object) -> bool:
 
 
 def kind_of(kind: pyarrow.DataType) -> Kind | None:
-    """Return the kind of values of an Arrow type; None if a learner cannot use them."""
+    """Return the kind of values of an Arrow type; None if a ranker cannot use them."""
     t = arrow().types
     if t.is_dictionary(kind):
         kind = kind.value_type

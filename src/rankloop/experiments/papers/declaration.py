@@ -177,13 +177,13 @@ class Found:
 class Setting:
     """How to run: quickly for a look (and the tests), or as published.
 
-    most_trials : the largest number of permutations, draws or splits; if more are declared, the
+    max_trials : the largest number of permutations, draws or splits; if more are declared, the
         page says that fewer were run
     """
 
     quick: bool = False
     seed: int = 0
-    most_trials: int | None = None
+    max_trials: int | None = None
 
     def pick(self, full: int, quick: int) -> int:
         """Return one number for a full run and another for a quick one."""
@@ -191,7 +191,7 @@ class Setting:
 
     def trials(self, full: int) -> int:
         """Return how many permutations, draws or splits to run: two in a quick run."""
-        return 2 if self.quick else min(full, self.most_trials or full)
+        return 2 if self.quick else min(full, self.max_trials or full)
 
 
 @dataclass(frozen=True)

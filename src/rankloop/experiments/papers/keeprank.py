@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankloop.experiments.papers.declaration import Setting
 
 PAPER = "KeepRank: learning preferences with a kernel perceptron"
-LEARNERS = {
+RANKERS = {
     "FRank": "frank",
     "RankSVM": "ranksvm",
     "RankBoost": "rankboost",
@@ -51,7 +51,7 @@ LETOR = {
 Learning to rank for information retrieval (2011), table 11.1; Wang et al., SOLAR, table 3. We had
 no source for FRank on TD2004 and OHSUMED; its MAP there is in table 4 of the paper."""
 
-_RULES = dict.fromkeys(LEARNERS, "letor3")
+_RULES = dict.fromkeys(RANKERS, "letor3")
 _TOP = range(1, 11)
 
 TABLE = Experiment(
@@ -62,10 +62,10 @@ TABLE = Experiment(
     tuple(
         Part(
             name,
-            by_folds(LEARNERS, ["AP"], _RULES, chosen_by="AP"),
+            by_folds(RANKERS, ["AP"], _RULES, chosen_by="AP"),
             {
-                f"{learner}, AP": Published(value, 0.01)
-                for learner, value in zip(LEARNERS, values, strict=True)
+                f"{ranker}, AP": Published(value, 0.01)
+                for ranker, value in zip(RANKERS, values, strict=True)
             },
             name,
             "letor3",
@@ -81,17 +81,17 @@ GRADED = {"KeepRank, graded": "keeprank:targets=graded"}
 
 
 def _figures(
-    source: Source, setting: Setting, *, learners: Mapping[str, str], chosen_by: str
+    source: Source, setting: Setting, *, rankers: Mapping[str, str], chosen_by: str
 ) -> Found:
     """Run over folds; the notes compare KeepRank with our own rankers."""
     measures = [f"{measure}@{k}" for measure in ("P", "nDCG") for k in _TOP]
-    rules = dict.fromkeys(learners, "letor3")
-    found = by_folds(learners, measures, rules, chosen_by=chosen_by)(source, setting)
+    rules = dict.fromkeys(rankers, "letor3")
+    found = by_folds(rankers, measures, rules, chosen_by=chosen_by)(source, setting)
     notes = []
     for measure in ("P", "nDCG"):
         means = {
             name: sum(found.values[f"{name}, {measure}@{k}"].value for k in _TOP) / len(_TOP)
-            for name in learners
+            for name in rankers
         }
         told = ", ".join(f"{name} {value:.4f}" for name, value in means.items())
         notes.append(f"mean of {measure}@1 to @10, all of them ours: {told}")
@@ -102,20 +102,20 @@ def _figure_parts() -> tuple[Part, ...]:
     parts = []
     for name, rows in LETOR.items():
         baselines: dict[str, Published | Claim] = {
-            f"{learner}, nDCG@{k}": Published(value, 0.03 if k == 1 else 0.01)
-            for learner, values in rows.items()
+            f"{ranker}, nDCG@{k}": Published(value, 0.03 if k == 1 else 0.01)
+            for ranker, values in rows.items()
             for k, value in values.items()
         }
         claims: dict[str, Published | Claim] = {
             f"KeepRank, nDCG@{k}": Claim(above=max(v[k] for v in rows.values()), slack=slack)
             for k, slack in ((1, 0.03), (10, 0.01))
         }
-        alone = {"KeepRank": LEARNERS["KeepRank"]}
-        for chosen_by, learners, expected in (
-            ("AP", LEARNERS, {**baselines, **claims}),
+        alone = {"KeepRank": RANKERS["KeepRank"]}
+        for chosen_by, rankers, expected in (
+            ("AP", RANKERS, {**baselines, **claims}),
             ("nDCG@10", alone, claims),
         ):
-            run = partial(_figures, learners={**learners, **GRADED}, chosen_by=chosen_by)
+            run = partial(_figures, rankers={**rankers, **GRADED}, chosen_by=chosen_by)
             part = f"{name}, chosen by {chosen_by}"
             parts.append(Part(part, run, expected, name, "letor3", seconds=400))
     return tuple(parts)

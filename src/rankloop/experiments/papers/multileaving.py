@@ -23,7 +23,7 @@ from rankloop.experiments.papers.declaration import (
     Part,
     Published,
 )
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

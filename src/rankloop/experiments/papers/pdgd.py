@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankloop.clicks.learners.dbgd import DBGD
-from rankloop.clicks.learners.mgd import MGD
-from rankloop.clicks.learners.pdgd import PDGD
+from rankloop.clicks.rankers.dbgd import DBGD
+from rankloop.clicks.rankers.mgd import MGD
+from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.clicks.users import simulated_user
 from rankloop.data.scaling import QueryMinMax
 from rankloop.experiments.click_streams import click_streams
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.papers.datasets import Source
     from rankloop.experiments.papers.declaration import Setting
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
 PAPER = "Oosterhuis and de Rijke, Differentiable unbiased online learning to rank (2018)"
 
@@ -37,7 +37,7 @@ _FINAL: Mapping[str, tuple[float, ...]] = {
     "PDGD": (0.699, 0.695, 0.690),
 }
 _ONLINE = (959.7, 903.1, 907.9)
-_LEARNERS: Mapping[str, OnlineRanker] = {
+_RANKERS: Mapping[str, OnlineRanker] = {
     "DBGD": DBGD(rate=0.01),
     "MGD": MGD(rate=0.01, candidates=9),
     "PDGD": PDGD(rate=0.1, decay=0.9999977, clip=0.0),
@@ -60,11 +60,11 @@ def run(source: Source, setting: Setting) -> Found:
         parts.append((_scaled(train), _scaled(test)))
     values: dict[str, Measured] = {}
     curves: dict[str, list[Curve]] = {user: [] for user in _USERS}
-    for name, learner in _LEARNERS.items():
+    for name, ranker in _RANKERS.items():
         runs = setting.trials(_RUNS[name])
         streams = click_streams(
             parts,
-            {name: learner},
+            {name: ranker},
             users,
             impressions=impressions,
             runs=runs,
@@ -81,7 +81,7 @@ def run(source: Source, setting: Setting) -> Found:
                     stream.held_out.mean(axis=0).tolist(),
                 )
             )
-    rows = {name: values[f"{name}, informational, nDCG@10"] for name in _LEARNERS}
+    rows = {name: values[f"{name}, informational, nDCG@10"] for name in _RANKERS}
     best = max((rows["DBGD"], rows["MGD"]), key=lambda row: row.value)
     values[_AHEAD] = rows["PDGD"].minus(best)
     return Found(

@@ -16,8 +16,8 @@ from rankloop.experiments.papers.declaration import (
     Measured,
     Part,
 )
-from rankloop.learners.registry import make_learner
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.registry import make_ranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +53,7 @@ def _loss(text: str, simulate: Callable[..., Simulated], n: int, draws: int) -> 
         rng = np.random.default_rng(draw)
         train = simulate(n, rng)
         test = simulate(_NEW, rng, weights=train.weights).data.shuffled(rng)
-        ranker = make_learner(text).fit(train.data)
+        ranker = make_ranker(text).fit(train.data)
         found.append(1 - evaluate(test, ranker.predict(test), "nDCG")["nDCG"])
     return found
 
@@ -62,7 +62,7 @@ def _figure(
     source: Source,  # noqa: ARG001
     setting: Setting,
     *,
-    learners: Mapping[str, str],
+    rankers: Mapping[str, str],
     values: Sequence[int],
     vary: Callable[[int], tuple[Callable[..., Simulated], int]],
     axis: str,
@@ -71,7 +71,7 @@ def _figure(
     """Draw the loss by what is varied; `vary` gives a simulator and the number of queries."""
     shown = [values[0], values[-1]] if setting.quick else values
     curves = {}
-    for name, text in learners.items():
+    for name, text in rankers.items():
         runs = [_loss(text, *vary(value), setting.trials(10)) for value in shown]
         curves[name] = [Measured.over(run) for run in runs]
     x = [float(value) for value in shown]
@@ -125,7 +125,7 @@ FIGURE_1A = Experiment(
             "simulated",
             partial(
                 _figure,
-                learners=_FUNCTIONS,
+                rankers=_FUNCTIONS,
                 values=(10, 20, 40, 60, 80, 100),
                 vary=lambda n: (partial(_documents, 20), n),
                 axis="training queries n",
@@ -141,7 +141,7 @@ FIGURE_1A = Experiment(
 def _by_length(name: str, p: int, noise: float) -> Part:
     run = partial(
         _figure,
-        learners=_FUNCTIONS,
+        rankers=_FUNCTIONS,
         values=(5, 10, 20, 30, 40),
         vary=lambda m: (partial(_documents, m, p=p, noise=noise), 30),
         axis="documents m",
@@ -176,7 +176,7 @@ FIGURE_1C = Experiment(
             "simulated",
             partial(
                 _figure,
-                learners=_GEOMETRIES,
+                rankers=_GEOMETRIES,
                 values=(20, 50, 100, 200, 500, 1000),
                 vary=lambda p: (partial(_features, p), 50),
                 axis="features p",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.experiments.compare import compare_learners
+from rankloop.experiments.compare import compare_rankers
 from rankloop.experiments.papers.declaration import Curve, Found, Measured
 from rankloop.experiments.progressive import progressive
-from rankloop.learners.registry import make_online_learner
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.registry import make_online_ranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from rankloop.experiments.papers.declaration import Setting
     from rankloop.experiments.progressive import Stream
     from rankloop.experiments.standings import Standing
-    from rankloop.learners.search import Search
-    from rankloop.metrics.conventions import Convention
+    from rankloop.measures.conventions import Convention
+    from rankloop.rankers.search import Search
 
 POINTS = 200
 """The largest number of points of a curve."""
 
 
 def online(
-    learners: Mapping[str, Sequence[str]],
+    rankers: Mapping[str, Sequence[str]],
     measures: Sequence[str],
     convention: str | Convention,
     permutations: int,
@@ -41,11 +41,11 @@ def online(
 ) -> Callable[[Source, Setting], Found]:
     """One pass over a stream, each query measured before it is learnt from.
 
-    Values are named `learner, measure`; curves are means so far.
+    Values are named `ranker, measure`; curves are means so far.
 
     Parameters
     ----------
-    learners : for each name one or several texts, of which the best by the first measure counts
+    rankers : for each name one or several texts, of which the best by the first measure counts
     queries : the largest number of queries
     shuffle : whether documents are shuffled; otherwise the notes say what their order reveals
     prepare : applied to the data first
@@ -58,25 +58,25 @@ def online(
         most = len(data) if make else setting.pick(queries or len(data), 60)
         streams = progressive(
             data.select(slice(0, most)),
-            {text: make_online_learner(text) for texts in learners.values() for text in texts},
+            {text: make_online_ranker(text) for texts in rankers.values() for text in texts},
             measures,
             convention,
             permutations=setting.trials(permutations),
             seed=setting.seed,
             shuffle=shuffle,
         )
-        best = _best(learners, streams)
-        notes = list(_choices(learners, best))
+        best = _best(rankers, streams)
+        notes = list(_choices(rankers, best))
         if not shuffle:
             notes.append(_leak(data, measures[-1], convention, setting))
         named = [
-            replace(stream, learner=name)
+            replace(stream, ranker=name)
             for name, text in best.items()
             for stream in streams
-            if stream.learner == text
+            if stream.ranker == text
         ]
         return Found(
-            {f"{s.learner}, {s.measure}": Measured.over(s.means) for s in named},
+            {f"{s.ranker}, {s.measure}": Measured.over(s.means) for s in named},
             curves(named),
             ("queries", "mean so far"),
             tuple(notes),
@@ -85,9 +85,9 @@ def online(
     return run
 
 
-def _choices(learners: Mapping[str, Sequence[str]], best: Mapping[str, str]) -> Iterator[str]:
+def _choices(rankers: Mapping[str, Sequence[str]], best: Mapping[str, str]) -> Iterator[str]:
     """Name what was chosen if there was a choice, and warn if a grid may be too small."""
-    for name, texts in learners.items():
+    for name, texts in rankers.items():
         if len(texts) > 1:
             at_edge = best[name] in (texts[0], texts[-1])
             warning = (
@@ -99,7 +99,7 @@ def _choices(learners: Mapping[str, Sequence[str]], best: Mapping[str, str]) -> 
 
 
 def _leak(data: QueryDataset, measure: str, convention: str | Convention, setting: Setting) -> str:
-    """Say how well the order of the file ranks, without any learner."""
+    """Say how well the order of the file ranks, without any ranker."""
     nothing = np.zeros(data.n_documents)
     known = evaluate(data, nothing, measure, convention)[measure]
     mixed = data.shuffled(np.random.default_rng(setting.seed))
@@ -107,13 +107,13 @@ def _leak(data: QueryDataset, measure: str, convention: str | Convention, settin
     return f"the file's own order has {measure} {known:.3f}, a random one {chance:.3f}"
 
 
-def _best(learners: Mapping[str, Sequence[str]], streams: Sequence[Stream]) -> dict[str, str]:
-    """Choose the best text of each learner by the first measure; of equals, the middle one."""
+def _best(rankers: Mapping[str, Sequence[str]], streams: Sequence[Stream]) -> dict[str, str]:
+    """Choose the best text of each ranker by the first measure; of equals, the middle one."""
     means: dict[str, float] = {}
     for stream in streams:
-        means.setdefault(stream.learner, round(stream.mean, 6))
+        means.setdefault(stream.ranker, round(stream.mean, 6))
     best = {}
-    for name, texts in learners.items():
+    for name, texts in rankers.items():
         top = max(means[text] for text in texts)
         equals = [text for text in texts if means[text] == top]
         best[name] = equals[len(equals) // 2]
@@ -121,7 +121,7 @@ def _best(learners: Mapping[str, Sequence[str]], streams: Sequence[Stream]) -> d
 
 
 def by_folds(
-    learners: Mapping[str, str],
+    rankers: Mapping[str, str],
     measures: Sequence[str],
     conventions: Mapping[str, str],
     *,
@@ -132,34 +132,34 @@ def by_folds(
 
     Parameters
     ----------
-    learners : texts by name
-    conventions : which one each learner was published under
+    rankers : texts by name
+    conventions : which one each ranker was published under
     chosen_by : the measure on validation data
-    grids : what to choose from, by name; default: the learner's own
+    grids : what to choose from, by name; default: the ranker's own
     """
 
     def run(source: Source, setting: Setting) -> Found:
         wanted = [chosen_by, *(measure for measure in measures if measure != chosen_by)]
         rules = list(dict.fromkeys(conventions.values()))
-        standings = compare_learners(
+        standings = compare_rankers(
             source.quick_data if setting.quick else source.folder or source.data,
-            list(learners.values()),
+            list(rankers.values()),
             wanted,
             rules,
             folds=3 if setting.quick else None,
             seed=setting.seed,
             search=not setting.quick,
-            grids={learners[name]: grid for name, grid in (grids or {}).items()},
+            grids={rankers[name]: grid for name, grid in (grids or {}).items()},
         )
-        found = {(row.learner, row.measure, row.convention): row for row in standings.rows}
+        found = {(row.ranker, row.measure, row.convention): row for row in standings.rows}
         rows = {
             (name, measure): found[text, measure, conventions[name]]
-            for name, text in learners.items()
+            for name, text in rankers.items()
             for measure in measures
         }
         return Found(
             {f"{name}, {m}": Measured.over(row.fold_means) for (name, m), row in rows.items()},
-            _by_cutoff(rows, learners),
+            _by_cutoff(rows, rankers),
             ("cutoff", "mean over folds"),
         )
 
@@ -167,9 +167,9 @@ def by_folds(
 
 
 def _by_cutoff(
-    rows: Mapping[tuple[str, str], Standing], learners: Mapping[str, str]
+    rows: Mapping[tuple[str, str], Standing], rankers: Mapping[str, str]
 ) -> dict[str, list[Curve]]:
-    """Draw measures with several cutoffs: one panel per measure, one line per learner."""
+    """Draw measures with several cutoffs: one panel per measure, one line per ranker."""
     panels: dict[str, list[Curve]] = {}
     families: dict[str, list[str]] = {}
     for measure in dict.fromkeys(measure for _, measure in rows):
@@ -180,7 +180,7 @@ def _by_cutoff(
         cutoffs = [float(measure.partition("@")[2]) for measure in measures]
         panels[family] = [
             Curve(name, cutoffs, [rows[name, measure].mean for measure in measures])
-            for name in learners
+            for name in rankers
         ]
     return panels
 
@@ -192,7 +192,7 @@ def curves(streams: Sequence[Stream]) -> dict[str, list[Curve]]:
         curve = stream.curve()
         at = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(int))
         at = at[~np.isnan(curve[at])]
-        line = Curve(stream.learner, (at + 1.0).tolist(), curve[at].tolist())
+        line = Curve(stream.ranker, (at + 1.0).tolist(), curve[at].tolist())
         panels.setdefault(str(stream.measure), []).append(line)
     return panels
 

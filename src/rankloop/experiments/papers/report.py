@@ -41,7 +41,7 @@ def markdown(outcome: Outcome, pictures: list[str]) -> str:
     """Return the page of one experiment."""
     experiment = outcome.experiment
     counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
-    most = outcome.setting.most_trials
+    most = outcome.setting.max_trials
     fewer = f" --trials {most}" if most else ""
     lines = [
         f"# {experiment.id}: {experiment.source}",
@@ -84,7 +84,7 @@ def write_index(folder: Path, experiments: Iterable[Experiment]) -> Path:
         told = json.loads(numbers.read_text())
         counts = {verdict: told["verdicts"].get(verdict, 0) for verdict in verdicts}
         sums = {verdict: sums[verdict] + n for verdict, n in counts.items()}
-        most = told.get("most_trials")
+        most = told.get("max_trials")
         shows = experiment.shows + (f" (at most {most} trials)" if most else "")
         lines.append(f"| [{name}]({name}.md) | {shows} | {_cells(counts)} |")
     lines.append(f"| all | | {_cells(sums)} |")

@@ -81,7 +81,7 @@ class Outcome:
             "id": self.experiment.id,
             "paper": self.experiment.paper,
             "source": self.experiment.source,
-            "most_trials": self.setting.most_trials,
+            "max_trials": self.setting.max_trials,
             "verdicts": {str(v): n for v, n in self.count().items()},
             "values": [judged.to_dict() for judged in self.judged],
             "reason": self.reason,

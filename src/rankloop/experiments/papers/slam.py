@@ -21,7 +21,7 @@ from rankloop.experiments.papers.declaration import (
     Published,
 )
 from rankloop.experiments.papers.protocols import online, with_claims
-from rankloop.learners.registry import make_online_learner
+from rankloop.rankers.registry import make_online_ranker
 from rankloop.theory.adversary import play
 from rankloop.theory.own_rate import track_classification, track_own_rate
 from rankloop.theory.tracking import track
@@ -50,8 +50,8 @@ def _as_it_is(data: QueryDataset) -> QueryDataset:
     return data
 
 
-def _learners(measure: str) -> dict[str, list[str]]:
-    """Each learner at several rates; the best counts, as in the paper."""
+def _rankers(measure: str) -> dict[str, list[str]]:
+    """Each ranker at several rates; the best counts, as in the paper."""
     return {
         "SLAM": [f"slam:measure={measure},rate={rate:g}" for rate in _RATES],
         "minimax": ["minimax"],
@@ -79,7 +79,7 @@ FIGURE_1 = Experiment(
         Part(
             "separable",
             with_claims(
-                online(_learners("nDCG@10"), ["nDCG@10"], "standard", 20, make=_simulated),
+                online(_rankers("nDCG@10"), ["nDCG@10"], "standard", 20, make=_simulated),
                 _figure_1,
             ),
             {
@@ -123,7 +123,7 @@ def _benchmarks(measure: str, published: dict[str, tuple[float, float]]) -> tupl
     parts = []
     for name in ("MSLR", "Yahoo", "Yandex"):
         as_it_is, scaled = (
-            online(_learners(measure), [measure], "standard", 20, prepare=how, queries=10_000)
+            online(_rankers(measure), [measure], "standard", 20, prepare=how, queries=10_000)
             for how in (_as_it_is, _scaled)
         )
         # Yahoo's features have one scale, which those of the stand-in lack
@@ -155,7 +155,7 @@ FIGURE_3 = Experiment(
     "slam-fig3",
     PAPER,
     "Figure 3",
-    "Mean nDCG@10 over industrial streams of the same three learners.",
+    "Mean nDCG@10 over industrial streams of the same three rankers.",
     _benchmarks("nDCG@10", {"MSLR": (0.25, 0.22), "Yahoo": (0.74, 0.75)}),
     "Yahoo: the simulated data that replace it have noisy grades, which harm a hinge more than a "
     "cross entropy. With a noise of 0, .5, 1 (as in this experiment) and 2 in the grades, SLAM "
@@ -177,10 +177,10 @@ _THEOREMS: dict[str, Callable[[QueryDataset], Tracked]] = {
     "Theorem 6, SLAM for nDCG at its rate": track_own_rate,
     "Theorem 6, SLAM for AP at its rate": partial(track_own_rate, measure="AP"),
     "Theorem 8, SLAM for nDCG@10 at its rate": partial(track_own_rate, measure="nDCG@10"),
-    "Theorem 10, minimax": partial(track, make_online_learner("minimax")),
-    "ours, SLAM at rate 1": partial(track, make_online_learner("slam:rate=1")),
+    "Theorem 10, minimax": partial(track, make_online_ranker("minimax")),
+    "ours, SLAM at rate 1": partial(track, make_online_ranker("slam:rate=1")),
 }
-"""Each learner beside its theorem; those of SLAM at the rates of their proofs."""
+"""Each ranker beside its theorem; those of SLAM at the rates of their proofs."""
 
 
 def _bounds(source: Source, setting: Setting) -> Found:  # noqa: ARG001
@@ -219,7 +219,7 @@ def _adversary(source: Source, setting: Setting) -> Found:  # noqa: ARG001
     gamma, features = (0.2, 100) if setting.quick else (0.1, 400)
     values, curves = {}, []
     for text in _PLAYERS:
-        game = play(make_online_learner(text), gamma, features, 5)
+        game = play(make_online_ranker(text), gamma, features, 5)
         lost = game.losses >= game.least - 1e-9
         values[f"{text}, share of rounds lost"] = Measured(float(lost.mean()))
         rounds = np.arange(1.0, len(game.losses) + 1).tolist()
@@ -232,7 +232,7 @@ ADVERSARY = Experiment(
     "slam-adversary",
     PAPER,
     "Theorem 9",
-    "Against the adversary every deterministic learner loses at least the lower bound.",
+    "Against the adversary every deterministic ranker loses at least the lower bound.",
     (
         Part(
             "adversary",

@@ -17,18 +17,18 @@ from rankloop.experiments.papers.declaration import (
     row,
 )
 from rankloop.experiments.papers.protocols import by_folds, online, with_claims
-from rankloop.learners.registry import make_learner
-from rankloop.learners.search import Range
-from rankloop.metrics.conventions import CONVENTIONS
+from rankloop.measures.conventions import CONVENTIONS
+from rankloop.rankers.registry import make_ranker
+from rankloop.rankers.search import Range
 
 if TYPE_CHECKING:
     from rankloop.experiments.papers.datasets import Source
     from rankloop.experiments.papers.declaration import Setting
-    from rankloop.learners.search import Search
+    from rankloop.rankers.search import Search
 
 PAPER = "Wang et al.: SOLAR, scalable online learning algorithms for ranking"
 MEASURES = ("nDCG@1", "nDCG@5", "nDCG@10")
-LEARNERS = {
+RANKERS = {
     "PRank pointwise": ["prank"],
     "PRank pairwise": ["pairwise"],
     "Committee": ["committee"],
@@ -36,13 +36,13 @@ LEARNERS = {
     "SOLAR-II": ["solar-ii"],
 }
 IN_FILE_ORDER = {
-    **LEARNERS,
+    **RANKERS,
     "PRank pairwise": ["pairwise:pair_order=rows"],
     "Committee": ["committee:pair_order=rows"],
 }
 """The order of pairs that gives the published rows where documents come in file order: the worse
 document in the outer loop. It was found by search; the paper does not give its own."""
-# by data set: nDCG@1, @5 and @10 of the learners above
+# by data set: nDCG@1, @5 and @10 of the rankers above
 TABLE_2 = {
     "OHSUMED": (
         ".2689 .2253 .2221", ".4456 .3953 .3904", ".4327 .3993 .3934",
@@ -92,14 +92,14 @@ def _table_2() -> tuple[Part, ...]:
     for name, rows in TABLE_2.items():
         rule = CONVENTIONS["letor3"] if name in _LETOR else _EMPTY_0
         expected = {}
-        for learner, values in zip(LEARNERS, rows, strict=True):
-            tolerance = 0.01 if learner.startswith("SOLAR") else 0.03
-            expected.update(row(learner, " ".join(MEASURES), values, tolerance))
-        for part, learners, shuffle in (
-            (f"{name}, shuffled", LEARNERS, True),
+        for ranker, values in zip(RANKERS, rows, strict=True):
+            tolerance = 0.01 if ranker.startswith("SOLAR") else 0.03
+            expected.update(row(ranker, " ".join(MEASURES), values, tolerance))
+        for part, rankers, shuffle in (
+            (f"{name}, shuffled", RANKERS, True),
             (f"{name}, file order", IN_FILE_ORDER, False),
         ):
-            run = online(learners, MEASURES, rule, 10, shuffle=shuffle)
+            run = online(rankers, MEASURES, rule, 10, shuffle=shuffle)
             parts.append(Part(part, run, expected, name, rule.name, seconds=20))
     return tuple(parts)
 
@@ -182,8 +182,8 @@ def _table_3() -> tuple[Part, ...]:
     for name, rows in TABLE_3.items():
         letor = "letor4" if name in _LETOR else "letor3"
         expected = {}
-        for learner, values in zip(_BY_FOLDS, rows, strict=True):
-            expected.update(row(learner, " ".join(MEASURES), values, (0.03, 0.01, 0.01)))
+        for ranker, values in zip(_BY_FOLDS, rows, strict=True):
+            expected.update(row(ranker, " ".join(MEASURES), values, (0.03, 0.01, 0.01)))
         rules = {n: letor if n in BATCH else "letor3" for n in _BY_FOLDS}
         run = by_folds(_BY_FOLDS, MEASURES, rules, chosen_by="nDCG@10", grids=_GRIDS)
         shown = letor if letor == "letor3" else "letor4 for LETOR's rows, letor3 for SOLAR's"
@@ -201,8 +201,8 @@ TABLE_3_BATCH = Experiment(
 
 
 def _order(found: Found) -> dict[str, Measured]:
-    ap = {name: found.values[f"{name}, AP"] for name in LEARNERS}
-    others = max((name for name in LEARNERS if "SOLAR" not in name), key=lambda n: ap[n].value)
+    ap = {name: found.values[f"{name}, AP"] for name in RANKERS}
+    others = max((name for name in RANKERS if "SOLAR" not in name), key=lambda n: ap[n].value)
     worse = min(("SOLAR-I", "SOLAR-II"), key=lambda n: ap[n].value)
     return {
         "SOLAR-II ahead of SOLAR-I": ap["SOLAR-II"].minus(ap["SOLAR-I"]),
@@ -218,7 +218,7 @@ FIGURE_2 = Experiment(
     tuple(
         Part(
             name,
-            with_claims(online(LEARNERS, ["AP"], "letor3", 10), _order),
+            with_claims(online(RANKERS, ["AP"], "letor3", 10), _order),
             {
                 "SOLAR-II ahead of SOLAR-I": Claim(above=0, slack=0.005),
                 "SOLAR ahead of the others": Claim(above=0, slack=0.005),
@@ -246,16 +246,16 @@ def _scalability(source: Source, setting: Setting) -> Found:
     data = source.data
     at = np.unique(np.linspace(len(data) / 8, len(data), setting.pick(8, 3)).astype(int))
     seconds: dict[str, list[float]] = {"SOLAR-I": [], "SOLAR-II": [], "RankSVM": []}
-    online_learners = {"SOLAR-I": make_learner("solar-i"), "SOLAR-II": make_learner("solar-ii")}
+    online_rankers = {"SOLAR-I": make_ranker("solar-i"), "SOLAR-II": make_ranker("solar-ii")}
     seen = 0
     for n in at:
-        for name, learner in online_learners.items():
+        for name, ranker in online_rankers.items():
             start = time.perf_counter()
-            learner.partial_fit(data.select(slice(seen, int(n))))  # type: ignore[attr-defined]
+            ranker.partial_fit(data.select(slice(seen, int(n))))  # type: ignore[attr-defined]
             before = seconds[name][-1] if seconds[name] else 0.0
             seconds[name].append(before + time.perf_counter() - start)
         start = time.perf_counter()
-        make_learner("ranksvm").fit(data.select(slice(0, int(n))))
+        make_ranker("ranksvm").fit(data.select(slice(0, int(n))))
         before = seconds["RankSVM"][-1] if seconds["RankSVM"] else 0.0
         seconds["RankSVM"].append(before + time.perf_counter() - start)
         seen = int(n)

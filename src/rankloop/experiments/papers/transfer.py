@@ -20,15 +20,15 @@ from rankloop.experiments.papers.declaration import (
 )
 from rankloop.experiments.papers.solar import PAPER
 from rankloop.experiments.progressive import permuted
-from rankloop.learners.registry import make_online_learner
-from rankloop.metrics.evaluation import evaluate
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.registry import make_online_ranker
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.papers.declaration import Setting
-    from rankloop.learners.online.base import OnlineRanker
+    from rankloop.rankers.online.base import OnlineRanker
 
-LEARNERS = {"SOLAR-I": "solar-i:C=0.01", "SOLAR-II": "solar-ii:gamma=10", "SLAM": "rate-free-slam"}
+RANKERS = {"SOLAR-I": "solar-i:C=0.01", "SOLAR-II": "solar-ii:gamma=10", "SLAM": "rate-free-slam"}
 KEEPS = (0.001, 0.01, 0.1, 0.3, 1.0)
 """How much of what was learnt is held on to; besides, to start anew."""
 
@@ -43,21 +43,21 @@ def _reached(
     anew: list[float] = []
     kept: dict[float, list[float]] = {keep: [] for keep in KEEPS}
     for old, new in pairs:
-        learnt = make_online_learner(text).fit(old)
-        anew.append(_online(make_online_learner(text), new))
+        learnt = make_online_ranker(text).fit(old)
+        anew.append(_online(make_online_ranker(text), new))
         for keep in KEEPS:
             kept[keep].append(_online(copy.deepcopy(learnt).discount_past(keep), new))
     return Measured.over(anew), {keep: Measured.over(values) for keep, values in kept.items()}
 
 
-def _online(learner: OnlineRanker, new: QueryDataset) -> float:
-    scores = learner.predict_then_learn(new)
+def _online(ranker: OnlineRanker, new: QueryDataset) -> float:
+    scores = ranker.predict_then_learn(new)
     return float(evaluate(new, scores, "nDCG@10")["nDCG@10"])
 
 
 def _found(pairs: list[tuple[QueryDataset, QueryDataset]]) -> Found:
     values, curves, notes = {}, [], []
-    for name, text in LEARNERS.items():
+    for name, text in RANKERS.items():
         anew, kept = _reached(pairs, text)
         looser = max((kept[keep] for keep in KEEPS[:-1]), key=lambda one: one.value)
         values[_KEPT.format(name)] = kept[1.0].minus(anew)
@@ -98,7 +98,7 @@ def _collections(source: Source, setting: Setting, *, then: str) -> Found:
 
 
 def _claims(pattern: str) -> dict[str, Claim]:
-    return {pattern.format(name): Claim(above=0, slack=0.002) for name in LEARNERS}
+    return {pattern.format(name): Claim(above=0, slack=0.002) for name in RANKERS}
 
 
 TRANSFER = Experiment(

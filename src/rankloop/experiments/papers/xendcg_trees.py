@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.clicks.cascade import cascade_clicks, click_probabilities
 from rankloop.data.perturb import add_negatives, perturb_grades
-from rankloop.experiments.compare import compare_learners
+from rankloop.experiments.compare import compare_rankers
 from rankloop.experiments.fold_source import Trials
 from rankloop.experiments.papers.declaration import (
     Claim,
@@ -21,11 +21,11 @@ from rankloop.experiments.papers.declaration import (
     Published,
     row,
 )
-from rankloop.learners.boosting.lambdamart import LambdaMART
-from rankloop.learners.boosting.listnet import ListNetBoost
-from rankloop.learners.boosting.xendcg import XENDCGBoost
-from rankloop.metrics.evaluation import evaluate
-from rankloop.metrics.significance import paired_t
+from rankloop.measures.evaluation import evaluate
+from rankloop.measures.significance import paired_t
+from rankloop.rankers.boosting.lambdamart import LambdaMART
+from rankloop.rankers.boosting.listnet import ListNetBoost
+from rankloop.rankers.boosting.xendcg import XENDCGBoost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.papers.datasets import Source
     from rankloop.experiments.papers.declaration import Setting
-    from rankloop.learners.boosting.base import BoostedRanker
-    from rankloop.learners.rounds import Round
     from rankloop.losses.base import Floats
+    from rankloop.rankers.boosting.base import BoostedRanker
+    from rankloop.rankers.rounds import Round
 
 PAPER = "Bruch: an alternative cross entropy loss for learning-to-rank"
 MEASURES = ("nDCG@5", "nDCG@10")
@@ -53,8 +53,8 @@ _TRIALS = {"MQ2008": 50, "OHSUMED": 50}  # small ones; 20 of others
 _SIMULATED_TRIALS = 5  # nothing published can be compared with them
 
 
-def _learners(data: str, setting: Setting, gamma: str = "random") -> dict[str, BoostedRanker]:
-    """Return the three learners as section 5.2 sets them; on other data our leaves."""
+def _rankers(data: str, setting: Setting, gamma: str = "random") -> dict[str, BoostedRanker]:
+    """Return the three rankers as section 5.2 sets them; on other data our leaves."""
     leaves, least = _SHAPES.get(data, (None, None))
     settings: dict[str, Any] = {
         "trees": setting.pick(500, 10),
@@ -80,20 +80,20 @@ def _n_trials(source: Source, setting: Setting, declared: int) -> int:
 
 
 def _trials(source: Source, setting: Setting) -> Found:
-    learners = _learners(source.name, setting, f"best-of-{setting.pick(10, 2)}")
-    standings = compare_learners(
+    rankers = _rankers(source.name, setting, f"best-of-{setting.pick(10, 2)}")
+    standings = compare_rankers(
         _data(source, setting),
-        learners,
+        rankers,
         MEASURES,
         trials=Trials(_n_trials(source, setting, _TRIALS.get(source.name, 20))),
         seed=setting.seed,
         search=False,
     )
-    rows = {(r.learner, r.measure): r for r in standings.rows}
+    rows = {(r.ranker, r.measure): r for r in standings.rows}
     values: dict[str, Measured] = {}
     notes: list[str] = []
     for measure in MEASURES:
-        means = {name: rows[name, measure] for name in learners}
+        means = {name: rows[name, measure] for name in rankers}
         over = {name: Measured.over(found.fold_means) for name, found in means.items()}
         values.update({f"{name}, {measure}": found for name, found in over.items()})
         for first, second in ORDER:
@@ -116,10 +116,10 @@ def _table_1() -> tuple[Part, ...]:
             for measure in MEASURES
             for first, second in ORDER
         }
-        for learner, values in zip(
+        for ranker, values in zip(
             ("ListNet", "LambdaMART", "XE_NDCG"), _TABLE_1.get(name, ()), strict=False
         ):
-            expected.update(row(learner, " ".join(MEASURES), values, 0.01))
+            expected.update(row(ranker, " ".join(MEASURES), values, 0.01))
         parts.append(Part(name, _trials, expected, name, stand_in=_STAND_IN, seconds=800))
     return tuple(parts)
 
@@ -152,13 +152,13 @@ def _convergence(source: Source, setting: Setting) -> Found:
     reached = np.full((_n_trials(source, setting, 20), len(pair), trees), np.nan)
     for trial, of_trial in enumerate(reached):
         train, valid, _ = _split(_data(source, setting), setting.seed + trial)
-        learners = _learners(source.name, setting)
+        rankers = _rankers(source.name, setting)
         for name, values in zip(pair, of_trial, strict=True):
 
             def keep(done: Round, values: Floats = values) -> None:
                 values[done.number - 1 :] = done.valid  # trees that stop growing keep their value
 
-            learners[name].set_params(patience=None).fit(train, valid=valid, on_round=keep)
+            rankers[name].set_params(patience=None).fit(train, valid=valid, on_round=keep)
     early = reached[:, :, : max(trees // 10, 1)].mean(axis=2)
     axis = np.arange(1.0, trees + 1).tolist()
     curves = zip(pair, reached.mean(axis=0), strict=True)
@@ -207,9 +207,9 @@ def _robust(
         train = noise(train, shown[level], rng)
         valid = noise(valid, shown[level], rng) if noisy_validation else valid
         test = test.shuffled(rng)
-        learners = _learners(source.name, setting)
+        rankers = _rankers(source.name, setting)
         for k, name in enumerate(pair):
-            model = learners[name].fit(train, valid=valid)
+            model = rankers[name].fit(train, valid=valid)
             reached[trial, level, k] = evaluate(test, model.predict(test), "nDCG@5")["nDCG@5"]
     gaps = reached[:, :, 1] - reached[:, :, 0]
     by_level = [Measured.over(gap) for gap in gaps.T]

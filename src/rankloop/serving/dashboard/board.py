@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.snapshot import Snapshot
+    from rankloop.rankers.snapshot import Snapshot
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.service import Loop
     from rankloop.serving.state import Counters
 
 _POINTS = 480
-_PATIENCE = 10.0  # seconds that learners may be behind
-_MOST_READ = 5_000  # entries a second
+_PATIENCE = 10.0  # seconds that rankers may be behind
+_MAX_READ = 5_000  # entries a second
 
 
 class Total(NamedTuple):
@@ -94,7 +94,7 @@ class Board:
             if self._journal is None:
                 self._journal = self.loop.reader()
             self._journal.head()  # tells whether the journal answers at all
-            self.watch.follow(self._journal, self.loop.recent, self.loop.head, _MOST_READ)
+            self.watch.follow(self._journal, self.loop.recent, self.loop.head, _MAX_READ)
         except RankloopError as error:
             self.close()
             return str(error)
@@ -118,7 +118,7 @@ class Board:
             return Health(
                 "warn",
                 "Behind",
-                f"Learners are {loop.lag:,} entries and more than {_PATIENCE:.0f} seconds "
+                f"Rankers are {loop.lag:,} entries and more than {_PATIENCE:.0f} seconds "
                 "behind. Nothing is lost, but the models are not up to date.",
             )
         return Health("good", "Ready", "Ranks, stores and learns.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 State = Literal["open", "closed", "old"]
 
-_MOST_PARTS = 6
+_MAX_PARTS = 6
 
 
 class Part(msgspec.Struct):
@@ -134,7 +134,7 @@ def _feedback(joins: Joins, ranking_id: str) -> tuple[State, list[int]]:
 
 def _parts(names: tuple[str, ...], values: np.ndarray, added: np.ndarray) -> list[Part]:
     def parts() -> Iterator[Part]:
-        for feature in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS].tolist():
+        for feature in np.argsort(-np.abs(added), kind="stable")[:_MAX_PARTS].tolist():
             yield Part(names[feature], float(values[feature]), float(added[feature]))
 
     return list(parts())

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rankloop.serving.state import Published
 
 _MINUTE = 60.0
-_MOST_SHIFTS = 8
-_MOST_OUTCOMES = 10_000_000
+_MAX_SHIFTS = 8
+_MAX_OUTCOMES = 10_000_000
 
 
 class ModelNow(msgspec.Struct):
@@ -182,7 +182,7 @@ def still_needed(tally: Tally, alpha: float) -> int | None:
     low, high = tally.n, 2 * tally.n
     while not decided(high):
         low, high = high, 2 * high
-        if high > _MOST_OUTCOMES:
+        if high > _MAX_OUTCOMES:
             return None
     while high - low > max(1, low // 50):
         middle = (low + high) // 2
@@ -233,7 +233,7 @@ def _shifts(board: Board, names: tuple[str, ...]) -> list[ShiftNow]:
         ShiftNow(name, shift)
         for name, shift in zip(names, board.watch.drift.shifts().tolist(), strict=True)
     ]
-    return sorted(found, key=lambda one: -abs(one.shift))[:_MOST_SHIFTS]
+    return sorted(found, key=lambda one: -abs(one.shift))[:_MAX_SHIFTS]
 
 
 def _answered(service: Service, loop: str) -> dict[str, int]:

@@ -28,7 +28,7 @@ LOOK_BACK = 20_000
 
 _MARKS, _NEWEST, _WATCHED = 200, 200, 5_000
 _FORGET_AT = 20_000.0  # rankings, after which those counted so far count for half
-_MOST_DRIFT = 32  # rankings that are looked at for drift at a time
+_MAX_DRIFT = 32  # rankings that are looked at for drift at a time
 
 
 class Glimpse(msgspec.Struct):
@@ -84,7 +84,7 @@ class Watch:
             self.passed_over += head - LOOK_BACK - self.position
             self.position = head - LOOK_BACK
             self._watched.clear()  # some of their feedback may have been passed over
-        self._drift_left = _MOST_DRIFT
+        self._drift_left = _MAX_DRIFT
         until = min(head, self.position + most)
         for record in _records(journal, recent, self.position, until):
             self._see(record)

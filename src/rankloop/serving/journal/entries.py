@@ -51,7 +51,7 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
 
 
 class Configured(_Entry, frozen=True, tag="configured"):
-    """The loop's settings from here on: features, learners, grades of feedback."""
+    """The loop's settings from here on: features, rankers, grades of feedback."""
 
     settings: bytes
     engine: int
@@ -247,7 +247,7 @@ class Promoted(_Entry, frozen=True, tag="promoted"):
 
 
 class RolledBack(_Entry, frozen=True, tag="rolled_back"):
-    """Learners return to the state of a replay: up to a position, or without some entries."""
+    """Rankers return to the state of a replay: up to a position, or without some entries."""
 
     id: str
     models: dict[str, bytes]

@@ -1,4 +1,4 @@
-"""A journal as data: judged queries for batch learners, or a click log."""
+"""A journal as data: judged queries for batch rankers, or a click log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.learners.base import Ranker
+    from rankloop.rankers.base import Ranker
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.journal.entries import Ranked
     from rankloop.serving.operations.verdicts import Verdict
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def exported(journal: Journal) -> QueryDataset:
-    """Return rankings with their feedback as one data set, for batch learners.
+    """Return rankings with their feedback as one data set, for batch rankers.
 
     A query is a ranking that was closed with positive feedback, or judged; a document's grade
     follows from its feedback by the rules at the end of the journal, and is below 0 if it was not

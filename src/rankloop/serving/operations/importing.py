@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     E = TypeVar("E", bound=Entry)
 
 _AT_ONCE = 2000  # entries a transaction
-_MOST_ITEMS = 100_000  # of a logged ranking
+_MAX_ITEMS = 100_000  # of a logged ranking
 
 
 def import_files(
@@ -188,7 +188,7 @@ def _entries(
             continue
         try:
             if b'"items"' in line:
-                yield logged(ranking_decoder.decode(line), settings, _MOST_ITEMS)
+                yield logged(ranking_decoder.decode(line), settings, _MAX_ITEMS)
             else:
                 yield from observed([event_decoder.decode(line)])
         except (msgspec.MsgspecError, RankloopError) as error:

@@ -51,12 +51,12 @@ def verdicts(journal: Journal) -> Iterator[Verdict]:
             joins.ranked(entry.id, record.position, record.at)
         elif isinstance(entry, Observed):
             joins.observed(
-                entry.ranking_id, record.position, settings.most_early, settings.most_events
+                entry.ranking_id, record.position, settings.max_early, settings.max_events
             )
         elif isinstance(entry, Paged):
             joins.paged(entry.ranking_id, entry.page)
         elif isinstance(entry, Closed):
-            waiting = joins.close(entry.ranking_id, settings.most_closed)
+            waiting = joins.close(entry.ranking_id, settings.max_closed)
             if waiting is not None:
                 ranked = _ranked(journal, waiting.position)
                 ranking = ranked.ranking(waiting.pages)

@@ -118,7 +118,7 @@ class Handler:
         who = service.guard.admit(headers, address_of(scope), endpoint.scope, endpoint.browsers)
         body = None
         if endpoint.body is not None or endpoint.raw:
-            content = await read_body(scope, receive, service.settings.server.most_bytes)
+            content = await read_body(scope, receive, service.settings.server.max_bytes)
             body = content if endpoint.raw else self._decoded(content, headers)
         return await endpoint.handle(Call(service, scope["path_params"], body, who, scope))
 

@@ -25,7 +25,7 @@ from rankloop.serving.routes.candidates import Id, check_printable
 if TYPE_CHECKING:
     from rankloop.serving.routes.base import Call
 
-_MOST_BYTES = 65_536  # what browsers send as beacons at most
+_MAX_BYTES = 65_536  # what browsers send as beacons at most
 _KEPT = "600"  # seconds for which a browser may remember a preflight
 
 
@@ -67,9 +67,9 @@ async def beacon(call: Call) -> Response:
 
 async def _told(call: Call) -> list[str]:
     loop, tickets = call.loop, call.service.tickets
-    if len(call.body) > _MOST_BYTES:
+    if len(call.body) > _MAX_BYTES:
         raise Problem(
-            413, f"the body is longer than {_MOST_BYTES:,} bytes; send less in one request"
+            413, f"the body is longer than {_MAX_BYTES:,} bytes; send less in one request"
         )
     try:
         request = _decoder.decode(call.body)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rankloop.serving.routes.base import Call
     from rankloop.serving.service import Loop
 
-MOST_CLIENTS = 100
+MAX_CLIENTS = 100
 """The largest number of clients that listen to one loop of a process."""
 BETWEEN = 0.25
 """The shortest time between two messages, in seconds."""
@@ -35,8 +35,8 @@ HEARTBEAT = 15.0
 
 async def events(call: Call) -> Response:
     """Send changes until the client disconnects, or the service stops."""
-    if call.service.listening[call.loop.name] >= MOST_CLIENTS:
-        raise Problem(503, f"{MOST_CLIENTS} clients already listen to this loop; try again later")
+    if call.service.listening[call.loop.name] >= MAX_CLIENTS:
+        raise Problem(503, f"{MAX_CLIENTS} clients already listen to this loop; try again later")
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
         _messages(call.service, call.loop), headers=headers, media_type="text/event-stream"

@@ -87,7 +87,7 @@ class FeedbackAnswer(msgspec.Struct):
 async def feedback(call: Call) -> Response:
     """Store events in the journal and return the status of each."""
     loop, request = call.loop, call.body
-    most = call.service.settings.server.most_items
+    most = call.service.settings.server.max_items
     settings = loop.published.settings
     call.service.guard.charge(call.client, len(request.events))
     events = observed(request.events)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rankloop.serving.routes.base import Call
     from rankloop.serving.service import Loop
 
-_MOST = 10_000
+_MAX = 10_000
 
 
 class Field(msgspec.Struct):
@@ -131,8 +131,8 @@ async def feedback_as_metarank(call: Call) -> Response:
     many = call.body.lstrip().startswith(b"[")
     events = _decoded(call.body, list[MetarankEvent] if many else MetarankEvent)
     events = events if many else [events]
-    if len(events) > _MOST:
-        raise Problem(422, f"found {len(events):,} events; send at most {_MOST:,} in one request")
+    if len(events) > _MAX:
+        raise Problem(422, f"found {len(events):,} events; send at most {_MAX:,} in one request")
     call.service.guard.charge(call.client, len(events))
     counts: Counter[str] = Counter()
     by_loop: dict[str, list[Entry]] = {}
@@ -170,7 +170,7 @@ def _entry(call: Call, event: MetarankEvent) -> tuple[str, Entry]:
     settings: LoopSettings = loop.published.settings
     shown = LoggedRanking(event.id, _items(event, settings.names))
     try:
-        return name, logged(shown, settings, call.service.settings.server.most_items)
+        return name, logged(shown, settings, call.service.settings.server.max_items)
     except Problem:
         raise _LeftAloneError("ranking without features") from None
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from rankloop.exceptions import RankloopError
 from rankloop.feedback.ids import new_id
-from rankloop.learners.model_files.saving import loads
+from rankloop.rankers.model_files.saving import loads
 from rankloop.serving.experiments import share_of_errors
 from rankloop.serving.journal.entries import (
     Entry,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rankloop.serving.state import Published
 
 
-_PATIENCE = 10.0  # seconds; where learners are further behind, an act takes effect later
+_PATIENCE = 10.0  # seconds; where rankers are further behind, an act takes effect later
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 

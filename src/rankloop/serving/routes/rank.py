@@ -118,7 +118,7 @@ class RankAnswer(msgspec.Struct, omit_defaults=True):
 async def rank(call: Call) -> Response:
     """Score, choose an order, journal it, answer."""
     loop, request = call.loop, call.body
-    most = call.service.settings.server.most_items
+    most = call.service.settings.server.max_items
     if request.page > 1:
         ids = [item if isinstance(item, str) else item.id for item in request.items]
         first = await further_page(loop, request.id, request.page, ids, request.k)

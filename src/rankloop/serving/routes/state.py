@@ -71,7 +71,7 @@ class Budget(msgspec.Struct):
 class LoopState(msgspec.Struct, omit_defaults=True):
     """The state of a loop.
 
-    position, lag : the last durable entry, and how many the learners are behind
+    position, lag : the last durable entry, and how many the rankers are behind
     shown : quality of what people saw; judged data that was imported does not count
     personal : whether personal fields are `sealed`, or `not stored`
     acts : recent actions: who did what and when, oldest first

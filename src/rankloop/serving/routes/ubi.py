@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_MOST = 10_000
+_MAX = 10_000
 
 
 class UbiObject(msgspec.Struct):
@@ -126,7 +126,7 @@ def _ranked(call: Call, name: str, query: UbiQuery) -> Ranked | None:
     ids = [str(hit) for hit in query.query_response_hit_ids]
     if table is None or query.query_id is None or not ids:
         return None
-    check_ids(ids, call.service.settings.server.most_items)
+    check_ids(ids, call.service.settings.server.max_items)
     check_printable([query.query_id])
     X = table.features(ids)
     return None if X is None else shown_elsewhere(query.query_id, Candidates(ids, X))
@@ -164,8 +164,8 @@ def _decoded(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
 
 
 def _counted(found: list[tuple[T, bytes]]) -> list[tuple[T, bytes]]:
-    if len(found) > _MOST:
-        raise Problem(422, f"found {len(found):,} objects; send at most {_MOST:,} in one request")
+    if len(found) > _MAX:
+        raise Problem(422, f"found {len(found):,} objects; send at most {_MAX:,} in one request")
     return found
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.base import Record
     from rankloop.serving.state import Published
 
-_MOST_FRESH = 20_000  # records handed over, some 6 MB; a learner that is further behind reads them
+_MAX_FRESH = 20_000  # records handed over, some 6 MB; a ranker that is further behind reads them
 
 
 class Progress:
@@ -36,13 +36,13 @@ class Progress:
         self._fresh: list[Record] = []
 
     def durable(self, head: int, records: Sequence[Record] = ()) -> None:
-        """Record that entries up to this position are durable; keep the newest for the learner.
+        """Record that entries up to this position are durable; keep the newest for the ranker.
 
         Of rankings, only the id is kept, because few of them are ever learnt from.
         """
         with self.changed:
             self.head = head
-            if len(self._fresh) + len(records) > _MOST_FRESH:
+            if len(self._fresh) + len(records) > _MAX_FRESH:
                 self._fresh = []
             else:
                 self._fresh += [with_id_alone(record) for record in records]

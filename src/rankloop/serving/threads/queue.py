@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Waiting = Future[list["Answer"]] | asyncio.Future[list["Answer"]]
     Finished = tuple[Waiting, list["Answer"] | Exception]
 
-_MOST_AT_ONCE = 2000  # entries of one transaction
+_MAX_AT_ONCE = 2000  # entries of one transaction
 
 
 class BusyError(RankloopError):
@@ -98,7 +98,7 @@ class Queue:
             requests, size = [], 0
             while self._waiting:
                 n = len(self._waiting[0].entries)
-                if size and size + n > _MOST_AT_ONCE:
+                if size and size + n > _MAX_AT_ONCE:
                     break
                 requests.append(self._waiting.popleft())
                 size += n

@@ -14,7 +14,7 @@ export function showTiles(host, now) {
     ["99% within", millis(traffic.p99), traffic.p99 === null ? "" : " ms"],
     ["What people saw", ndcg(now.shown.rankings ? now.shown.recent : null), " nDCG@10"],
     ["Rankings with feedback", percent(now.closed ? now.joined / now.closed : null), ""],
-    ["Learners behind by", count(now.lag), now.lag === 1 ? " entry" : " entries"],
+    ["Rankers behind by", count(now.lag), now.lag === 1 ? " entry" : " entries"],
     ["Failed in the last minute", count(traffic.failed), ""],
     ["Rankings stored", count(counters.rankings), ""],
   ];
@@ -30,7 +30,7 @@ export function showJournal(host, now) {
   ];
   const facts = [
     ["Position", count(now.position)],
-    ["Learners behind by", count(now.lag)],
+    ["Rankers behind by", count(now.lag)],
     ["Waiting for the disk", count(now.waiting)],
     ["Open rankings", count(now.open_rankings)],
     ["Closed rankings", count(counters.closed)],

@@ -1,0 +1,86 @@
+"""`rankloop rankers`: list the rankers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankloop.cli.option_groups import shows
+from rankloop.cli.options import did_you_mean
+from rankloop.cli.tables import Shown
+
+if TYPE_CHECKING:
+    from rankloop.experiments.peers import Peer
+    from rankloop.rankers.base import Ranker
+
+
+@shows
+def rankers(
+    shown: Shown,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show one ranker with its parameters.")
+    ] = None,
+) -> None:
+    """List the rankers, or show one with its parameters, search space, cost and reference."""
+    from rankloop.experiments.peers import PEERS
+    from rankloop.rankers.registry import ranker_names
+
+    known = [*ranker_names(), *PEERS]
+    if name is not None and name not in known:
+        raise typer.BadParameter(
+            f"unknown ranker {name!r}{did_you_mean(name, known)}; see `rankloop rankers`"
+        )
+    if shown.json:
+        shown.records([_described(one) for one in ([name] if name else known)])
+    elif name is None:
+        rows = ([one["ranker"], _short(one), one["summary"]] for one in map(_described, known))
+        shown.table(["ranker", "learns", "what it is"], rows)
+        shown.note("`rankloop rankers NAME` shows parameters, cost and reference.")
+    else:
+        _show(_described(name), shown)
+
+
+def _described(name: str) -> dict[str, Any]:
+    from rankloop.experiments.peers import PEERS
+    from rankloop.rankers.registry import online_names, ranker_class
+
+    cls: type[Peer] | type[Ranker] = PEERS[name] if name in PEERS else ranker_class(name)
+    text = inspect.getdoc(cls) or ""
+    return {
+        "ranker": name,
+        "summary": text.splitlines()[0],
+        "parameters": {key: repr(value) for key, value in cls.parameters().items()},
+        "streams": name in online_names(),
+        "peer": name in PEERS,
+        "searched": {key: search.grid() for key, search in cls.search_space.items()},
+        "cost": _section(text, r"Cost[^:]*: (.*?)(?:\n\n|\Z)"),
+        "reference": _section(text, r"References\n-+\n(.*?)(?:\n\n|\Z)"),
+        "about": text,
+    }
+
+
+def _short(one: dict[str, object]) -> str:
+    if one["peer"]:
+        return "in compare"
+    return "online" if one["streams"] else "in batch"
+
+
+def _show(one: dict[str, Any], shown: Shown) -> None:
+    rows = [
+        [key, value, ", ".join(map(_value, one["searched"].get(key, [])))]
+        for key, value in one["parameters"].items()
+    ]
+    shown.note(f"{one['about']}\n")
+    shown.table(["parameter", "default", "searched"], rows, one["ranker"])
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _section(text: str, pattern: str) -> str:
+    found = re.search(pattern, text, re.DOTALL)
+    return " ".join(found[1].split()) if found else ""

@@ -1,1 +1,0 @@
-"""Learners for clicks: they choose what to show, and learn from what is clicked."""

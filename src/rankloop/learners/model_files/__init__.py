@@ -1,1 +1,0 @@
-"""Model files: what a learner knows as a tree of values, and the archive that holds it."""

@@ -1,1 +1,0 @@
-"""Online learners, one published algorithm per file."""

@@ -1,0 +1,483 @@
+"""The base class of every ranker: it learns, scores, ranks, explains itself and is saved."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from rankloop import _core
+from rankloop.data.columns import columns_by_name, in_order, with_columns
+from rankloop.data.dataset import Query, QueryDataset
+from rankloop.data.features import refuse_kinds
+from rankloop.data.grouping import one_query
+from rankloop.data.sparse_rows import (
+    SparseRows,
+    all_values,
+    is_sparse,
+    place_in_rows,
+    sparse_rows,
+)
+from rankloop.data.validation import as_matrix, as_rows, column_names
+from rankloop.exceptions import DataError, RankloopError
+from rankloop.feedback.ranking import Ranking, best_first
+from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.inputs import as_dataset, training_data
+from rankloop.rankers.kept import Kept
+from rankloop.rankers.snapshot import Snapshot
+from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from rankloop.data.grouping import Ids
+    from rankloop.measures.measure import Measure
+    from rankloop.rankers.rounds import Round
+    from rankloop.rankers.search import Search
+
+    Rows = NDArray[np.float32]
+    Grades = NDArray[np.float64]
+    Offsets = NDArray[np.int64]
+    Scores = NDArray[np.float32 | np.float64]
+    from rankloop.rankers.explaining import Parts
+
+
+class Ranker(Kept, ABC):
+    """A ranker: it learns from queries, scores, ranks, explains itself and can be saved.
+
+    A subclass defines how it starts (:meth:`_reset`), how it learns (:meth:`_fit`), how it scores
+    (:meth:`score_rows`), what it learns (`_learns`, and :meth:`_forms` for the expected types and
+    shapes) and how it explains itself. A ranker that learns query by query is an
+    :class:`rankloop.rankers.online.base.OnlineRanker`.
+
+    Threads may share a ranker: threads that learn wait for each other, while `predict`, `rank`,
+    `save` and copies see the state before or after an update, and never wait.
+
+    Attributes
+    ----------
+    n_features_in_ : number of features
+    feature_names_in_ : their names; empty if the training data has no names
+    n_queries_seen_ : number of queries learnt from so far
+    version_ : how often the state has changed
+    """
+
+    is_online: ClassVar[bool] = False
+    """Whether it can learn query by query, with `learn` and `partial_fit`."""
+
+    scores_rows_alone: ClassVar[bool] = True
+    """Whether a row's score does not depend on the other rows of its query."""
+
+    takes_raw_features: ClassVar[bool] = False
+    """Whether it works well on features of very different scales."""
+
+    baseline: ClassVar[bool] = False
+    """Whether it is a baseline for comparison, which need not learn."""
+
+    is_robust: ClassVar[bool] = True
+    """Whether it still learns well after a query with an extreme outlier."""
+
+    takes_nan: ClassVar[bool] = False
+    """Whether it treats NaN features as missing values; otherwise they are an error."""
+
+    takes_sparse: ClassVar[bool] = False
+    """Whether it learns from sparse rows; otherwise it needs a dense matrix."""
+
+    takes_kinds: ClassVar[bool] = False
+    """Whether it accepts dates and categories; otherwise it needs numbers."""
+
+    search_space: ClassVar[Mapping[str, Search]] = {}
+    """The parameters worth choosing on validation data, and the values worth trying."""
+
+    warm_start: bool = False
+    _taught_by: tuple[Ids, int] | None = None
+    """The queries of the last `fit` and their number of rows; not part of the learnt state."""
+
+    rounds_: int | None = None
+
+    @abstractmethod
+    def _reset(self, n_features: int) -> None:
+        """Forget everything."""
+
+    @abstractmethod
+    def _fit(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+    ) -> Iterator[None]:
+        """Learn from checked data, starting from the current state; pause in consistent states.
+
+        Replace learnt arrays and never change them in place, because other code may hold them.
+        """
+
+    @abstractmethod
+    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+        """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
+
+    def explain(self) -> Parts:
+        """Return the parts of the model, most important first, with the features they use."""
+        self._check_fitted()
+        raise DataError(
+            f"a {type(self).__name__} has no parts to show; contributions(X) returns what each "
+            "feature adds to a score"
+        )
+
+    def _check(self, data: QueryDataset) -> None:
+        """Raise, before anything changes, if a parameter, a grade or a weight cannot be used."""
+
+    def check_data(self, data: QueryDataset) -> None:
+        """Raise if this ranker cannot learn from the data; for rankers that consist of others."""
+        self._check(data)
+
+    def check_part(self, data: QueryDataset) -> None:
+        """Raise if this ranker cannot learn from a part of the data, which has whole queries."""
+        self._refuse_missing(data)
+        self._check(data)
+
+    def fit(
+        self,
+        X: object,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Fit the ranker from scratch, or with `warm_start` from its current state.
+
+        An error leaves the ranker unchanged. If a ranker that learns in rounds is interrupted, it
+        keeps the state of the last complete round. Other threads use the old state until `fit` is
+        done, or, with `on_round`, until the first round is done.
+
+        Parameters
+        ----------
+        X : a QueryDataset, or a matrix of features, dense or, for a ranker that takes them
+            (`takes_sparse`), sparse, with
+        y : one grade per row (below 0 means unjudged), and
+        qid : one query id per row, in any order; or
+        group : the number of rows of each query
+        sample_weight, query_weight : one per row, and one per query in order of first appearance
+        valid : validation data, on which a ranker that learns in rounds chooses the best round;
+            others ignore it
+        on_round : called after each round, to show progress
+        """
+        data = training_data(
+            X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan
+        )
+        return self._fit_whole(data, valid, on_round, self.warm_start)
+
+    def go_on(
+        self,
+        data: QueryDataset,
+        *,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Continue from the current state, with more rounds on this data or with its queries."""
+        return self._fit_whole(training_data(data), valid, on_round, True)
+
+    def discount_past(self, keep: float) -> Self:
+        """Reduce the weight of what was learnt so far to this fraction; for online rankers."""
+        raise DataError(
+            f"a {type(self).__name__} does not learn online, so it cannot keep only {keep} of what "
+            "it learnt; leave out this option"
+        )
+
+    def _fit_whole(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None,
+        on_round: Callable[[Round], None] | None,
+        go_on: bool,
+    ) -> Self:
+        taught_by = data.query_ids, data.n_documents
+        return self._replaced_by(
+            lambda new: new.fit_rounds(data, valid, on_round, go_on), on_round, taught_by
+        )
+
+    def _replaced_by(
+        self,
+        learn: Callable[[Self], Iterator[None]],
+        on_round: Callable[[Round], None] | None,
+        taught_by: tuple[Ids, int] | None,
+    ) -> Self:
+        """Let a copy learn and take its state over: wholly, or the last complete round."""
+        with self._writing:
+            new, whole = self.fork(), None
+            try:
+                for _ in learn(new):
+                    whole = new.fork()
+                    if on_round is not None:  # the callback sees the state after each round
+                        self._become(whole)
+            except BaseException as error:
+                if whole is not None and not isinstance(error, RankloopError):
+                    whole.end_early()
+                    self._become(whole)
+                raise
+            new._taught_by = taught_by
+            self._become(new)
+        return self
+
+    def fit_rounds(
+        self,
+        data: QueryDataset,
+        valid: QueryDataset | None = None,
+        on_round: Callable[[Round], None] | None = None,
+        go_on: bool = False,
+    ) -> Iterator[None]:
+        """Check data and learn from it; pause in consistent states.
+
+        This is for rankers that consist of other rankers and train copies of them (:meth:`fork`);
+        all other code calls :meth:`fit`.
+        """
+        data, valid = self._begin(data, valid, go_on)
+        yield from self._fit(data, valid, on_round)
+
+    def _begin(
+        self, data: QueryDataset, valid: QueryDataset | None, go_on: bool
+    ) -> tuple[QueryDataset, QueryDataset | None]:
+        """Check data, and forget everything unless learning continues; return the data to use."""
+        goes_on = go_on and self.is_fitted
+        if goes_on:
+            data = with_columns(data, self.feature_names_in_)
+        self._refuse_missing(data)
+        self._check(data)
+        if not goes_on:
+            self._reset(data.n_features)
+            self.feature_names_in_ = data.feature_names or ()
+        self._check_width(data.X)
+        if valid is not None:
+            valid = with_columns(valid, self.feature_names_in_)
+            self._check_width(valid.X)
+            self._refuse_missing(valid)
+        return data, valid
+
+    def end_early(self) -> None:
+        """Clean up after an interrupt that follows a complete round; subclasses may override it."""
+
+    def fit_path(
+        self,
+        data: QueryDataset,
+        settings: Iterable[Mapping[str, object]],
+        *,
+        valid: QueryDataset | None = None,
+    ) -> Iterator[Self]:
+        """Yield one fitted copy per setting."""
+        for setting in settings:
+            yield copy.deepcopy(self).set_params(**setting).fit(data, valid=valid)
+
+    def predict(
+        self, X: object, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> Scores:
+        """Score documents; higher is better.
+
+        A ranker that needs dense rows makes sparse ones dense, a block of queries at a time.
+
+        Parameters
+        ----------
+        X : a QueryDataset, a Query, or a matrix of features with
+        qid : one query id per row, in any order; or
+        group : the number of rows of each query. A ranker that scores each row separately
+            (`scores_rows_alone`) needs neither; for one that looks at whole queries, a matrix
+            without them is an error.
+        """
+        now = self.fork()  # other threads may learn meanwhile
+        now._check_fitted()
+        if not now._is_sparse_taken():
+            if isinstance(X, QueryDataset) and X.is_sparse:
+                return now._score_blocks(X)
+            if is_large_and_sparse(X):
+                return now._predict_sparse(X, qid, group)
+        if isinstance(X, QueryDataset):
+            return now.score_rows(now._rows(X), X.offsets)
+        rows = now._rows(X)
+        is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
+        if qid is None and (group is None or is_one):
+            if not is_one:
+                now._check_rows_alone()
+            return now.score_rows(rows, one_query(len(rows)))
+        data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
+        return data.in_row_order(now.score_rows(data.X, data.offsets))
+
+    def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
+        """Score sparse rows that are not grouped yet."""
+        n = X.shape[0]
+        if qid is None and group is None:
+            self._check_rows_alone()
+            group = np.ones(n, np.int64)
+        data = as_dataset(X, np.zeros(n), qid, group, allow_nan=self.takes_nan)
+        return data.in_row_order(self._score_blocks(data))
+
+    def _score_blocks(self, data: QueryDataset) -> Scores:
+        """Score sparse rows, made dense in blocks of whole queries, so that memory is bounded."""
+        scores = [np.empty(0, np.float32)]
+        for first, end in query_blocks(data.offsets, data.n_features):
+            part = data.select(slice(first, end)).to_dense()
+            scores.append(np.asarray(self.score_rows(self._rows(part), part.offsets)))
+        return np.concatenate(scores[1:] or scores)
+
+    def _is_sparse_taken(self) -> bool:
+        """Whether it takes sparse rows with its parameters; override it if that depends on them."""
+        return self.takes_sparse
+
+    def _refuse_sparse(self, X: object) -> None:
+        """Raise if rows are sparse and it needs dense ones."""
+        if is_sparse(X) and not self._is_sparse_taken():
+            raise needs_dense_rows(repr(self), sparse_rows(X))
+
+    def _check_rows_alone(self) -> None:
+        """Raise if scores depend on whole queries, for rows whose queries are not known."""
+        if not self.scores_rows_alone:
+            raise DataError(
+                f"the scores of this {type(self).__name__} depend on all documents of a query, and "
+                "which rows belong to which query is not known: pass qid=, one query id per row, "
+                "or group=, the number of rows of each query (group=[len(X)] for one query), or "
+                "give a Query or a QueryDataset"
+            )
+
+    def rank(self, query: object, *, id: str | None = None) -> Ranking:  # noqa: A002
+        """Rank the documents of one query: a Query or a matrix of features.
+
+        The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
+        new one.
+        """
+        now = self.fork()
+        now._check_fitted()
+        rows = now._rows(query)
+        scores = now.score_rows(rows, one_query(len(rows)))
+        if isinstance(query, Query):
+            ids = {"query_id": query.id, "doc_ids": query.doc_ids}
+            return best_first(scores, id=id, version=now.version_, X=rows, **ids)
+        return best_first(scores, id=id, version=now.version_, X=rows)
+
+    def score(
+        self,
+        X: object,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        measure: str | Measure = "nDCG@10",
+    ) -> float:
+        """Return the mean of a measure over queries; higher is better."""
+        data = as_dataset(X, y, qid, group, allow_nan=self.takes_nan)
+        return evaluate(data, self.predict(data), measure).results[0].mean
+
+    def contributions(self, X: object) -> NDArray[np.float64]:
+        """Return what each feature adds to each document's score, and the remainder last.
+
+        What a feature adds is how much the score falls when the feature is replaced by its mean
+        over the given documents, which should be those of one query. Each row sums to the score.
+        For a linear ranker this is weight x (value - mean). Cost: one scoring pass per feature.
+        """
+        now = self.fork()
+        now._check_fitted()
+        rows = now._rows(X)
+        if isinstance(rows, SparseRows):
+            rows = rows.toarray()
+        one = one_query(len(rows))
+        scores = np.asarray(now.score_rows(rows, one), np.float64)
+        found = np.zeros((len(rows), self.n_features_in_ + 1))
+        for j in range(self.n_features_in_ if len(rows) else 0):
+            changed = rows.copy()
+            changed[:, j] = rows[:, j].mean(dtype=np.float64)
+            found[:, j] = scores - now.score_rows(changed, one)
+        found[:, -1] = scores - found[:, :-1].sum(axis=1)
+        return found
+
+    def feature_name(self, feature: int) -> str:
+        """Return the name of a feature, or its number counted from 1 as in LETOR files."""
+        return self.feature_names_in_[feature] if self.feature_names_in_ else str(feature + 1)
+
+    def snapshot(self) -> Snapshot:
+        """Return an unchanging copy of the current model, for ranking while this one learns."""
+        self._check_fitted()
+        return Snapshot(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ranker to one file; :func:`rankloop.load` reads it."""
+        from rankloop.rankers.model_files.saving import save
+
+        save(self, path)
+
+    def dumps(self) -> bytes:
+        """Return the ranker as the bytes of such a file; :func:`rankloop.loads` reads them."""
+        from rankloop.rankers.model_files.saving import dumps
+
+        return dumps(self)
+
+    def export(
+        self,
+        to: str,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        features: Sequence[str] | None = None,
+        **options: object,
+    ) -> str | bytes:
+        """Return the ranker in the form of another engine; see :func:`rankloop.export.export`."""
+        # a room above this one, which is loaded only when it is asked for
+        exported = import_module("rankloop.export.exporting").export
+        found: str | bytes = exported(self, to, path, features=features, **options)
+        return found
+
+    def digest(self) -> str:
+        """Return a digest of the parameters and of every bit that was learnt.
+
+        The same stream gives the same digest on every processor, with any number of threads.
+        """
+        from rankloop.rankers.digest import digest
+
+        return digest(self.fork())
+
+    def _refuse_missing(self, data: QueryDataset) -> None:
+        """Raise if rows are sparse or a value is missing, unless this ranker takes that.
+
+        All rankers that need dense rows or finite values rely on this.
+        """
+        self._refuse_sparse(data.X)
+        if not self.takes_kinds:
+            refuse_kinds(data, type(self).__name__)
+        if self.takes_nan or not data.has_missing:
+            return
+        values = all_values(data.X)
+        place = _core.first_not_finite(values)
+        if place >= 0:
+            row, feature = place_in_rows(data.X, place)
+            query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]
+            raise DataError(
+                f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
+                f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
+                "read_letor(null=0) does), or use boosted trees, which accept missing values"
+            )
+
+    def _rows(self, X: object) -> Rows:
+        """Return the checked rows to score, with columns in the order of the training data."""
+        if isinstance(X, (Query, QueryDataset)):
+            if isinstance(X, QueryDataset):
+                refuse_kinds(X, type(self).__name__)
+            rows, names = X.X, X.feature_names
+        else:
+            rows = (as_rows if self._is_sparse_taken() else as_matrix)(X, allow_nan=self.takes_nan)
+            names = None if rows is X else column_names(X)  # an array has no names
+        self._refuse_sparse(rows)
+        order = None if names is None else columns_by_name(self.feature_names_in_, names)
+        if order is not None:
+            rows = in_order(rows, order)
+        self._check_width(rows)
+        return rows
+
+    def _check_width(self, rows: Rows) -> None:
+        if rows.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )

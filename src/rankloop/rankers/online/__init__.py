@@ -1,0 +1,1 @@
+"""Online rankers, one published algorithm per file."""

@@ -1,0 +1,122 @@
+"""Second-order online XE_NDCG, which needs no learning rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rankloop import _core
+from rankloop.exceptions import DataError
+from rankloop.rankers.online.clipped import CLIP
+from rankloop.rankers.online.second_order import SecondOrderRanker
+from rankloop.rankers.parameters import check_number, check_whole
+from rankloop.rankers.search import Range, Search
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.rankers.online.base import Queries
+    from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.online.second_order import Covariance
+
+_LARGEST_GRADE = 100.0
+
+
+class NewtonXENDCG(SecondOrderRanker):
+    """A Gaussian posterior over the weights, updated by Newton steps on XE_NDCG.
+
+    With mean w and precision L, a query moves the mean to the minimum of
+
+        1/2 (v - w)' L (v - w) + c loss(v),   c = (sum of gains)^power,
+
+    found by `steps` Newton steps, and adds the curvature of c loss there to L. The loss is that of
+    :class:`OnlineXENDCG`. This algorithm is our own: the paper has neither an online nor a
+    second-order form. The weight c gives more influence to queries with larger gains; its gains are
+    2^R - 1 for every gamma. A step is halved until the objective falls. Queries with only one grade
+    are skipped.
+
+    Parameters
+    ----------
+    prior : precision of the weights before any data, above 0, for features of about unit size
+        (scale raw ones)
+    steps : number of Newton steps per query, at least 1
+    power : how the weight of a query grows with its gains; with 0, all queries have weight 1
+    gamma : from 0 to 1; 1 makes targets proportional to the gains of nDCG
+    covariance, directions : `full`, or for many features `low-rank` with this number of directions,
+        or `diagonal`; see :class:`SecondOrderRanker`
+    clip : see :class:`ClippedRanker`
+    average, passes, random_state : see :class:`LinearRanker`
+
+    Attributes
+    ----------
+    precision_ : (d, d) L, the inverse covariance of the weights; (d,) if it is diagonal
+    root_, variances_, directions_ : how L is stored; see :class:`SecondOrderRanker`
+
+    Notes
+    -----
+    Cost, full: O(m d^2 + m^2 d + steps m^3) per query of m <= d documents, O(steps (m d^2 + d^3))
+    of a longer one, and O(d^2) memory. L is kept as its root, to which a query's curvature is added
+    by reflections, so that no stream makes it indefinite. Of r directions, or a diagonal (r = 0):
+    O((m + r)^2 d + steps m^3) per query of m <= d documents, and O((m + r) d) memory. A weight of a
+    document counts as so many copies of it; a weight of a query multiplies c.
+
+    References
+    ----------
+    Bruch, An alternative cross entropy loss for learning-to-rank (2021): Definition 1.
+    """
+
+    search_space: ClassVar[Mapping[str, Search]] = {"prior": Range(0.1, 1000, 5, log=True)}
+
+    _sizes: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        prior: float = 10.0,
+        steps: int = 3,
+        power: float = 0.5,
+        gamma: float = 1.0,
+        covariance: Covariance = "full",
+        directions: int = 20,
+        clip: float = CLIP,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.prior = prior
+        self.steps = steps
+        self.power = power
+        self.gamma = gamma
+        self.covariance = covariance
+        self.directions = directions
+        self.clip = clip
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _prior(self) -> float:
+        return self.prior
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("prior", self.prior, above=True)
+        check_whole("steps", self.steps)
+        check_number("power", self.power, 0, 2)
+        check_number("gamma", self.gamma, 0, 1)
+
+    def _check_queries(self, queries: Queries) -> None:
+        best = queries.y.max(initial=0.0)
+        if best > _LARGEST_GRADE:
+            raise DataError(
+                f"the grade {best:g} has a gain of 2^{best:g}, which is too large for "
+                f"NewtonXENDCG; use grades below {_LARGEST_GRADE:g}"
+            )
+
+    def _learn(self, call: Call, arrays: Arrays) -> int:
+        return _core.learn_newton(
+            *call,
+            True,
+            self.gamma,
+            self.power,
+            self.steps,
+            *self._known(arrays),
+            self.clip,
+        )

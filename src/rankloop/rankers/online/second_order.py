@@ -1,0 +1,131 @@
+"""Linear online rankers with a covariance of their weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import numpy as np
+
+from rankloop.arithmetic import row_pairs
+from rankloop.exceptions import DataError
+from rankloop.rankers.forms import Array
+from rankloop.rankers.online.clipped import ClippedRanker
+from rankloop.rankers.online.merging import merged_precision
+from rankloop.rankers.parameters import check_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rankloop.rankers.forms import Form
+    from rankloop.rankers.online.linear import Arrays, Floats
+
+    Covariance = Literal["full", "low-rank", "diagonal"]
+    Known = tuple[Floats, Floats, Floats, Floats]
+
+COVARIANCES = ("full", "low-rank", "diagonal")
+
+
+class SecondOrderRanker(ClippedRanker):
+    """A linear ranker with a covariance of its weights, whose inverse is the precision L.
+
+    A subclass defines L before any data (:meth:`_prior`). In addition to the parameters of
+    :class:`ClippedRanker` it has:
+
+    covariance : `full`; `low-rank`, for many features, where L is a diagonal and some directions;
+        or `diagonal`
+    directions : number of directions in addition to the diagonal, at least 1
+
+    The largest directions of what queries add to L are kept; of all others, only the diagonal.
+
+    Attributes
+    ----------
+    root_ : (d, d) full: the upper triangular U with which U'U = L
+    variances_ : (d,) low-rank and diagonal: the inverse of the diagonal part of L
+    directions_ : (directions, d) low-rank: the V with which L = diag(1 / variances_) + V'V
+    """
+
+    covariance: Covariance
+    directions: int
+
+    _arrays: ClassVar[tuple[str, ...]] = (
+        "last_weights_",
+        "root_",
+        "variances_",
+        "directions_",
+        "sizes_",
+    )
+    root_: NDArray[np.float64]
+    variances_: NDArray[np.float64]
+    directions_: NDArray[np.float64]
+
+    def _prior(self) -> float:
+        """Return the precision of each weight before any data."""
+        return 1.0
+
+    def _start(self, n_features: int) -> None:
+        super()._start(n_features)
+        prior = self._prior()
+        shapes = self._shapes(n_features)
+        self.root_ = np.sqrt(prior) * np.eye(shapes["root_"][0])
+        self.variances_ = np.full(shapes["variances_"], 1 / prior)
+        self.directions_ = np.zeros(shapes["directions_"])
+
+    def _shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
+        full, low = self.covariance == "full", self.covariance == "low-rank"
+        return {
+            "root_": (n_features, n_features) if full else (0, 0),
+            "variances_": (0 if full else n_features,),
+            "directions_": (self.directions if low else 0, n_features),
+        }
+
+    @property
+    def precision_(self) -> NDArray[np.float64]:
+        """The inverse covariance of the weights, (d, d), or (d,) if it is diagonal."""
+        self._check_fitted()
+        if self.covariance == "diagonal":
+            return 1 / self.variances_
+        if self.covariance == "low-rank":
+            off = row_pairs(self.directions_.T, self.directions_.T)
+            return np.asarray(np.diag(1 / self.variances_) + off)
+        return row_pairs(self.root_.T, self.root_.T)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        shapes = self._shapes(n_features)
+        own: dict[str, Form] = {name: Array(shape) for name, shape in shapes.items()}
+        own["variances_"] = Array(shapes["variances_"], low=0)
+        return {**super()._forms(n_features), **own}
+
+    def _discount_past(self, keep: float) -> None:
+        self.root_ = self.root_ * np.sqrt(keep)
+        self.directions_ = self.directions_ * np.sqrt(keep)
+        self.variances_ = self.variances_ / keep
+
+    def _merge(self, rankers: Sequence[Self], base: Self) -> None:
+        if self.covariance != "full":  # what was left out of each cannot be added up
+            super()._merge(rankers, base)
+        self.root_, self.last_weights_ = merged_precision(
+            [one.root_ for one in rankers],
+            [one.last_weights_ for one in rankers],
+            base.root_,
+            base.last_weights_,
+        )
+        self._merge_counters(rankers, base)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_whole("directions", self.directions)
+        if self.covariance not in COVARIANCES:
+            known = ", ".join(COVARIANCES)
+            raise DataError(f"covariance must be one of {known}; found {self.covariance!r}")
+
+    def _known(self, arrays: Arrays) -> Known:
+        """Return the arrays of the Gaussian for the core; raise if it is of another kind."""
+        for name, shape in self._shapes(self.n_features_in_).items():
+            if arrays[name].shape != shape:
+                raise DataError(
+                    "covariance or directions were changed after learning; fit again, or change "
+                    "them back"
+                )
+        return arrays["root_"], arrays["variances_"], arrays["directions_"], arrays["sizes_"]

@@ -1,0 +1,245 @@
+"""Rankers by name: `slam`, `solar-ii:gamma=1000`, as on the command line."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+
+from rankloop.exceptions import DataError
+from rankloop.naming import check_name, provided, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.rankers.base import Ranker
+    from rankloop.rankers.online.base import OnlineRanker
+
+R = TypeVar("R", bound="Ranker")
+Home: TypeAlias = "str | type[Ranker] | EntryPoint"
+
+_COMMA = re.compile(r",(?![^()]*\))(?![^\[\]]*\])")  # not inside poly(2,1) or a list
+
+_ONLINE = {
+    "slam": "online.slam.Slam",
+    "perceptron": "online.perceptron.Perceptron",
+    "minimax": "online.minimax.MinimaxPerceptron",
+    "rate-free-slam": "online.rate_free.RateFreeSlam",
+    "online-listnet": "online.listnet.OnlineListNet",
+    "online-xendcg": "online.xendcg.OnlineXENDCG",
+    "newton": "online.newton.NewtonXENDCG",
+    "prank": "online.prank.PRank",
+    "pairwise": "online.pairwise.PairwisePerceptron",
+    "committee": "online.committee.CommitteePerceptron",
+    "solar-i": "online.solar_i.SolarI",
+    "solar-ii": "online.solar_ii.SolarII",
+    "predtron": "predtron.ranker.PredtronRanker",
+    "mapped": "wrappers.mapped.Mapped",
+    "stacked": "wrappers.stacked.Stacked",
+    "mix": "ensembles.mix.Mix",
+    "auto": "ensembles.auto.Auto",
+    "online-described": "wrappers.described.OnlineDescribed",
+    "kernel-slam": "kernel.online.KernelSlam",
+    "kernel-minimax": "kernel.online.KernelMinimax",
+    "kernel-solar-i": "kernel.online.KernelSolarI",
+    "kernel-predtron": "kernel.predtron.KernelPredtron",
+    "online-keeprank": "kernel.keeprank_online.OnlineKeepRank",
+}
+_FOR_CLICKS = {
+    "pdgd": "pdgd.PDGD",
+    "neural-pdgd": "neural_pdgd.NeuralPDGD",
+    "mapped-clicks": "mapped.MappedClicks",
+    "dbgd": "dbgd.DBGD",
+    "mgd": "mgd.MGD",
+    "clicks": "from_clicks.FromClicks",
+    "thompson": "thompson.Thompson",
+}
+_IN_ROUNDS = {
+    "scaled": "wrappers.scaled.Scaled",
+    "ranksvm": "batch.ranksvm.RankSVM",
+    "listnet": "batch.listnet.ListNet",
+    "ranknet": "batch.ranknet.RankNet",
+    "loss-linear": "batch.loss.LossLinear",
+    "xendcg": "batch.xendcg.XENDCG",
+    "adarank": "batch.adarank.AdaRank",
+    "rankboost": "batch.rankboost.RankBoost",
+    "frank": "batch.frank.FRank",
+    "coordinate-ascent": "batch.coordinate_ascent.CoordinateAscent",
+    "single-feature": "batch.baselines.SingleFeature",
+    "constant": "batch.baselines.Constant",
+    "xendcg-boost": "boosting.xendcg.XENDCGBoost",
+    "lambdamart": "boosting.lambdamart.LambdaMART",
+    "yetirank": "boosting.yetirank.YetiRank",
+    "listnet-boost": "boosting.listnet.ListNetBoost",
+    "loss-boost": "boosting.loss.LossBoost",
+    "imported": "boosting.imported.Imported",
+    "blend": "ensembles.blend.Blend",
+    "keeprank": "kernel.keeprank.KeepRank",
+    "lifted": "wrappers.lifted.Lifted",
+    "described": "wrappers.described.Described",
+}
+_BUILT_IN = {
+    name: f"rankloop.{home}.{place.rpartition('.')[0]}:{place.rpartition('.')[2]}"
+    for home, places in (
+        ("rankers", _ONLINE),
+        ("rankers", _IN_ROUNDS),
+        ("clicks.rankers", _FOR_CLICKS),
+    )
+    for name, place in places.items()
+}
+_registered: dict[str, type[Ranker]] = {}
+ENTRY_POINTS = "rankloop.rankers"
+"""The group of entry points with which an installed package provides rankers."""
+
+
+def register_ranker(name: str, cls: type[R]) -> type[R]:
+    """Register your own ranker under a name, for code, the command line and model files.
+
+    Installed packages need not call this: an entry point `name = "module:Class"` in the group
+    `rankloop.rankers` is found when its name is used.
+
+    Parameters
+    ----------
+    name : the name on the command line, of small letters, digits and hyphens
+    cls : a subclass of :class:`rankloop.rankers.base.Ranker`; its class name must be unique, too
+    """
+    from rankloop.rankers.base import Ranker
+
+    if not isinstance(cls, type) or not issubclass(cls, Ranker):
+        raise DataError(f"a ranker must be a class derived from Ranker; found {cls!r}")
+    check_name("ranker", name)
+    for other in (_homes().get(name), _classes().get(cls.__name__)):
+        if not (other is None or isinstance(other, EntryPoint) or _same_class(other, cls)):
+            raise DataError(
+                f"{name!r} or {cls.__name__} is already the name of {other!r}; use another"
+            )
+    _registered[name] = cls
+    return cls
+
+
+def _same_class(one: str | type[Ranker], other: type[Ranker]) -> bool:
+    """Whether these are the same class, perhaps defined again."""
+    place = one if isinstance(one, str) else f"{one.__module__}:{one.__qualname__}"
+    return place == f"{other.__module__}:{other.__qualname__}"
+
+
+def ranker_names() -> tuple[str, ...]:
+    """Return the short names of all rankers: built-in, registered, and of installed packages."""
+    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *provided(ENTRY_POINTS))))
+
+
+def online_names() -> tuple[str, ...]:
+    """Return the short names of the rankers that can learn from a stream."""
+    ours = (name for name in ranker_names() if name not in _BUILT_IN)
+    return (*_ONLINE, *_FOR_CLICKS, *(name for name in ours if ranker_class(name).is_online))
+
+
+def is_known(name: str) -> bool:
+    """Whether this is the name of a ranker, or of a ranker's class, that can be loaded."""
+    return name in _homes() or name in _classes()
+
+
+def ranker_class(name: str) -> type[Ranker]:
+    """Find a ranker's class by its short name (`solar-ii`) or its class name (`SolarII`)."""
+    found = _homes().get(name) or _classes().get(name)
+    if isinstance(found, str):
+        module, _, cls = found.partition(":")
+        return getattr(import_module(module), cls)  # type: ignore[no-any-return]
+    if isinstance(found, EntryPoint):
+        return register_ranker(found.name, found.load())
+    if found is not None:
+        return found
+    raise unknown("ranker", name, ranker_names())
+
+
+def _homes() -> dict[str, Home]:
+    """Return all rankers by short name; built-in and registered ones take precedence."""
+    return {**provided(ENTRY_POINTS), **_registered, **_BUILT_IN}
+
+
+def _classes() -> dict[str, Home]:
+    """Return all rankers by class name."""
+    brought: dict[str, Home] = {entry.attr: entry for entry in provided(ENTRY_POINTS).values()}
+    registered = {cls.__name__: cls for cls in _registered.values()}
+    ours = {place.partition(":")[2]: place for place in _BUILT_IN.values()}
+    return {**brought, **registered, **ours}
+
+
+@overload
+def make_ranker(text: str) -> Ranker: ...
+@overload
+def make_ranker(text: str, kind: type[R]) -> R: ...
+def make_ranker(text: str, kind: type[Ranker] | None = None) -> Ranker:
+    """Make a ranker from `name` or `name:parameter=value,...`.
+
+    With `kind`, such as :class:`OnlineRanker`, the ranker must be of that kind, and type checkers
+    know the type of the result.
+
+    >>> make_ranker("solar-ii:gamma=1000,covariance=diagonal")
+    SolarII(gamma=1000, covariance='diagonal')
+    >>> make_ranker("kernel-slam:kernel=poly(2,1),budget=500")
+    KernelSlam(kernel='poly(2,1)', budget=500)
+    """
+    cls, params = read_ranker(text)
+    if kind is not None and not issubclass(cls, kind):
+        raise DataError(f"{text!r} is a {cls.__name__}, but a {kind.__name__} is needed")
+    return cls(**params)
+
+
+def read_ranker(text: str) -> tuple[type[Ranker], dict[str, Any]]:
+    """Read `name:parameter=value,...`; return the class and the given parameters.
+
+    >>> read_ranker("solar-i:C=0.1")[1]
+    {'C': 0.1}
+    """
+    name, _, rest = text.partition(":")
+    cls = ranker_class(name.strip())
+    params: dict[str, object] = {}
+    for item in filter(None, (part.strip() for part in _COMMA.split(rest))):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise DataError(f"cannot read {item!r} in {text!r}; write parameters as rate=0.1")
+        if key.strip() not in cls.parameters():
+            known = ", ".join(cls.parameters())
+            raise DataError(f"{name} has no parameter {key.strip()!r}; it has: {known}")
+        if key.strip() in params:
+            raise DataError(f"{key.strip()} is given twice in {text!r}")
+        params[key.strip()] = _value(value.strip())
+    return cls, params
+
+
+def ranker_text(name: str, params: Mapping[str, object]) -> str:
+    """Write a ranker as :func:`make_ranker` reads it.
+
+    >>> ranker_text("slam", {"measure": "AP", "rate": 0.1})
+    'slam:measure=AP,rate=0.1'
+    """
+    given = ",".join(f"{key}={value}" for key, value in params.items())
+    return f"{name}:{given}" if given else name
+
+
+def make_online_ranker(text: str) -> OnlineRanker:
+    """Make an online ranker; if a name is used by two kinds, it means the online one.
+
+    >>> make_online_ranker("xendcg:rate=0.1")
+    OnlineXENDCG(rate=0.1)
+    """
+    from rankloop.rankers.online.base import OnlineRanker
+
+    name = text.partition(":")[0].strip()
+    ranker = make_ranker(f"online-{text.strip()}" if f"online-{name}" in _ONLINE else text)
+    if not isinstance(ranker, OnlineRanker):
+        raise DataError(
+            f"{name} learns from whole data sets (use train or compare); these learn online: "
+            + ", ".join(online_names())
+        )
+    return ranker
+
+
+def _value(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False, "none": None}.get(text.lower(), text)

@@ -1,0 +1,50 @@
+"""Make a ranker for a training task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rankloop.data.features import needs_description
+from rankloop.rankers.wrappers.described import Described, OnlineDescribed
+from rankloop.rankers.wrappers.mapped import Mapped
+from rankloop.rankers.wrappers.scaled import Scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.data.dataset import QueryDataset
+    from rankloop.rankers.base import Ranker
+
+
+def new_ranker(
+    cls: type[Ranker], params: Mapping[str, object], valid_measure: str, scale: str | None = None
+) -> Ranker:
+    """Make a ranker, with a scaler if one is requested.
+
+    If the ranker can stop early and `params` has no `valid_measure`, this one is used for early
+    stopping.
+    """
+    chosen = dict(params)
+    if "valid_measure" in cls.parameters():
+        chosen.setdefault("valid_measure", valid_measure)
+    ranker = cls(**chosen)
+    if scale is None:
+        return ranker
+    wrapper: Any = Mapped if cls.is_online else Scaled
+    wrapped: Ranker = wrapper(ranker, maps=["raw"], scale=scale)
+    return wrapped
+
+
+def described(ranker: Ranker, data: QueryDataset) -> Ranker:
+    """Return a ranker for this data; add a description of the features if the data needs one."""
+    if not needs_description(data):
+        return ranker
+    wrapper: Any = OnlineDescribed if ranker.is_online else Described
+    wrapped: Ranker = wrapper(ranker)
+    return wrapped
+
+
+def read_like(model: Ranker) -> dict[str, Any]:
+    """Return the options of :func:`rankloop.read` for reading data for a model."""
+    like = getattr(model, "features", None) or model.feature_names_in_ or None
+    return {"like": like, "width": model.n_features_in_}
