@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 DATA   ?= $(RANKLOOP_DATA)
 BIN    := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name "*.[hc]pp")
+CPP    := $(shell find cpp -name "*.[hc]pp")
+SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
 .PHONY: help install run test check docs clang wheel smoke stubs format bench table quality papers fuzz clean
 
@@ -30,6 +31,7 @@ test: install   ## run the tests and all examples, in a random order (its seed i
 check: install  ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -62,6 +64,7 @@ stubs: install  ## write src/rankloop/_core.pyi again, after a change of cpp/bin
 format: install ## rewrite the code in our format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
 
 bench: $(VENV)/.bench  ## measure speed and memory beside the tools people use
 	$(BIN)/python -m benchmarks

@@ -35,7 +35,8 @@ RANKLOOP_CLONES inline void divide_step(const double* before, double* after, con
                                         std::ptrdiff_t shift, double slope, double fixed_a, double fixed_b,
                                         std::ptrdiff_t first, std::ptrdiff_t end, std::uint8_t* took) {
     for (std::ptrdiff_t i = first; i < end; ++i) {
-        const double take = before[i - 1] + a[i - 1] * slope - fixed_a, leave = before[i] + b[i + shift] * slope - fixed_b;
+        const double take = before[i - 1] + a[i - 1] * slope - fixed_a,
+                     leave = before[i] + b[i + shift] * slope - fixed_b;
         after[i] = take > leave ? take : leave;
         took[i] = take > leave;
     }
@@ -90,7 +91,8 @@ private:
         for (int round = 0; round < 100; ++round) {
             bool better = false;
             for (std::size_t a = 0; a < grades; ++a) {
-                for (std::size_t b = a + 1; b < grades; ++b) better |= divide(a, b), worked((size(a) + size(b)) * std::min(size(a), size(b)));
+                for (std::size_t b = a + 1; b < grades; ++b)
+                    better |= divide(a, b), worked((size(a) + size(b)) * std::min(size(a), size(b)));
             }
             if (grades == 2) return true;
             if (better) continue;
@@ -116,7 +118,8 @@ private:
         }
         tolerance_ = 1e-13 * largest;
         std::iota(by_key.begin(), by_key.end(), 0);
-        std::sort(by_key.begin(), by_key.end(), [&](auto i, auto j) { return key[i] != key[j] ? key[i] > key[j] : i < j; });
+        std::sort(by_key.begin(), by_key.end(),
+                  [&](auto i, auto j) { return key[i] != key[j] ? key[i] > key[j] : i < j; });
         grade_.resize(m_);
         for (std::size_t p = 0; p < m_; ++p) grade_[p] = owner[by_key[p]];
     }
@@ -144,14 +147,17 @@ private:
         std::reverse(reversed_.begin(), reversed_.end());
         before_[0] = 0;
         for (std::size_t s = 0; s < n; ++s) {
-            const double slope = f_[places_[s]], fixed_a = gains_[a] * d_[places_[s]], fixed_b = gains_[b] * d_[places_[s]];
+            const double slope = f_[places_[s]], fixed_a = gains_[a] * d_[places_[s]],
+                         fixed_b = gains_[b] * d_[places_[s]];
             std::uint8_t* const took = took_.data() + s * width;
             if (s < nb) after_[0] = before_[0] + sb[s] * slope - fixed_b, took[0] = 0;
             if (s < na) after_[s + 1] = before_[s] + sa[s] * slope - fixed_a, took[s + 1] = 1;
             // with i of a among s + 1 positions, the last of b is number s - i
             const auto shift = static_cast<std::ptrdiff_t>(nb) - 1 - static_cast<std::ptrdiff_t>(s);
-            const std::ptrdiff_t first = std::max<std::ptrdiff_t>(1, -shift), end = static_cast<std::ptrdiff_t>(std::min(s, na)) + 1;
-            divide_step(before_.data(), after_.data(), sa, reversed_.data(), shift, slope, fixed_a, fixed_b, first, end, took);
+            const std::ptrdiff_t first = std::max<std::ptrdiff_t>(1, -shift),
+                                 end = static_cast<std::ptrdiff_t>(std::min(s, na)) + 1;
+            divide_step(before_.data(), after_.data(), sa, reversed_.data(), shift, slope, fixed_a, fixed_b, first, end,
+                        took);
             std::swap(before_, after_);
         }
         if (!(before_[na] > now + tolerance_)) return false;
@@ -173,7 +179,8 @@ private:
         const std::size_t grades = gains_.size(), nodes = m_ * grades;
         used_.assign(nodes, 0);  // x_g(p)
         for (std::size_t p = 0; p < m_; ++p) {
-            for (std::size_t g = 0; g < grades; ++g) used_[p * grades + g] = (p ? used_[(p - 1) * grades + g] : 0) + (grade_[p] == g);
+            for (std::size_t g = 0; g < grades; ++g)
+                used_[p * grades + g] = (p ? used_[(p - 1) * grades + g] : 0) + (grade_[p] == g);
         }
         distance_.assign(nodes, 0.0), parent_.assign(nodes, -1);
         bool moved = true;
@@ -218,7 +225,8 @@ private:
         for (std::size_t first = 0; first < nodes; ++first) {
             const auto walk = static_cast<std::int32_t>(first + 1);
             std::size_t node = first;
-            while (mark_[node] == 0 && parent_[node] >= 0) mark_[node] = walk, node = static_cast<std::size_t>(parent_[node]);
+            while (mark_[node] == 0 && parent_[node] >= 0)
+                mark_[node] = walk, node = static_cast<std::size_t>(parent_[node]);
             if (mark_[node] != walk) continue;
             const std::size_t stop = node;
             do {

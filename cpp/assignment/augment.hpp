@@ -14,8 +14,8 @@ namespace rankloop {
 // One row of shortest augmenting paths: shorten the paths to columns through it, and return the
 // length of the shortest that is open. Columns that are not have an infinite entry in `closed`.
 RANKLOOP_CLONES inline double shorten_paths(const double* f, const double* d, const double* price, const double* closed,
-                                            double score, double gain, double base, std::size_t m, double* __restrict length,
-                                            std::int64_t* __restrict via, std::int64_t row) {
+                                            double score, double gain, double base, std::size_t m,
+                                            double* __restrict length, std::int64_t* __restrict via, std::int64_t row) {
     for (std::size_t p = 0; p < m; ++p) {
         const double reduced = base - score * f[p] + gain * d[p] - price[p] + closed[p], old = length[p];
         const std::int64_t before = via[p];
@@ -55,7 +55,8 @@ void assign_by_paths(const double* s, const double* g, const double* f, const do
         std::size_t column = 0;
         while (true) {
             const auto i = static_cast<std::size_t>(row);
-            nearest = shorten_paths(f, d, price.data(), closed.data(), s[i], g[i], nearest - worth[i], m, length.data(), via.data(), row);
+            nearest = shorten_paths(f, d, price.data(), closed.data(), s[i], g[i], nearest - worth[i], m, length.data(),
+                                    via.data(), row);
             worked(m);
             column = 0;
             while (length[column] != nearest || closed[column] != 0) ++column;

@@ -17,13 +17,16 @@ namespace {
 
 template <double (*function)(double)>
 void bind_function(nb::module_& m, const char* name) {
-    m.def(name, [](In<double, 1> x) {
-        double* out;
-        auto result = new_array<double>({x.size()}, &out);
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < x.size(); ++i) out[i] = function(x.data()[i]);
-        return result;
-    }, "x"_a);
+    m.def(
+        name,
+        [](In<double, 1> x) {
+            double* out;
+            auto result = new_array<double>({x.size()}, &out);
+            nb::gil_scoped_release release;
+            for (std::size_t i = 0; i < x.size(); ++i) out[i] = function(x.data()[i]);
+            return result;
+        },
+        "x"_a);
 }
 
 double sine(double x) { return math::sin_cos(x).sin; }
@@ -42,7 +45,8 @@ Array<T> row_pairs(const In<T, 2>& x, const In<T, 2>& z, unsigned threads) {
     parallel_parts(n, 1 + rows_a_thread / (1 + m), threads, [&](std::size_t from, std::size_t to) {
         Products<T> products;
         std::fill(out + from * m, out + to * m, T{0});
-        products.add({x.data() + from * d, d}, View<const T>{z.data(), d}.transposed(), to - from, m, d, {out + from * m, m});
+        products.add({x.data() + from * d, d}, View<const T>{z.data(), d}.transposed(), to - from, m, d,
+                     {out + from * m, m});
     });
     return result;
 }
@@ -72,127 +76,176 @@ void bind_arithmetic(nb::module_& m) {
     bind_function<math::tanh>(m, "tanh");
     bind_function<sine>(m, "sin");
     bind_function<cosine>(m, "cos");
-    m.def("power", [](In<double, 1> x, double exponent) {
-        double* out;
-        auto result = new_array<double>({x.size()}, &out);
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < x.size(); ++i) out[i] = math::pow(x.data()[i], exponent);
-        return result;
-    }, "x"_a, "exponent"_a);
+    m.def(
+        "power",
+        [](In<double, 1> x, double exponent) {
+            double* out;
+            auto result = new_array<double>({x.size()}, &out);
+            nb::gil_scoped_release release;
+            for (std::size_t i = 0; i < x.size(); ++i) out[i] = math::pow(x.data()[i], exponent);
+            return result;
+        },
+        "x"_a, "exponent"_a);
     m.def("row_pairs", &row_pairs<float>, "x"_a, "z"_a, "threads"_a);
     m.def("row_pairs", &row_pairs<double>, "x"_a, "z"_a, "threads"_a);
-    m.def("score_rows", [](In<float, 2> x, In<double, 1> w, unsigned threads) {
-        check_size(w, x.shape(1), "one weight a feature is needed");
-        const std::size_t n = x.shape(0), d = x.shape(1);
-        float* out;
-        auto result = new_array<float>({n}, &out);
-        const Released release(x.size());
-        std::vector<float> narrow(d);
-        to_float(w.data(), d, narrow.data());
-        parallel_parts(n, rows_a_thread, threads, [&](std::size_t from, std::size_t to) {
-            score_rows(x.data() + from * d, to - from, d, x.data() + to * d, narrow.data(), out + from);
-        });
-        return result;
-    }, "x"_a, "w"_a, "threads"_a);
-    m.def("rbf_rows", [](In<float, 2> x, In<float, 2> z, float scale, unsigned threads) {
-        return kernel_of(x, z, threads, [scale](const float* a, std::size_t n, const float* b, std::size_t k, std::size_t d, float* out) { rbf_rows(a, n, b, k, d, scale, out); });
-    }, "x"_a, "z"_a, "scale"_a, "threads"_a);
-    m.def("chi_rows", [](In<float, 2> x, In<float, 2> z, float gamma, unsigned threads) {
-        return kernel_of(x, z, threads, [gamma](const float* a, std::size_t n, const float* b, std::size_t k, std::size_t d, float* out) { chi_rows(a, n, b, k, d, gamma, out); });
-    }, "x"_a, "z"_a, "gamma"_a, "threads"_a);
-    m.def("squared_lengths", [](In<float, 2> x) {
-        float* out;
-        auto result = new_array<float>({x.shape(0)}, &out);
-        nb::gil_scoped_release release;
-        squared_lengths(x.data(), x.shape(0), x.shape(1), out);
-        return result;
-    }, "x"_a);
+    m.def(
+        "score_rows",
+        [](In<float, 2> x, In<double, 1> w, unsigned threads) {
+            check_size(w, x.shape(1), "one weight a feature is needed");
+            const std::size_t n = x.shape(0), d = x.shape(1);
+            float* out;
+            auto result = new_array<float>({n}, &out);
+            const Released release(x.size());
+            std::vector<float> narrow(d);
+            to_float(w.data(), d, narrow.data());
+            parallel_parts(n, rows_a_thread, threads, [&](std::size_t from, std::size_t to) {
+                score_rows(x.data() + from * d, to - from, d, x.data() + to * d, narrow.data(), out + from);
+            });
+            return result;
+        },
+        "x"_a, "w"_a, "threads"_a);
+    m.def(
+        "rbf_rows",
+        [](In<float, 2> x, In<float, 2> z, float scale, unsigned threads) {
+            return kernel_of(x, z, threads,
+                             [scale](const float* a, std::size_t n, const float* b, std::size_t k, std::size_t d,
+                                     float* out) { rbf_rows(a, n, b, k, d, scale, out); });
+        },
+        "x"_a, "z"_a, "scale"_a, "threads"_a);
+    m.def(
+        "chi_rows",
+        [](In<float, 2> x, In<float, 2> z, float gamma, unsigned threads) {
+            return kernel_of(x, z, threads,
+                             [gamma](const float* a, std::size_t n, const float* b, std::size_t k, std::size_t d,
+                                     float* out) { chi_rows(a, n, b, k, d, gamma, out); });
+        },
+        "x"_a, "z"_a, "gamma"_a, "threads"_a);
+    m.def(
+        "squared_lengths",
+        [](In<float, 2> x) {
+            float* out;
+            auto result = new_array<float>({x.shape(0)}, &out);
+            nb::gil_scoped_release release;
+            squared_lengths(x.data(), x.shape(0), x.shape(1), out);
+            return result;
+        },
+        "x"_a);
     // The sum of products of two arrays, in their order.
-    m.def("dot", [](In<double, 1> x, In<double, 1> y) {
-        check_size(y, x.size(), "arrays of one length are needed");
-        double sum = 0;
-        for (std::size_t i = 0; i < x.size(); ++i) sum += x.data()[i] * y.data()[i];
-        return sum;
-    }, "x"_a, "y"_a);
-    // Solves k systems of positive definite matrices (k x n x n, used up) in place of their right sides (k x n); those of
-    // matrices that are not become 0.
-    m.def("solve_definite", [](Out<double, 3> matrices, Out<double, 2> sides) {
-        const std::size_t k = sides.shape(0), n = sides.shape(1);
-        check(matrices.shape(0) == k && matrices.shape(1) == n && matrices.shape(2) == n, "a square matrix a right side is needed");
-        nb::gil_scoped_release release;
-        Products<double> products;
-        for (std::size_t i = 0; i < k; ++i) {
-            double *const a = matrices.data() + i * n * n, *const b = sides.data() + i * n;
-            if (cholesky(a, n, products)) solve_lower(a, n, b), solve_upper(a, n, b);
-            if (!all_finite(a, n * n) || !all_finite(b, n)) std::fill_n(b, n, 0.0);
-        }
-    }, "matrices"_a, "sides"_a);
-    // The places of the `few` largest values of each row, the first of equal ones first.
-    m.def("largest_places", [](In<float, 2> values, std::int64_t few) {
-        const std::size_t n = values.shape(0), m = values.shape(1);
-        check(few >= 1 && few <= static_cast<std::int64_t>(m), "there are fewer values than asked for");
-        const auto k = static_cast<std::size_t>(few);
-        std::int64_t* out;
-        auto result = new_array<std::int64_t>({n, k}, &out);
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < n; ++i) {
-            const float* const row = values.data() + i * m;
-            std::int64_t* const best = out + i * k;
-            std::size_t held = 0;
-            for (std::size_t j = 0; j < m; ++j) {
-                if (held == k && !(row[j] > row[best[k - 1]])) continue;
-                std::size_t place = held < k ? held++ : k - 1;
-                for (; place > 0 && row[j] > row[best[place - 1]]; --place) best[place] = best[place - 1];
-                best[place] = static_cast<std::int64_t>(j);
+    m.def(
+        "dot",
+        [](In<double, 1> x, In<double, 1> y) {
+            check_size(y, x.size(), "arrays of one length are needed");
+            double sum = 0;
+            for (std::size_t i = 0; i < x.size(); ++i) sum += x.data()[i] * y.data()[i];
+            return sum;
+        },
+        "x"_a, "y"_a);
+    // Solves k systems of positive definite matrices (k x n x n, used up) in place of their right sides (k x n); those
+    // of matrices that are not become 0.
+    m.def(
+        "solve_definite",
+        [](Out<double, 3> matrices, Out<double, 2> sides) {
+            const std::size_t k = sides.shape(0), n = sides.shape(1);
+            check(matrices.shape(0) == k && matrices.shape(1) == n && matrices.shape(2) == n,
+                  "a square matrix a right side is needed");
+            nb::gil_scoped_release release;
+            Products<double> products;
+            for (std::size_t i = 0; i < k; ++i) {
+                double *const a = matrices.data() + i * n * n, *const b = sides.data() + i * n;
+                if (cholesky(a, n, products)) solve_lower(a, n, b), solve_upper(a, n, b);
+                if (!all_finite(a, n * n) || !all_finite(b, n)) std::fill_n(b, n, 0.0);
             }
-        }
-        return result;
-    }, "values"_a, "few"_a);
+        },
+        "matrices"_a, "sides"_a);
+    // The places of the `few` largest values of each row, the first of equal ones first.
+    m.def(
+        "largest_places",
+        [](In<float, 2> values, std::int64_t few) {
+            const std::size_t n = values.shape(0), m = values.shape(1);
+            check(few >= 1 && few <= static_cast<std::int64_t>(m), "there are fewer values than asked for");
+            const auto k = static_cast<std::size_t>(few);
+            std::int64_t* out;
+            auto result = new_array<std::int64_t>({n, k}, &out);
+            nb::gil_scoped_release release;
+            for (std::size_t i = 0; i < n; ++i) {
+                const float* const row = values.data() + i * m;
+                std::int64_t* const best = out + i * k;
+                std::size_t held = 0;
+                for (std::size_t j = 0; j < m; ++j) {
+                    if (held == k && !(row[j] > row[best[k - 1]])) continue;
+                    std::size_t place = held < k ? held++ : k - 1;
+                    for (; place > 0 && row[j] > row[best[place - 1]]; --place) best[place] = best[place - 1];
+                    best[place] = static_cast<std::int64_t>(j);
+                }
+            }
+            return result;
+        },
+        "values"_a, "few"_a);
     // Rotates the rows of a to right angles, and those of left with them; see linalg/svd.hpp.
-    m.def("rotate_rows", [](Out<double, 2> a, Out<double, 2> left) {
-        check(left.shape(0) == a.shape(0) && left.shape(1) == a.shape(0), "a square matrix of as many rows is needed");
-        nb::gil_scoped_release release;
-        rotate_rows(a.data(), a.shape(0), a.shape(1), left.data());
-    }, "a"_a, "left"_a);
-    m.def("standardise", [](In<double, 1> scores, In<std::int64_t, 1> offsets) {
-        check_offsets(offsets, scores.size());
-        double* out;
-        auto result = new_array<double>({scores.size()}, &out);
-        nb::gil_scoped_release release;
-        for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {
-            const auto first = static_cast<std::size_t>(offsets.data()[q]), end = static_cast<std::size_t>(offsets.data()[q + 1]);
-            if (end > first) standardise(scores.data() + first, end - first, out + first);
-        }
-        return result;
-    }, "scores"_a, "offsets"_a);
-    m.def("mixing_weights", [](In<double, 1> losses, std::int64_t queries, bool uniform) {
-        check(losses.size() > 0, "at least one member is needed");
-        double* out;
-        auto result = new_array<double>({losses.size()}, &out);
-        mixing_weights(losses.data(), losses.size(), queries, uniform, out);
-        return result;
-    }, "losses"_a, "queries"_a, "uniform"_a);
+    m.def(
+        "rotate_rows",
+        [](Out<double, 2> a, Out<double, 2> left) {
+            check(left.shape(0) == a.shape(0) && left.shape(1) == a.shape(0),
+                  "a square matrix of as many rows is needed");
+            nb::gil_scoped_release release;
+            rotate_rows(a.data(), a.shape(0), a.shape(1), left.data());
+        },
+        "a"_a, "left"_a);
+    m.def(
+        "standardise",
+        [](In<double, 1> scores, In<std::int64_t, 1> offsets) {
+            check_offsets(offsets, scores.size());
+            double* out;
+            auto result = new_array<double>({scores.size()}, &out);
+            nb::gil_scoped_release release;
+            for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {
+                const auto first = static_cast<std::size_t>(offsets.data()[q]),
+                           end = static_cast<std::size_t>(offsets.data()[q + 1]);
+                if (end > first) standardise(scores.data() + first, end - first, out + first);
+            }
+            return result;
+        },
+        "scores"_a, "offsets"_a);
+    m.def(
+        "mixing_weights",
+        [](In<double, 1> losses, std::int64_t queries, bool uniform) {
+            check(losses.size() > 0, "at least one member is needed");
+            double* out;
+            auto result = new_array<double>({losses.size()}, &out);
+            mixing_weights(losses.data(), losses.size(), queries, uniform, out);
+            return result;
+        },
+        "losses"_a, "queries"_a, "uniform"_a);
     // Scores (members x documents) of queries that come after each other: each is ranked by the weights that follow
     // from all losses before it (queries x members), which are added to `so_far`.
-    m.def("mix_queries", [](In<double, 2> scores, In<std::int64_t, 1> offsets, In<double, 2> losses, Out<double, 1> so_far, std::int64_t queries, bool uniform) {
-        const std::size_t members = scores.shape(0), documents = scores.shape(1);
-        check_offsets(offsets, documents);
-        check(members > 0 && so_far.size() == members, "one loss a member is needed");
-        check(losses.size() == 0 || (losses.shape(0) + 1 == offsets.size() && losses.shape(1) == members), "one loss a query and member is needed");
-        double* out;
-        auto result = new_array<double>({documents}, &out);
-        const Released release(scores.size());
-        std::vector<double> weights(members), scratch;
-        for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {
-            const auto first = static_cast<std::size_t>(offsets.data()[q]), end = static_cast<std::size_t>(offsets.data()[q + 1]);
-            if (q == 0 || losses.size() > 0) mixing_weights(so_far.data(), members, queries, uniform, weights.data());
-            if (end > first) mix_scores(scores.data() + first, documents, members, end - first, weights.data(), scratch, out + first);
-            if (losses.size() == 0) continue;
-            for (std::size_t k = 0; k < members; ++k) so_far.data()[k] += losses.data()[q * members + k];
-            ++queries;
-        }
-        return result;
-    }, "scores"_a, "offsets"_a, "losses"_a, "so_far"_a, "queries"_a, "uniform"_a);
+    m.def(
+        "mix_queries",
+        [](In<double, 2> scores, In<std::int64_t, 1> offsets, In<double, 2> losses, Out<double, 1> so_far,
+           std::int64_t queries, bool uniform) {
+            const std::size_t members = scores.shape(0), documents = scores.shape(1);
+            check_offsets(offsets, documents);
+            check(members > 0 && so_far.size() == members, "one loss a member is needed");
+            check(losses.size() == 0 || (losses.shape(0) + 1 == offsets.size() && losses.shape(1) == members),
+                  "one loss a query and member is needed");
+            double* out;
+            auto result = new_array<double>({documents}, &out);
+            const Released release(scores.size());
+            std::vector<double> weights(members), scratch;
+            for (std::size_t q = 0; q + 1 < offsets.size(); ++q) {
+                const auto first = static_cast<std::size_t>(offsets.data()[q]),
+                           end = static_cast<std::size_t>(offsets.data()[q + 1]);
+                if (q == 0 || losses.size() > 0)
+                    mixing_weights(so_far.data(), members, queries, uniform, weights.data());
+                if (end > first)
+                    mix_scores(scores.data() + first, documents, members, end - first, weights.data(), scratch,
+                               out + first);
+                if (losses.size() == 0) continue;
+                for (std::size_t k = 0; k < members; ++k) so_far.data()[k] += losses.data()[q * members + k];
+                ++queries;
+            }
+            return result;
+        },
+        "scores"_a, "offsets"_a, "losses"_a, "so_far"_a, "queries"_a, "uniform"_a);
 }
 
 }  // namespace rankloop

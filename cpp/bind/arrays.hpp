@@ -20,8 +20,16 @@ using namespace nb::literals;
 
 template <typename T, int N>
 using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+
+// An array that a kernel fills. It must be exactly that array: a caller who passes another type or a strided view gets
+// an error. Otherwise nanobind would hand over a converted copy, and what the kernel writes would be lost silently.
 template <typename T, int N>
-using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+class Out : public nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu> {
+public:
+    using Base = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+    Out() = default;
+    explicit Out(Base&& array) : Base(std::move(array)) {}
+};
 
 // Lets Python see an interrupt: the only way out of a long call.
 inline void pause_for_python() {
@@ -55,7 +63,8 @@ void check_size(const Array& values, std::size_t n, const char* message) {
 inline void check_offsets(const In<std::int64_t, 1>& offsets, std::size_t rows) {
     const std::int64_t* const o = offsets.data();
     const std::size_t n = offsets.size();
-    check(n > 0 && o[0] == 0 && o[n - 1] == static_cast<std::int64_t>(rows) && std::is_sorted(o, o + n), "offsets do not fit the rows");
+    check(n > 0 && o[0] == 0 && o[n - 1] == static_cast<std::int64_t>(rows) && std::is_sorted(o, o + n),
+          "offsets do not fit the rows");
 }
 
 // NaN is in no order: a sort, or a loop over equal values, would run beyond its array or for ever.
@@ -123,3 +132,19 @@ Array<T> new_array(std::initializer_list<std::size_t> shape, T** data) {
 }
 
 }  // namespace rankloop
+
+// As for any array, but without the permission to convert.
+template <typename T, int N>
+struct nanobind::detail::type_caster<rankloop::Out<T, N>> {
+    using Base = make_caster<typename rankloop::Out<T, N>::Base>;
+    using Exact = rankloop::Out<T, N>;
+    NB_TYPE_CASTER(Exact, Base::Name)
+
+    bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+        Base array;
+        const auto exact = static_cast<std::uint8_t>(flags & ~static_cast<std::uint8_t>(cast_flags::convert));
+        if (!array.from_python(source, exact, cleanup)) return false;
+        value = Exact(std::move(array.value));
+        return true;
+    }
+};

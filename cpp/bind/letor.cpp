@@ -74,13 +74,15 @@ public:
 };
 
 inline Rows take_table(letor::Table&& table) {
-    const std::size_t rows = table.x.rows, width = table.x.width, runs = table.runs.size(), cost = table.amount().bytes();
+    const std::size_t rows = table.x.rows, width = table.x.width, runs = table.runs.size(),
+                      cost = table.amount().bytes();
     nb::list bad;
     for (const auto& row : table.bad.first) bad.append(as_tuple(row));
     Rows result;
     if (table.sparse) {
         const std::size_t entries = table.entries.size();
-        result["X"] = nb::make_tuple(take_array<std::int64_t>(std::move(table.entries.ends), rows), take_array<std::int32_t>(std::move(table.entries.columns), entries),
+        result["X"] = nb::make_tuple(take_array<std::int64_t>(std::move(table.entries.ends), rows),
+                                     take_array<std::int32_t>(std::move(table.entries.columns), entries),
                                      take_array<float>(std::move(table.entries.values), entries), width);
     } else {
         result["X"] = take_array<float>(std::move(table.x.values), rows, width);
@@ -127,13 +129,16 @@ inline letor::Options checked(const letor::Options& options) {
 }
 
 // Texts `first` to `end` of those that stand one after the other in UTF-8, text i ending at ends[i].
-inline nb::typed<nb::list, nb::str> split_text(const In<std::uint8_t, 1>& text, const In<std::int64_t, 1>& ends, std::size_t first, std::size_t end) {
+inline nb::typed<nb::list, nb::str> split_text(const In<std::uint8_t, 1>& text, const In<std::int64_t, 1>& ends,
+                                               std::size_t first, std::size_t end) {
     check(first <= end && end <= ends.size(), "there are not so many texts");
     nb::list result;
     for (std::int64_t begin = first ? ends.data()[first - 1] : 0; first < end; ++first) {
         const std::int64_t stop = ends.data()[first];
-        check(0 <= begin && begin <= stop && static_cast<std::size_t>(stop) <= text.size(), "the ends do not fit the text");
-        const auto word = nb::steal(PyUnicode_DecodeUTF8(reinterpret_cast<const char*>(text.data()) + begin, static_cast<Py_ssize_t>(stop - begin), nullptr));
+        check(0 <= begin && begin <= stop && static_cast<std::size_t>(stop) <= text.size(),
+              "the ends do not fit the text");
+        const auto word = nb::steal(PyUnicode_DecodeUTF8(reinterpret_cast<const char*>(text.data()) + begin,
+                                                         static_cast<Py_ssize_t>(stop - begin), nullptr));
         if (!word.is_valid()) throw nb::python_error();
         result.append(word);
         begin = stop;
@@ -146,12 +151,14 @@ void bind_letor(nb::module_& m) {
         .def(
             "__init__",
             [](GuardedReader* self, nb::object source, std::int64_t n_features, int base, float null_value,
-               std::int64_t max_index, std::int64_t max_bytes, bool skip_bad, bool doc_ids, bool sparse, std::size_t block_bytes) {
-                const letor::Options options{n_features, base, null_value, max_index, max_bytes, skip_bad, doc_ids, sparse};
+               std::int64_t max_index, std::int64_t max_bytes, bool skip_bad, bool doc_ids, bool sparse,
+               std::size_t block_bytes) {
+                const letor::Options options{n_features, base,     null_value, max_index,
+                                             max_bytes,  skip_bad, doc_ids,    sparse};
                 check(block_bytes <= std::size_t{1} << 30, "block_bytes is too large");
-                new (self) GuardedReader{letor::Reader(nb::isinstance<nb::int_>(source) ? from_descriptor(nb::cast<int>(source))
-                                                                                         : from_stream(source),
-                                                       checked(options), block_bytes)};
+                new (self) GuardedReader{letor::Reader(
+                    nb::isinstance<nb::int_>(source) ? from_descriptor(nb::cast<int>(source)) : from_stream(source),
+                    checked(options), block_bytes)};
             },
             "source"_a, nb::kw_only(), "n_features"_a, "base"_a, "null_value"_a, "max_index"_a, "max_bytes"_a,
             "skip_bad"_a, "doc_ids"_a, "sparse"_a, "block_bytes"_a)
@@ -181,7 +188,8 @@ void bind_letor(nb::module_& m) {
         "x"_a.noconvert(), "rows"_a);
     m.def(
         "format_letor",
-        [](AnyRows x, In<double, 1> y, std::vector<std::string> query_ids, std::optional<std::vector<std::string>> doc_ids, int base, bool sparse) {
+        [](AnyRows x, In<double, 1> y, std::vector<std::string> query_ids,
+           std::optional<std::vector<std::string>> doc_ids, int base, bool sparse) {
             const auto check_rows = [&](std::size_t n) {
                 check_size(y, n, "y must have one value a row");
                 check(query_ids.size() == n, "query_ids must have one id a row");
@@ -196,7 +204,8 @@ void bind_letor(nb::module_& m) {
             } else {
                 const auto& dense = std::get<In<float, 2>>(x);
                 check_rows(dense.shape(0));
-                text = letor::format_rows(dense.data(), y.data(), dense.shape(0), dense.shape(1), query_ids, docs, base, sparse);
+                text = letor::format_rows(dense.data(), y.data(), dense.shape(0), dense.shape(1), query_ids, docs, base,
+                                          sparse);
             }
             return nb::bytes(text.data(), text.size());
         },

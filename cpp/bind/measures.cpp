@@ -14,7 +14,8 @@ namespace rankloop {
 constexpr std::size_t queries_a_thread = 256;
 
 template <typename Score>
-void check_rankable(const In<Score, 1>& scores, const In<std::int64_t, 1>& offsets, const std::optional<In<std::int64_t, 1>>& keys) {
+void check_rankable(const In<Score, 1>& scores, const In<std::int64_t, 1>& offsets,
+                    const std::optional<In<std::int64_t, 1>>& keys) {
     check_offsets(offsets, scores.size());
     check_no_nan(scores, "scores must not be NaN");
     if (keys) check_size(*keys, scores.size(), "one key a document is needed");
@@ -46,9 +47,9 @@ using MeasureTuple = std::tuple<int, std::int64_t, double, double>;  // kind, cu
 // One row of values a measure, one column a query.
 template <typename Score>
 Array<double> measure_queries(In<Score, 1> scores, In<double, 1> grades, In<double, 1> gains,
-                           In<std::int64_t, 1> offsets, std::optional<In<std::int64_t, 1>> keys,
-                           In<double, 1> discounts, std::vector<MeasureTuple> specs, bool average_ties,
-                           bool ap_by_cutoff, unsigned threads) {
+                              In<std::int64_t, 1> offsets, std::optional<In<std::int64_t, 1>> keys,
+                              In<double, 1> discounts, std::vector<MeasureTuple> specs, bool average_ties,
+                              bool ap_by_cutoff, unsigned threads) {
     check_rankable(scores, offsets, keys);
     check_size(grades, scores.size(), "one grade a document is needed");
     check_size(gains, scores.size(), "one gain a document is needed");
@@ -56,13 +57,15 @@ Array<double> measure_queries(In<Score, 1> scores, In<double, 1> grades, In<doub
     check_no_nan(gains, "gains must not be NaN");
     const std::size_t queries = offsets.size() - 1;
     std::size_t longest = 0;
-    for (std::size_t q = 0; q < queries; ++q) longest = std::max(longest, static_cast<std::size_t>(offsets.data()[q + 1] - offsets.data()[q]));
+    for (std::size_t q = 0; q < queries; ++q)
+        longest = std::max(longest, static_cast<std::size_t>(offsets.data()[q + 1] - offsets.data()[q]));
     check(discounts.size() >= longest, "one discount a rank is needed");
     std::vector<Measure> measures;
     bool needs_ties = average_ties;
     for (const auto& [kind, cutoff, rel, parameter] : specs) {
         check(kind >= 0 && kind <= static_cast<int>(last_kind) && cutoff >= 0, "there is no such measure");
-        measures.push_back({static_cast<Kind>(kind), cutoff ? static_cast<std::size_t>(cutoff) : SIZE_MAX, rel, parameter});
+        measures.push_back(
+            {static_cast<Kind>(kind), cutoff ? static_cast<std::size_t>(cutoff) : SIZE_MAX, rel, parameter});
         needs_ties |= measures.back().kind == Kind::pair_accuracy;
     }
     const Rules rules{discounts.data(), average_ties, ap_by_cutoff};
@@ -99,8 +102,8 @@ Array<double> measure_queries(In<Score, 1> scores, In<double, 1> grades, In<doub
 template <typename Score>
 void bind_measures_of(nb::module_& m) {
     m.def("rank_rows", &rank_rows<Score>, "scores"_a, "offsets"_a, "keys"_a.none(), "threads"_a);
-    m.def("measure_queries", &measure_queries<Score>, "scores"_a, "grades"_a, "gains"_a, "offsets"_a,
-          "keys"_a.none(), "discounts"_a, "measures"_a, "average_ties"_a, "ap_by_cutoff"_a, "threads"_a);
+    m.def("measure_queries", &measure_queries<Score>, "scores"_a, "grades"_a, "gains"_a, "offsets"_a, "keys"_a.none(),
+          "discounts"_a, "measures"_a, "average_ties"_a, "ap_by_cutoff"_a, "threads"_a);
 }
 
 void bind_measures(nb::module_& m) {

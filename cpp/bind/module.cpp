@@ -26,20 +26,29 @@ void bind_stumps(nb::module_& m);
 NB_MODULE(_core, m) {
     using namespace rankloop;
     m.doc() = "The compiled core of rankloop: parsing and inner loops.";
-    m.def("first_not_finite", [](In<float, 2> x, bool allow_nan) {
-        const Released release(x.size());
-        return first_not_finite(x.data(), x.size(), allow_nan);
-    }, "x"_a, "allow_nan"_a = false);
-    m.def("first_not_finite", [](In<double, 1> x) {
-        const double* const end = x.data() + x.size();
-        const double* const found = std::find_if(x.data(), end, [](double value) { return !std::isfinite(value); });
-        return found == end ? -1 : found - x.data();
-    }, "x"_a);
-    m.def("startable_threads", [](unsigned most) {
-        check(most >= 1 && most <= 1024, "ask for 1 to 1024 threads");
-        nb::gil_scoped_release release;
-        return startable_threads(most);
-    }, "most"_a);
+    m.def(
+        "first_not_finite",
+        [](In<float, 2> x, bool allow_nan) {
+            const Released release(x.size());
+            return first_not_finite(x.data(), x.size(), allow_nan);
+        },
+        "x"_a, "allow_nan"_a = false);
+    m.def(
+        "first_not_finite",
+        [](In<double, 1> x) {
+            const double* const end = x.data() + x.size();
+            const double* const found = std::find_if(x.data(), end, [](double value) { return !std::isfinite(value); });
+            return found == end ? -1 : found - x.data();
+        },
+        "x"_a);
+    m.def(
+        "startable_threads",
+        [](unsigned most) {
+            check(most >= 1 && most <= 1024, "ask for 1 to 1024 threads");
+            nb::gil_scoped_release release;
+            return startable_threads(most);
+        },
+        "most"_a);
     bind_sparse(m);  // a type of arguments of others
     bind_arithmetic(m);
     bind_assignment(m);

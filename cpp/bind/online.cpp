@@ -20,7 +20,8 @@ namespace rankloop {
 namespace {
 
 SlamStep slam_step(bool ap, std::int64_t cutoff, double margin, Rate rate, SlamChoices choices) {
-    return {ap ? SlamWeights::ap : SlamWeights::ndcg, cutoff > 0 ? static_cast<std::size_t>(cutoff) : SIZE_MAX, margin, rate, choices};
+    return {ap ? SlamWeights::ap : SlamWeights::ndcg, cutoff > 0 ? static_cast<std::size_t>(cutoff) : SIZE_MAX, margin,
+            rate, choices};
 }
 
 void check_square(const Out<double, 2>& matrix, std::size_t d) {
@@ -28,7 +29,8 @@ void check_square(const Out<double, 2>& matrix, std::size_t d) {
 }
 
 // What a ranker knows of its weights: by the root of a full precision, or, without one, by variances and directions.
-std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double, 2>& root, const Out<double, 1>& variances, const Out<double, 2>& directions) {
+std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double, 2>& root,
+                                      const Out<double, 1>& variances, const Out<double, 2>& directions) {
     const std::size_t d = w.size();
     if (variances.size() == 0) {
         check_square(root, d);
@@ -41,87 +43,155 @@ std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double,
 
 }  // namespace
 
-#define RANKLOOP_CALL_WITH(Rows)                                                                                          \
-    Rows x, In<double, 1> y, In<std::int64_t, 1> offsets, std::optional<In<double, 1>> document_weights,          \
-        std::optional<In<double, 1>> query_weights, Out<double, 1> w, std::optional<Out<double, 1>> sum, std::int64_t queries, std::optional<Out<float, 1>> out
+#define RANKLOOP_CALL_WITH(Rows)                                                                         \
+    Rows x, In<double, 1> y, In<std::int64_t, 1> offsets, std::optional<In<double, 1>> document_weights, \
+        std::optional<In<double, 1>> query_weights, Out<double, 1> w, std::optional<Out<double, 1>> sum, \
+        std::int64_t queries, std::optional<Out<float, 1>> out
 #define RANKLOOP_DENSE In<float, 2>
 #define RANKLOOP_CALL RANKLOOP_CALL_WITH(RANKLOOP_DENSE)
 #define RANKLOOP_CALL_ANY RANKLOOP_CALL_WITH(AnyRows)
-#define RANKLOOP_ARGUMENTS \
-    "x"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "w"_a, "total"_a.none(), "queries"_a, "scores"_a.none()
+#define RANKLOOP_ARGUMENTS                                                                                     \
+    "x"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "w"_a, "total"_a.none(), \
+        "queries"_a, "scores"_a.none()
 #define RANKLOOP_CALLED OnlineCall(x, y, offsets, document_weights, query_weights, w, sum, queries, out)
 
 void bind_online(nb::module_& m) {
     const nb::object fault = nb::steal(PyErr_NewException("rankloop._core.QueryError", PyExc_ValueError, nullptr));
     m.attr("QueryError") = fault;
-    nb::register_exception_translator([](const std::exception_ptr& thrown, void* type) {
-        try {
-            std::rethrow_exception(thrown);
-        } catch (const QueryError& error) {
-            PyErr_SetObject(static_cast<PyObject*>(type), nb::make_tuple(error.query, error.what()).ptr());
-        }
-    }, fault.ptr());
+    nb::register_exception_translator(
+        [](const std::exception_ptr& thrown, void* type) {
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const QueryError& error) {
+                PyErr_SetObject(static_cast<PyObject*>(type), nb::make_tuple(error.query, error.what()).ptr());
+            }
+        },
+        fault.ptr());
 
-    m.def("learn_slam", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, double rate, double decay, bool only_loss, bool averaged) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(slam_step(ap, cutoff, margin, {rate, decay}, {only_loss, averaged}));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a, "only_loss"_a, "averaged"_a);
+    m.def(
+        "learn_slam",
+        [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin,
+           double rate, double decay, bool only_loss, bool averaged) {
+            return RANKLOOP_CALLED.bounded(sizes, clip)
+                .run_any(slam_step(ap, cutoff, margin, {rate, decay}, {only_loss, averaged}));
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a, "only_loss"_a,
+        "averaged"_a);
 
-    m.def("learn_betting_slam", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin, bool only_loss, bool averaged, Out<double, 1> steps, Out<double, 1> purse) {
-        check(steps.size() == w.size() && purse.size() == 3, "one sum of steps a feature and three numbers are needed");
-        return RANKLOOP_CALLED.run(BettingSlamStep(slam_step(ap, cutoff, margin, {1, 0}, {only_loss, averaged}), margin, {steps.data(), purse.data()}, OnlineCall::influence_of(sizes, clip, 0)));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "only_loss"_a, "averaged"_a, "steps"_a, "purse"_a);
+    m.def(
+        "learn_betting_slam",
+        [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin,
+           bool only_loss, bool averaged, Out<double, 1> steps, Out<double, 1> purse) {
+            check(steps.size() == w.size() && purse.size() == 3,
+                  "one sum of steps a feature and three numbers are needed");
+            return RANKLOOP_CALLED.run(BettingSlamStep(slam_step(ap, cutoff, margin, {1, 0}, {only_loss, averaged}),
+                                                       margin, {steps.data(), purse.data()},
+                                                       OnlineCall::influence_of(sizes, clip, 0)));
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "only_loss"_a, "averaged"_a, "steps"_a,
+        "purse"_a);
 
-    m.def("learn_minimax", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, double rate, double decay) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(MinimaxStep({rate, decay}));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "rate"_a, "decay"_a);
+    m.def(
+        "learn_minimax",
+        [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, double rate, double decay) {
+            return RANKLOOP_CALLED.bounded(sizes, clip).run_any(MinimaxStep({rate, decay}));
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "rate"_a, "decay"_a);
 
-    m.def("learn_perceptron", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, double rate, double decay) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(PerceptronStep({rate, decay}));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "rate"_a, "decay"_a);
+    m.def(
+        "learn_perceptron",
+        [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, double rate, double decay) {
+            return RANKLOOP_CALLED.bounded(sizes, clip).run_any(PerceptronStep({rate, decay}));
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "rate"_a, "decay"_a);
 
-    m.def("learn_softmax", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, bool gains, double gamma, double rate, double decay, bool one_grade) {
-        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}, one_grade));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "gains"_a, "gamma"_a, "rate"_a, "decay"_a, "one_grade"_a);
+    m.def(
+        "learn_softmax",
+        [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, bool gains, double gamma, double rate, double decay,
+           bool one_grade) {
+            return RANKLOOP_CALLED.bounded(sizes, clip)
+                .run_any(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}, one_grade));
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "gains"_a, "gamma"_a, "rate"_a, "decay"_a, "one_grade"_a);
 
-    m.def("learn_prank", [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, Out<double, 1> thresholds, Out<std::int64_t, 1> count) {
-        for (std::size_t i = 0; i < y.size(); ++i) check(!(y.data()[i] > static_cast<double>(thresholds.size())), "a grade is beyond the room for thresholds");
-        check(count.size() == 1 && count.data()[0] >= 0 && count.data()[0] <= static_cast<std::int64_t>(thresholds.size()), "the number of thresholds does not fit the room for them");
-        return RANKLOOP_CALLED.bounded(sizes, clip).run_any(PRankStep(thresholds.data(), count.data()[0]));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "thresholds"_a, "count"_a);
+    m.def(
+        "learn_prank",
+        [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, Out<double, 1> thresholds,
+           Out<std::int64_t, 1> count) {
+            for (std::size_t i = 0; i < y.size(); ++i)
+                check(!(y.data()[i] > static_cast<double>(thresholds.size())),
+                      "a grade is beyond the room for thresholds");
+            check(count.size() == 1 && count.data()[0] >= 0 &&
+                      count.data()[0] <= static_cast<std::int64_t>(thresholds.size()),
+                  "the number of thresholds does not fit the room for them");
+            return RANKLOOP_CALLED.bounded(sizes, clip).run_any(PRankStep(thresholds.data(), count.data()[0]));
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "thresholds"_a, "count"_a);
 
-    m.def("learn_pairs_perceptron", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool by_row) {
-        if (by_row) return RANKLOOP_CALLED.bounded(sizes, clip).run(RowPairStep());
-        return RANKLOOP_CALLED.bounded(sizes, clip).run(PairStep<Mistake>(Mistake{}));
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a);
+    m.def(
+        "learn_pairs_perceptron",
+        [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool by_row) {
+            if (by_row) return RANKLOOP_CALLED.bounded(sizes, clip).run(RowPairStep());
+            return RANKLOOP_CALLED.bounded(sizes, clip).run(PairStep<Mistake>(Mistake{}));
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a);
 
-    m.def("learn_solar", [](RANKLOOP_CALL_ANY, double slack) {
-        return RANKLOOP_CALLED.run(PairStep<PassiveAggressive>({static_cast<float>(slack)}), SparsePairStep<PassiveAggressive>({static_cast<float>(slack)}));
-    }, RANKLOOP_ARGUMENTS, "slack"_a);
+    m.def(
+        "learn_solar",
+        [](RANKLOOP_CALL_ANY, double slack) {
+            return RANKLOOP_CALLED.run(PairStep<PassiveAggressive>({static_cast<float>(slack)}),
+                                       SparsePairStep<PassiveAggressive>({static_cast<float>(slack)}));
+        },
+        RANKLOOP_ARGUMENTS, "slack"_a);
 
-    m.def("learn_solar_ii", [](RANKLOOP_CALL, double gamma, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
-        const auto gaussian = gaussian_of(w, root, variances, directions);
-        return RANKLOOP_CALLED.run(SolarIIStep(gamma, *gaussian, OnlineCall::influence_of(sizes, clip, 0)));
-    }, RANKLOOP_ARGUMENTS, "gamma"_a, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a);
+    m.def(
+        "learn_solar_ii",
+        [](RANKLOOP_CALL, double gamma, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions,
+           Out<double, 1> sizes, double clip) {
+            const auto gaussian = gaussian_of(w, root, variances, directions);
+            return RANKLOOP_CALLED.run(SolarIIStep(gamma, *gaussian, OnlineCall::influence_of(sizes, clip, 0)));
+        },
+        RANKLOOP_ARGUMENTS, "gamma"_a, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a);
 
-    m.def("learn_solar_diagonal", [](RANKLOOP_CALL_ANY, double gamma, Out<double, 1> variance) {
-        check_size(variance, w.size(), "one variance a feature is needed");
-        return RANKLOOP_CALLED.run(DiagonalSolarStep(gamma, variance.data()), SparseDiagonalStep(gamma, variance.data()));
-    }, RANKLOOP_ARGUMENTS, "gamma"_a, "variance"_a);
+    m.def(
+        "learn_solar_diagonal",
+        [](RANKLOOP_CALL_ANY, double gamma, Out<double, 1> variance) {
+            check_size(variance, w.size(), "one variance a feature is needed");
+            return RANKLOOP_CALLED.run(DiagonalSolarStep(gamma, variance.data()),
+                                       SparseDiagonalStep(gamma, variance.data()));
+        },
+        RANKLOOP_ARGUMENTS, "gamma"_a, "variance"_a);
 
-    m.def("learn_newton", [](RANKLOOP_CALL, bool gains, double gamma, double power, std::int64_t steps, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
-        const auto gaussian = gaussian_of(w, root, variances, directions);
-        return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps, *gaussian, OnlineCall::influence_of(sizes, clip, 0), OnlineCall::influence_of(sizes, clip, 1)));
-    }, RANKLOOP_ARGUMENTS, "gains"_a, "gamma"_a, "power"_a, "steps"_a, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a);
+    m.def(
+        "learn_newton",
+        [](RANKLOOP_CALL, bool gains, double gamma, double power, std::int64_t steps, Out<double, 2> root,
+           Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
+            const auto gaussian = gaussian_of(w, root, variances, directions);
+            return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps,
+                                                  *gaussian, OnlineCall::influence_of(sizes, clip, 0),
+                                                  OnlineCall::influence_of(sizes, clip, 1)));
+        },
+        RANKLOOP_ARGUMENTS, "gains"_a, "gamma"_a, "power"_a, "steps"_a, "root"_a, "variances"_a, "directions"_a,
+        "sizes"_a, "clip"_a);
 
-    m.def("learn_committee", [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool by_row, Out<double, 1> current, Out<double, 2> members, Out<double, 1> lasted, Out<std::int64_t, 1> streak) {
-        check_size(current, w.size(), "one weight a feature is needed");
-        check(lasted.size() > 0 && members.shape(0) == lasted.size() && members.shape(1) == w.size() && streak.size() == 1, "the committee's seats do not fit");
-        Committee committee{current.data(), members.data(), lasted.data(), lasted.size(), w.size(), streak.data()[0]};
-        const Influence influence = OnlineCall::influence_of(sizes, clip, 0);
-        const std::int64_t updates = by_row ? RANKLOOP_CALLED.run(CommitteeStep<RowOrderedQuery>(committee, influence)) : RANKLOOP_CALLED.run(CommitteeStep<>(committee, influence));
-        streak.data()[0] = committee.streak;
-        return updates;
-    }, RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a, "current"_a, "members"_a, "lasted"_a, "streak"_a);
+    m.def(
+        "learn_committee",
+        [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool by_row, Out<double, 1> current,
+           Out<double, 2> members, Out<double, 1> lasted, Out<std::int64_t, 1> streak) {
+            check_size(current, w.size(), "one weight a feature is needed");
+            check(lasted.size() > 0 && members.shape(0) == lasted.size() && members.shape(1) == w.size() &&
+                      streak.size() == 1,
+                  "the committee's seats do not fit");
+            Committee committee{current.data(), members.data(), lasted.data(),
+                                lasted.size(),  w.size(),       streak.data()[0]};
+            const Influence influence = OnlineCall::influence_of(sizes, clip, 0);
+            const std::int64_t updates = by_row
+                                             ? RANKLOOP_CALLED.run(CommitteeStep<RowOrderedQuery>(committee, influence))
+                                             : RANKLOOP_CALLED.run(CommitteeStep<>(committee, influence));
+            streak.data()[0] = committee.streak;
+            return updates;
+        },
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a, "current"_a, "members"_a, "lasted"_a, "streak"_a);
 }
 
 }  // namespace rankloop

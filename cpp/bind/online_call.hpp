@@ -15,7 +15,8 @@ namespace rankloop {
 inline void check_weights(const std::optional<In<double, 1>>& weights, std::size_t n, const char* message) {
     if (!weights) return;
     check_size(*weights, n, message);
-    for (std::size_t i = 0; i < n; ++i) check(weights->data()[i] >= 0 && std::isfinite(weights->data()[i]), "weights must be finite and at least 0");
+    for (std::size_t i = 0; i < n; ++i)
+        check(weights->data()[i] >= 0 && std::isfinite(weights->data()[i]), "weights must be finite and at least 0");
 }
 
 // What every ranker is called with: the queries, the weights, and where scores should go.
@@ -25,9 +26,10 @@ struct OnlineCall {
     Influence influence;
     float* scores;
 
-    OnlineCall(const AnyRows& x, const In<double, 1>& y, const In<std::int64_t, 1>& offsets, const std::optional<In<double, 1>>& document_weights,
-         const std::optional<In<double, 1>>& query_weights, const Out<double, 1>& w, const std::optional<Out<double, 1>>& sum,
-         std::int64_t queries, const std::optional<Out<float, 1>>& out)
+    OnlineCall(const AnyRows& x, const In<double, 1>& y, const In<std::int64_t, 1>& offsets,
+               const std::optional<In<double, 1>>& document_weights, const std::optional<In<double, 1>>& query_weights,
+               const Out<double, 1>& w, const std::optional<Out<double, 1>>& sum, std::int64_t queries,
+               const std::optional<Out<float, 1>>& out)
         : state{w.data(), w.size(), sum ? sum->data() : nullptr, queries, 0},
           scores(out ? out->data() : nullptr) {
         const auto place = [&](auto rows, std::size_t n, std::size_t d) {
@@ -35,7 +37,11 @@ struct OnlineCall {
             check(n < std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
             check_size(w, d, "one weight a feature is needed");
             check_size(y, n, "one grade a row is needed");
-            batch = BatchOf<decltype(rows)>{rows, y.data(), offsets.data(), offsets.size() - 1, document_weights ? document_weights->data() : nullptr,
+            batch = BatchOf<decltype(rows)>{rows,
+                                            y.data(),
+                                            offsets.data(),
+                                            offsets.size() - 1,
+                                            document_weights ? document_weights->data() : nullptr,
                                             query_weights ? query_weights->data() : nullptr};
         };
         if (const auto* const sparse = std::get_if<SparseIn>(&x)) {

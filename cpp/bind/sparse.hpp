@@ -15,7 +15,10 @@ class SparseIn {
 public:
     SparseIn() = default;
     SparseIn(In<std::int64_t, 1> starts, In<std::int32_t, 1> columns, In<float, 1> values, std::size_t d)
-        : starts_(std::move(starts)), columns_(std::move(columns)), values_(std::move(values)), d_(d) {
+        : starts_(std::move(starts)),
+          columns_(std::move(columns)),
+          values_(std::move(values)),
+          d_(d) {
         check(starts_.size() > 0, "starts must have one number more than there are rows");
         check_size(values_, columns_.size(), "one value a column is needed");
         check(d <= std::size_t{std::numeric_limits<std::int32_t>::max()}, "there are too many features");
@@ -37,7 +40,10 @@ private:
     std::size_t d_ = 0;
 
     static void check_order(bool fits) {
-        if (!fits) throw std::invalid_argument("the columns of a row must rise, from 0 to below the number of features, and rows must not leave the arrays");
+        if (!fits)
+            throw std::invalid_argument(
+                "the columns of a row must rise, from 0 to below the number of features, and rows must not leave the "
+                "arrays");
     }
 };
 

@@ -77,12 +77,17 @@ void learn(const char* name, const Stream& stream, const Run& run) {
     for (const bool weighted : {false, true}) {
         std::vector<double> w(stream.d), sum(stream.d), sizes(4);
         std::vector<float> scores(stream.y.size());
-        const Batch batch{stream.x.data(), stream.y.data(), stream.offsets.data(), stream.offsets.size() - 1,
-                          weighted ? stream.weights.data() : nullptr, weighted ? stream.query_weights.data() : nullptr};
+        const Batch batch{stream.x.data(),
+                          stream.y.data(),
+                          stream.offsets.data(),
+                          stream.offsets.size() - 1,
+                          weighted ? stream.weights.data() : nullptr,
+                          weighted ? stream.query_weights.data() : nullptr};
         LinearState state{w.data(), stream.d, sum.data(), 0, 0};
         Digest digest;
         run(batch, state, sizes, scores, digest);
-        std::printf("%s%s %zu %016llx\n", name, weighted ? " weighted" : "", stream.d, static_cast<unsigned long long>(digest.add(w).add(sum).add(sizes).add(scores).value));
+        std::printf("%s%s %zu %016llx\n", name, weighted ? " weighted" : "", stream.d,
+                    static_cast<unsigned long long>(digest.add(w).add(sum).add(sizes).add(scores).value));
     }
 }
 
@@ -94,14 +99,25 @@ void go(const Batch& batch, LinearState& state, Influence influence, std::vector
 void all_rankers(const Stream& s) {
     const Rate rate{0.1, 0.3};
     const std::size_t d = s.d;
-    learn("slam", s, [&](auto& b, auto& st, auto& z, auto& sc, auto&) { go(b, st, {z.data(), 10}, sc, SlamStep(SlamWeights::ndcg, 10, 1, rate)); });
-    learn("slam-ap", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, SlamStep(SlamWeights::ap, SIZE_MAX, 1, rate)); });
-    learn("minimax", s, [&](auto& b, auto& st, auto& z, auto& sc, auto&) { go(b, st, {z.data(), 10}, sc, MinimaxStep(rate)); });
+    learn("slam", s, [&](auto& b, auto& st, auto& z, auto& sc, auto&) {
+        go(b, st, {z.data(), 10}, sc, SlamStep(SlamWeights::ndcg, 10, 1, rate));
+    });
+    learn("slam-ap", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) {
+        go(b, st, {}, sc, SlamStep(SlamWeights::ap, SIZE_MAX, 1, rate));
+    });
+    learn("minimax", s,
+          [&](auto& b, auto& st, auto& z, auto& sc, auto&) { go(b, st, {z.data(), 10}, sc, MinimaxStep(rate)); });
     learn("perceptron", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, PerceptronStep(rate)); });
-    learn("listnet", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, SoftmaxStep(Targets::grades, 0, {0.001, 0})); });
-    learn("xendcg", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, SoftmaxStep(Targets::gains, 0.5, {0.001, 0})); });
-    learn("pairwise", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, PairStep<Mistake>(Mistake{})); });
-    learn("solar-i", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, PairStep<PassiveAggressive>({10.0f})); });
+    learn("listnet", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) {
+        go(b, st, {}, sc, SoftmaxStep(Targets::grades, 0, {0.001, 0}));
+    });
+    learn("xendcg", s, [&](auto& b, auto& st, auto&, auto& sc, auto&) {
+        go(b, st, {}, sc, SoftmaxStep(Targets::gains, 0.5, {0.001, 0}));
+    });
+    learn("pairwise", s,
+          [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, PairStep<Mistake>(Mistake{})); });
+    learn("solar-i", s,
+          [&](auto& b, auto& st, auto&, auto& sc, auto&) { go(b, st, {}, sc, PairStep<PassiveAggressive>({10.0f})); });
     learn("prank", s, [&](auto& b, auto& st, auto&, auto& sc, auto& digest) {
         std::vector<double> thresholds(64);
         std::int64_t count = 0;
@@ -138,7 +154,9 @@ void arithmetic() {
     std::vector<double> found;
     for (int i = 0; i < 20000; ++i) {
         const double u = draws.unit(), x = 1400 * u - 700;
-        found.insert(found.end(), {math::exp(x), math::exp2(x), math::log(u), math::log2(1 + 1000 * u), math::log1p(u), math::tanh(x / 100), math::pow(u, 0.3), math::sin_cos(x).sin, math::sin_cos(1e7 * u).cos});
+        found.insert(found.end(),
+                     {math::exp(x), math::exp2(x), math::log(u), math::log2(1 + 1000 * u), math::log1p(u),
+                      math::tanh(x / 100), math::pow(u, 0.3), math::sin_cos(x).sin, math::sin_cos(1e7 * u).cos});
     }
     std::printf("functions %016llx\n", static_cast<unsigned long long>(Digest().add(found).value));
     const Stream s(8, 30, 21);
@@ -150,7 +168,8 @@ void arithmetic() {
     std::vector<double> a(s.x.begin(), s.x.begin() + 6 * 21), left = identity(6), weights(3), losses{1.0, 1.5, 2.25};
     rotate_rows(a.data(), 6, 21, left.data());
     mixing_weights(losses.data(), 3, 7, false, weights.data());
-    std::printf("kernels %016llx\n", static_cast<unsigned long long>(Digest().add(rbf).add(chi).add(ranks).add(a).add(left).add(weights).value));
+    std::printf("kernels %016llx\n", static_cast<unsigned long long>(
+                                         Digest().add(rbf).add(chi).add(ranks).add(a).add(left).add(weights).value));
 }
 
 }  // namespace

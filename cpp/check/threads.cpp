@@ -17,7 +17,8 @@
 static std::atomic<int> threads_left{1000};
 
 // In place of the system's: gives so many threads, and then no more.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                              void* argument) {
     using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
     static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
     return threads_left-- > 0 ? create(thread, attributes, start, argument) : EAGAIN;
@@ -75,8 +76,7 @@ static void an_error_ahead_is_thrown_where_it_is_waited_for(int available) {
     try {
         rankloop::Ahead<8, decltype(make)> ahead(100, make);
         for (; reached < 100; ++reached) ahead.wait(reached), ahead.done(reached);
-    } catch (const std::runtime_error&) {
-    }
+    } catch (const std::runtime_error&) {}
     require(reached >= 12 && reached <= 20, "an error ahead was lost, or came too early");
 }
 
@@ -87,6 +87,7 @@ int main() {
         work_ahead_is_done_in_order(available);
         an_error_ahead_is_thrown_where_it_is_waited_for(available);
         threads_left = available;
-        require(rankloop::startable_threads(6) == static_cast<unsigned>(std::min(available + 1, 6)), "threads were not counted");
+        require(rankloop::startable_threads(6) == static_cast<unsigned>(std::min(available + 1, 6)),
+                "threads were not counted");
     }
 }

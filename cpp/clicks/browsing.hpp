@@ -15,7 +15,9 @@ struct Contexts {
     std::size_t size() const { return by_last_click ? ranks * ranks : ranks; }
     std::size_t rank(std::int32_t position) const { return std::min(static_cast<std::size_t>(position), ranks); }
     // `last`: the rank of the last click above, 0 without one; a click at the shared last rank counts as just above it
-    std::size_t at(std::size_t rank, std::size_t last) const { return by_last_click ? (rank - 1) * ranks + std::min(last, rank - 1) : rank - 1; }
+    std::size_t at(std::size_t rank, std::size_t last) const {
+        return by_last_click ? (rank - 1) * ranks + std::min(last, rank - 1) : rank - 1;
+    }
 };
 
 // Calls body(pair, context, clicked, count) for the rows of one query.
@@ -25,7 +27,8 @@ void for_rows(const GroupedPages& pages, std::size_t q, const Contexts& contexts
         std::size_t last = 0;
         for (std::int64_t r = pages.offsets[page]; r < pages.offsets[page + 1]; ++r) {
             const std::size_t rank = contexts.rank(pages.positions[r]);
-            body(static_cast<std::size_t>(pages.pairs[r]), contexts.at(rank, last), pages.clicks[r] != 0, pages.counts[page]);
+            body(static_cast<std::size_t>(pages.pairs[r]), contexts.at(rank, last), pages.clicks[r] != 0,
+                 pages.counts[page]);
             if (pages.clicks[r]) last = rank;
         }
     }
@@ -42,15 +45,18 @@ void fit_browsing(const GroupedPages& pages, double* attraction, double* examina
     std::vector<double> sums(2 * size);
     for (std::size_t step = 0; step < iterations; ++step) {
         sum_over_queries(pages, sums.size(), sums.data(), threads, [&] {
-            return [&, clicked = std::vector<double>(), examined = std::vector<double>()](std::size_t q, double* own) mutable {
-                const auto first = static_cast<std::size_t>(pages.query_pairs[q]), end = static_cast<std::size_t>(pages.query_pairs[q + 1]);
+            return [&, clicked = std::vector<double>(), examined = std::vector<double>()](std::size_t q,
+                                                                                          double* own) mutable {
+                const auto first = static_cast<std::size_t>(pages.query_pairs[q]),
+                           end = static_cast<std::size_t>(pages.query_pairs[q + 1]);
                 clicked.assign(end - first, 0.0), examined.assign(end - first, 0.0);
                 for_rows(pages, q, contexts, [&](std::size_t pair, std::size_t at, bool click, double count) {
                     const double a = attraction[pair], e = examination[at];
                     clicked[pair - first] += click ? count : 0.0;
                     examined[pair - first] += click ? count : count * (e * (1 - a) / (1 - e * a));
                 });
-                for (std::size_t pair = first; pair < end; ++pair) attraction[pair] = prior.mean(clicked[pair - first], examined[pair - first]);
+                for (std::size_t pair = first; pair < end; ++pair)
+                    attraction[pair] = prior.mean(clicked[pair - first], examined[pair - first]);
                 for_rows(pages, q, contexts, [&](std::size_t pair, std::size_t at, bool click, double count) {
                     const double a = attraction[pair], e = examination[at];
                     own[2 * at] += click ? count : 0.0;

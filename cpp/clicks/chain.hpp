@@ -39,7 +39,8 @@ inline void chain_conditionals(const ChainPage& page, const std::uint8_t* clicks
 }
 
 // One user, by two uniform draws a row; without draws for going on, every after_ must be 0 or 1.
-inline void chain_sample(const ChainPage& page, const double* click_draws, const double* stop_draws, std::uint8_t* clicks) {
+inline void chain_sample(const ChainPage& page, const double* click_draws, const double* stop_draws,
+                         std::uint8_t* clicks) {
     std::size_t r = 0;
     for (bool reads = true; r < page.n && reads; ++r) {
         clicks[r] = click_draws[r] < page.attraction[r];

@@ -33,7 +33,8 @@ struct DependentRule {
     double after_skip() const { return 1; }
     double after_click(std::size_t, std::size_t rank) const { return go_on[rank]; }
     void skipped(double, double, double*) const {}
-    void clicked(std::size_t, std::size_t, std::size_t rank, double count, Below below, Tally*, Tally*, double* sums) const {
+    void clicked(std::size_t, std::size_t, std::size_t rank, double count, Below below, Tally*, Tally*,
+                 double* sums) const {
         sums[2 * rank] += count * below.went_on(go_on[rank]);
         sums[2 * rank + 1] += count;
     }
@@ -53,7 +54,8 @@ struct BayesianRule {
     double after_skip() const { return go_on; }
     double after_click(std::size_t pair, std::size_t) const { return go_on * (1 - satisfaction[pair]); }
     void skipped(double count, double went_on, double* sums) const { sums[0] += count * went_on, sums[1] += count; }
-    void clicked(std::size_t pair, std::size_t own, std::size_t, double count, Below below, Tally*, Tally* satisfied, double* sums) const {
+    void clicked(std::size_t pair, std::size_t own, std::size_t, double count, Below below, Tally*, Tally* satisfied,
+                 double* sums) const {
         const double after = go_on * (1 - satisfaction[pair]);
         const double happy = satisfaction[pair] * below.stop / below.chance(after);
         satisfied[own].add(count * happy, count);
@@ -79,7 +81,8 @@ struct ClickChainRule {
         return after_useless * (1 - attraction[pair]) + after_relevant * attraction[pair];
     }
     void skipped(double count, double went_on, double* sums) const { sums[0] += count * went_on, sums[1] += count; }
-    void clicked(std::size_t pair, std::size_t own, std::size_t, double count, Below below, Tally* attracted, Tally*, double* sums) const {
+    void clicked(std::size_t pair, std::size_t own, std::size_t, double count, Below below, Tally* attracted, Tally*,
+                 double* sums) const {
         const double a = attraction[pair], whole = below.chance(after_click(pair, 0));
         const double relevant = a * below.chance(after_relevant) / whole;
         attracted[own].add(count * relevant, count);
@@ -98,9 +101,11 @@ struct ClickChainRule {
 
 // What one page teaches. `unclicked` is scratch.
 template <typename Rule>
-void expect_page(const GroupedPages& pages, std::size_t page, std::size_t first_pair, const double* attraction, const Rule& rule,
-                 std::size_t ranks, std::vector<double>& unclicked, Tally* attracted, Tally* satisfied, double* sums) {
-    const auto begin = static_cast<std::size_t>(pages.offsets[page]), end = static_cast<std::size_t>(pages.offsets[page + 1]);
+void expect_page(const GroupedPages& pages, std::size_t page, std::size_t first_pair, const double* attraction,
+                 const Rule& rule, std::size_t ranks, std::vector<double>& unclicked, Tally* attracted,
+                 Tally* satisfied, double* sums) {
+    const auto begin = static_cast<std::size_t>(pages.offsets[page]),
+               end = static_cast<std::size_t>(pages.offsets[page + 1]);
     const double count = pages.counts[page];
     std::size_t after_last = end;  // one past the last click
     while (after_last > begin && !pages.clicks[after_last - 1]) --after_last;
@@ -129,17 +134,20 @@ void expect_page(const GroupedPages& pages, std::size_t page, std::size_t first_
 
 // `iterations` steps of EM from where attraction and the rule stand. pause() is called after each.
 template <typename Rule, typename Pause>
-void fit_chain(const GroupedPages& pages, double* attraction, Rule& rule, std::size_t ranks, Prior prior, std::size_t iterations,
-               unsigned threads, const Pause& pause) {
+void fit_chain(const GroupedPages& pages, double* attraction, Rule& rule, std::size_t ranks, Prior prior,
+               std::size_t iterations, unsigned threads, const Pause& pause) {
     std::vector<double> sums(rule.shared());
     for (std::size_t step = 0; step < iterations; ++step) {
         sum_over_queries(pages, sums.size(), sums.data(), threads, [&] {
-            return [&, attracted = std::vector<Tally>(), satisfied = std::vector<Tally>(), unclicked = std::vector<double>()](
-                       std::size_t q, double* own) mutable {
-                const auto first = static_cast<std::size_t>(pages.query_pairs[q]), end = static_cast<std::size_t>(pages.query_pairs[q + 1]);
+            return [&, attracted = std::vector<Tally>(), satisfied = std::vector<Tally>(),
+                    unclicked = std::vector<double>()](std::size_t q, double* own) mutable {
+                const auto first = static_cast<std::size_t>(pages.query_pairs[q]),
+                           end = static_cast<std::size_t>(pages.query_pairs[q + 1]);
                 attracted.assign(end - first, {}), satisfied.assign(end - first, {});
-                for (auto page = static_cast<std::size_t>(pages.query_pages[q]); page < static_cast<std::size_t>(pages.query_pages[q + 1]); ++page) {
-                    expect_page(pages, page, first, attraction, rule, ranks, unclicked, attracted.data(), satisfied.data(), own);
+                for (auto page = static_cast<std::size_t>(pages.query_pages[q]);
+                     page < static_cast<std::size_t>(pages.query_pages[q + 1]); ++page) {
+                    expect_page(pages, page, first, attraction, rule, ranks, unclicked, attracted.data(),
+                                satisfied.data(), own);
                 }
                 for (std::size_t pair = first; pair < end; ++pair) {
                     attraction[pair] = prior.mean(attracted[pair - first].clicked, attracted[pair - first].seen);

@@ -58,7 +58,8 @@ inline Grouping group_pages(const LogArrays& log) {
     for (std::size_t q = 0; q < log.n_queries; ++q) first[q + 1] += first[q];
     std::vector<std::int64_t> next(first.begin(), first.end() - 1);
     for (std::size_t p = 0; p < log.pages; ++p) {
-        order[static_cast<std::size_t>(next[static_cast<std::size_t>(log.queries[p])]++)] = static_cast<std::int64_t>(p);
+        order[static_cast<std::size_t>(next[static_cast<std::size_t>(log.queries[p])]++)] =
+            static_cast<std::int64_t>(p);
     }
     Grouping out;
     Places known_pages, known_pairs;
@@ -71,13 +72,15 @@ inline Grouping group_pages(const LogArrays& log) {
             const std::int64_t begin = log.offsets[page], size = log.offsets[page + 1] - begin;
             std::uint64_t hash = static_cast<std::uint64_t>(size);
             for (std::int64_t r = begin; r < begin + size; ++r) {
-                hash = mix_bits(hash ^ (static_cast<std::uint64_t>(log.documents[r]) << 32 | static_cast<std::uint32_t>(log.positions[r]) << 1 | log.clicks[r]));
+                hash = mix_bits(hash ^ (static_cast<std::uint64_t>(log.documents[r]) << 32 |
+                                        static_cast<std::uint32_t>(log.positions[r]) << 1 | log.clicks[r]));
             }
             const auto alike = [&](std::int64_t kept) {
                 const std::int64_t other = log.offsets[originals[static_cast<std::size_t>(kept)]];
                 if (log.offsets[originals[static_cast<std::size_t>(kept)] + 1] - other != size) return false;
                 for (std::int64_t r = 0; r < size; ++r) {
-                    if (log.documents[begin + r] != log.documents[other + r] || log.positions[begin + r] != log.positions[other + r] ||
+                    if (log.documents[begin + r] != log.documents[other + r] ||
+                        log.positions[begin + r] != log.positions[other + r] ||
                         log.clicks[begin + r] != log.clicks[other + r]) {
                         return false;
                     }
@@ -100,8 +103,10 @@ inline Grouping group_pages(const LogArrays& log) {
             for (std::int64_t r = log.offsets[originals[kept]]; r < log.offsets[originals[kept] + 1]; ++r) {
                 const std::int32_t document = log.documents[r];
                 const auto fresh = static_cast<std::int64_t>(out.pair_documents.size());
-                const std::int64_t pair = known_pairs.find_or_add(mix_bits(static_cast<std::uint64_t>(document)), fresh,
-                    [&](std::int64_t other) { return out.pair_documents[static_cast<std::size_t>(other)] == document; });
+                const std::int64_t pair = known_pairs.find_or_add(
+                    mix_bits(static_cast<std::uint64_t>(document)), fresh, [&](std::int64_t other) {
+                        return out.pair_documents[static_cast<std::size_t>(other)] == document;
+                    });
                 if (pair == fresh) out.pair_documents.push_back(document);
                 out.pairs.push_back(static_cast<std::int32_t>(pair));
                 out.positions.push_back(log.positions[r]);

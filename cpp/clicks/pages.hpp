@@ -27,13 +27,15 @@ struct GroupedPages {
 // data alone, and the sums of blocks are added in order: the same bits for any number of threads. What belongs to a
 // query's own pairs, the body may write at once.
 template <typename MakeBody>
-void sum_over_queries(const GroupedPages& pages, std::size_t size, double* sums, unsigned threads, const MakeBody& make_body) {
+void sum_over_queries(const GroupedPages& pages, std::size_t size, double* sums, unsigned threads,
+                      const MakeBody& make_body) {
     constexpr std::size_t max_blocks = 64;
     const std::size_t blocks = std::min(max_blocks, pages.queries);
     const auto rows_before = [&](std::size_t q) { return pages.offsets[pages.query_pages[q]]; };
     std::vector<std::size_t> starts{0};
     for (std::size_t b = 1, q = 0; b < blocks; ++b) {
-        const std::int64_t rows = rows_before(pages.queries) / static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(b);
+        const std::int64_t rows =
+            rows_before(pages.queries) / static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(b);
         while (q < pages.queries && rows_before(q) < rows) ++q;
         starts.push_back(q);
     }

@@ -20,7 +20,9 @@ struct ShownRows {
 // The step size of round t (from 0): rate decay^t.
 struct GeometricRate {
     double rate, decay;
-    double at(std::int64_t t) const { return decay == 1 ? rate : rate * math::exp(static_cast<double>(t) * math::log(decay)); }
+    double at(std::int64_t t) const {
+        return decay == 1 ? rate : rate * math::exp(static_cast<double>(t) * math::log(decay));
+    }
 };
 
 // Grades say which documents are preferred: those clicked have 1, those passed over 0, others -1. A pair counts
@@ -39,7 +41,8 @@ public:
                 if (!(rows.y[i] > rows.y[j])) continue;
                 const double apart = math::exp(-std::abs(static_cast<double>(s[i]) - static_cast<double>(s[j])));
                 const double share = shown_.ranks ? reversal_.share(position(i), position(j)) : 0.5;
-                const double step = eta * rows.weight_of(i) * rows.weight_of(j) * share * (apart / ((1 + apart) * (1 + apart)));
+                const double step =
+                    eta * rows.weight_of(i) * rows.weight_of(j) * share * (apart / ((1 + apart) * (1 + apart)));
                 g_[i] += step, g_[j] -= step;
             }
         }

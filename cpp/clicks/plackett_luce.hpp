@@ -53,7 +53,8 @@ public:
     void prepare(const Score* scores, std::size_t m, const std::int64_t* order, std::size_t n) {
         const double best = *std::max_element(scores, scores + m);
         all_.resize(m), shown_.resize(n);
-        for (std::size_t i = 0; i < m; ++i) all_[i] = math::exp(std::max(static_cast<double>(scores[i]) - best, -deepest));
+        for (std::size_t i = 0; i < m; ++i)
+            all_[i] = math::exp(std::max(static_cast<double>(scores[i]) - best, -deepest));
         for (std::size_t p = 0; p < n; ++p) {
             double& e = all_[static_cast<std::size_t>(order[p])];
             shown_[p] = e, e = 0;

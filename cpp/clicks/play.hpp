@@ -11,14 +11,15 @@ namespace rankloop {
 // What a session of impressions is played with; the users' chances are by row of the batch.
 struct Play {
     Batch batch;
-    ChainPage users;                         // of all rows
-    const std::int64_t* queries;             // of each impression
+    ChainPage users;              // of all rows
+    const std::int64_t* queries;  // of each impression
     std::size_t impressions;
-    std::size_t k;                           // length of the lists
-    const double* draws;                     // of each impression: one a candidate, one a place for the click and, if stops, one for going on
+    std::size_t k;  // length of the lists
+    const double*
+        draws;  // of each impression: one a candidate, one a place for the click and, if stops, one for going on
     bool stops;
-    std::int64_t* shown;                     // (impressions, k) rows of the query, -1 beyond its end
-    std::uint8_t* clicks;                    // (impressions, k)
+    std::int64_t* shown;   // (impressions, k) rows of the query, -1 beyond its end
+    std::uint8_t* clicks;  // (impressions, k)
 };
 
 // Which grades the clicks on a list give: 1 if clicked, 0 if passed over above the last click or next after it.
@@ -40,13 +41,15 @@ void play_pdgd(const Play& play, GeometricRate rate, Influence influence, Linear
     const double* draws = play.draws;
     for (std::size_t t = 0; t < play.impressions; ++t) {
         const std::int64_t q = play.queries[t];
-        const auto first = static_cast<std::size_t>(play.batch.offsets[q]), m = static_cast<std::size_t>(play.batch.offsets[q + 1]) - first;
+        const auto first = static_cast<std::size_t>(play.batch.offsets[q]),
+                   m = static_cast<std::size_t>(play.batch.offsets[q + 1]) - first;
         const std::size_t n = std::min(play.k, m);
         const float* const x = play.batch.x + first * d;
         std::int64_t* const shown = play.shown + t * play.k;
         std::uint8_t* const clicks = play.clicks + t * play.k;
 
-        for (std::size_t j = 0; j < d; ++j) mean[j] = state.sum && state.queries > 0 ? state.sum[j] / static_cast<double>(state.queries) : state.w[j];
+        for (std::size_t j = 0; j < d; ++j)
+            mean[j] = state.sum && state.queries > 0 ? state.sum[j] / static_cast<double>(state.queries) : state.w[j];
         to_float(mean.data(), d, narrow.data());
         scores.resize(m);
         score_rows(x, m, d, x + m * d, narrow.data(), scores.data());
@@ -57,9 +60,11 @@ void play_pdgd(const Play& play, GeometricRate rate, Influence influence, Linear
         for (std::size_t p = 0; p < n; ++p) {
             const std::size_t row = first + static_cast<std::size_t>(shown[p]);
             ranks[static_cast<std::size_t>(shown[p])] = static_cast<std::int32_t>(p + 1);
-            attraction[p] = play.users.attraction[row], after_skip[p] = play.users.after_skip[row], after_click[p] = play.users.after_click[row];
+            attraction[p] = play.users.attraction[row], after_skip[p] = play.users.after_skip[row],
+            after_click[p] = play.users.after_click[row];
         }
-        chain_sample({attraction.data(), after_skip.data(), after_click.data(), n}, draws, play.stops ? draws + n : nullptr, clicks);
+        chain_sample({attraction.data(), after_skip.data(), after_click.data(), n}, draws,
+                     play.stops ? draws + n : nullptr, clicks);
         draws += play.stops ? 2 * n : n;
 
         grades.assign(m, -1), logged.assign(scores.begin(), scores.end());

@@ -7,13 +7,15 @@
 namespace rankloop {
 
 // out = w + spread U^-1 z, z from uniform draws, d and one more where d is odd. O(d^2)
-inline void draw_weights(const double* w, const double* root, std::size_t d, const double* uniform, double spread, double* out) {
+inline void draw_weights(const double* w, const double* root, std::size_t d, const double* uniform, double spread,
+                         double* out) {
     normal_numbers(uniform, d, out);
     solve_upper(root, d, out);
     for (std::size_t j = 0; j < d; ++j) out[j] = w[j] + spread * out[j];
 }
 
-// Takes in that the weights were 0, with the precision `more` in all directions: U'U += more I, while U'U w stays. O(d^3)
+// Takes in that the weights were 0, with the precision `more` in all directions: U'U += more I, while U'U w stays.
+// O(d^3)
 inline void pull_to_zero(double* w, double* root, std::size_t d, double more) {
     Products<double> products;
     std::vector<double> told(d), rows(d * d, 0.0);

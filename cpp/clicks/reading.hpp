@@ -14,7 +14,9 @@ struct ReadingCounts {
     std::size_t ranks;
     double *after_skip, *after_click;  // went on, stopped
 
-    double attraction(std::size_t p) const { return clicked[p < ranks ? p : ranks - 1] / examined[p < ranks ? p : ranks - 1]; }
+    double attraction(std::size_t p) const {
+        return clicked[p < ranks ? p : ranks - 1] / examined[p < ranks ? p : ranks - 1];
+    }
     static double goes_on(const double* counts) { return counts[0] / (counts[0] + counts[1]); }
 };
 

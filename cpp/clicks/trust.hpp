@@ -10,13 +10,15 @@ namespace rankloop {
 // relevant, irrelevant: the chances of a click on a relevant and an irrelevant document by position. pause() is called
 // after each step.
 template <typename Pause>
-void fit_trust(const GroupedPages& pages, double* relevance, double* relevant, double* irrelevant, std::size_t ranks, Prior prior,
-               std::size_t iterations, unsigned threads, const Pause& pause) {
+void fit_trust(const GroupedPages& pages, double* relevance, double* relevant, double* irrelevant, std::size_t ranks,
+               Prior prior, std::size_t iterations, unsigned threads, const Pause& pause) {
     std::vector<double> sums(4 * ranks);
     for (std::size_t step = 0; step < iterations; ++step) {
         sum_over_queries(pages, sums.size(), sums.data(), threads, [&] {
-            return [&, is_relevant = std::vector<double>(), shown = std::vector<double>()](std::size_t q, double* own) mutable {
-                const auto first = static_cast<std::size_t>(pages.query_pairs[q]), end = static_cast<std::size_t>(pages.query_pairs[q + 1]);
+            return [&, is_relevant = std::vector<double>(), shown = std::vector<double>()](std::size_t q,
+                                                                                           double* own) mutable {
+                const auto first = static_cast<std::size_t>(pages.query_pairs[q]),
+                           end = static_cast<std::size_t>(pages.query_pairs[q + 1]);
                 is_relevant.assign(end - first, 0.0), shown.assign(end - first, 0.0);
                 for (std::int64_t page = pages.query_pages[q]; page < pages.query_pages[q + 1]; ++page) {
                     const double count = pages.counts[page];
@@ -33,7 +35,8 @@ void fit_trust(const GroupedPages& pages, double* relevance, double* relevant, d
                         own[4 * k + 2] += (count - weight) * click, own[4 * k + 3] += count - weight;
                     }
                 }
-                for (std::size_t pair = first; pair < end; ++pair) relevance[pair] = prior.mean(is_relevant[pair - first], shown[pair - first]);
+                for (std::size_t pair = first; pair < end; ++pair)
+                    relevance[pair] = prior.mean(is_relevant[pair - first], shown[pair - first]);
             };
         });
         for (std::size_t k = 0; k < ranks; ++k) {

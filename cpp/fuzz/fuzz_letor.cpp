@@ -90,12 +90,15 @@ struct Result {
     void add_sparse(const Entries& entries, std::size_t n, bool error) {
         const std::size_t first = x.size();
         x.resize(first + n * width);
-        require(entries.rows() == n && entries.columns.size() == entries.size() && entries.start(n) == entries.size(), "sparse rows have different lengths");
+        require(entries.rows() == n && entries.columns.size() == entries.size() && entries.start(n) == entries.size(),
+                "sparse rows have different lengths");
         for (std::size_t r = 0; r < n; ++r) {
             for (std::size_t k = entries.start(r); k < entries.start(r + 1); ++k) {
                 const auto column = static_cast<std::size_t>(entries.columns[k]);
                 if (error && column == width) continue;
-                require(entries.columns[k] >= 0 && column < width && (k == entries.start(r) || entries.columns[k - 1] < entries.columns[k]), "columns do not rise");
+                require(entries.columns[k] >= 0 && column < width &&
+                            (k == entries.start(r) || entries.columns[k - 1] < entries.columns[k]),
+                        "columns do not rise");
                 require(entries.values[k] != 0, "a 0 is kept");
                 x[first + r * width + column] = entries.values[k];
             }
@@ -107,8 +110,10 @@ struct Result {
         most = std::max(most, table.amount().bytes());
         const std::size_t n = table.x.rows;
         require(table.labels.size() == n, "a table's columns have different lengths");
-        if (table.sparse) add_sparse(table.entries, n, table.error.has_value());
-        else add_dense(table.x.values, n);
+        if (table.sparse)
+            add_sparse(table.entries, n, table.error.has_value());
+        else
+            add_dense(table.x.values, n);
         labels.insert(labels.end(), table.labels.begin(), table.labels.end());
         for (std::size_t i = 0; i < table.runs.size(); ++i) {
             const std::string id(table.runs.ids[i]);
@@ -121,7 +126,8 @@ struct Result {
         doc_ids.resize(rows);
         for (auto& b : table.bad.first) {  // of the rows without a query id the first is told, and once a batch
             const bool lacks_id = b.message.starts_with("the row has no query id");
-            if (lacks_id ? !std::exchange(missing_id, true) : bad.size() < BadRows::kept + missing_id) bad.push_back(std::move(b));
+            if (lacks_id ? !std::exchange(missing_id, true) : bad.size() < BadRows::kept + missing_id)
+                bad.push_back(std::move(b));
         }
         n_bad += table.bad.n;
         error = std::move(table.error);
@@ -161,7 +167,8 @@ Result read_all(const std::string& text, const Setup& setup) {
 
 void check_shape(const Result& r, const Options& options) {
     require(r.labels.size() == r.rows && r.x.size() == r.rows * r.width, "sizes disagree");
-    require(options.doc_ids || std::ranges::all_of(r.doc_ids, &std::string::empty), "document ids that were not wanted");
+    require(options.doc_ids || std::ranges::all_of(r.doc_ids, &std::string::empty),
+            "document ids that were not wanted");
     require(!options.n_features || r.width == static_cast<std::size_t>(options.n_features), "the width changed");
     require(r.rows == 0 || (!r.runs.empty() && r.runs[0].first_row == 0), "the first run is not at 0");
     for (std::size_t i = 1; i < r.runs.size(); ++i) {
@@ -228,7 +235,8 @@ void check_round_trip(const Result& r, const Options& read_with) {
     for (std::size_t i = 0; i < r.runs.size(); ++i) {
         if (r.runs[i].id.empty()) return;
         const std::size_t end = i + 1 < r.runs.size() ? r.runs[i + 1].first_row : r.rows;
-        std::fill(ids.begin() + static_cast<std::ptrdiff_t>(r.runs[i].first_row), ids.begin() + static_cast<std::ptrdiff_t>(end), r.runs[i].id);
+        std::fill(ids.begin() + static_cast<std::ptrdiff_t>(r.runs[i].first_row),
+                  ids.begin() + static_cast<std::ptrdiff_t>(end), r.runs[i].id);
     }
     const bool docs = !r.doc_ids.empty();
     Setup setup;
@@ -262,7 +270,8 @@ void check_limit(const std::string& text, Setup setup, const Result& expected, R
     setup.options.max_bytes = static_cast<std::int64_t>(1 + up_to(random, 4 * expected.most + 40 * setup.block));
     const Result result = read_all(text, setup);
     if (!result.memory) check_same(expected, result);
-    require(result.most + setup.held <= static_cast<std::size_t>(setup.options.max_bytes) || result.rows == 0, "a table is larger than the limit");
+    require(result.most + setup.held <= static_cast<std::size_t>(setup.options.max_bytes) || result.rows == 0,
+            "a table is larger than the limit");
     setup.options.max_bytes = std::int64_t{1} << 40;
     check_same(expected, read_all(text, setup));
 }
@@ -274,10 +283,12 @@ void check_comments(const std::string& text, const Setup& setup, const Result& e
     bool comment = false, changed = false;
     for (std::size_t i = 0, end; i < other.size(); i = end + 1) {  // word by word, without the parser's help
         end = std::min(other.find_first_of(" \t\r\n", i), other.size());
-        const std::string word = other.substr(i, end - i), value = word.substr(std::min(word.find(':') + 1, word.size()));
+        const std::string word = other.substr(i, end - i),
+                          value = word.substr(std::min(word.find(':') + 1, word.size()));
         comment |= word.starts_with('#');
         if (!comment && !word.starts_with("qid:") && !spells_nan(value)) {
-            std::replace(other.begin() + static_cast<std::ptrdiff_t>(i), other.begin() + static_cast<std::ptrdiff_t>(end), '#', '?');
+            std::replace(other.begin() + static_cast<std::ptrdiff_t>(i),
+                         other.begin() + static_cast<std::ptrdiff_t>(end), '#', '?');
             changed |= word.find('#') != word.npos;
         }
         if (end < other.size() && other[end] == '\n') comment = false;
@@ -288,7 +299,8 @@ void check_comments(const std::string& text, const Setup& setup, const Result& e
     if (result.error) {
         require(result.error->line == expected.error->line, "a # inside a word hides a bad row");
     } else {
-        require(same_bits(result.x, expected.x) && same_bits(result.labels, expected.labels), "a # inside a word changes a number");
+        require(same_bits(result.x, expected.x) && same_bits(result.labels, expected.labels),
+                "a # inside a word changes a number");
     }
 }
 
@@ -338,7 +350,8 @@ void check_number(Random& random) {
         if (one_in(random, 2)) text += one_in(random, 2) ? '-' : '+';
         digits(3);
     }
-    if (one_in(random, 50)) text.insert(std::min(text.find_first_not_of("+-"), text.size()), "0." + std::string(up_to(random, 500), '0'));
+    if (one_in(random, 50))
+        text.insert(std::min(text.find_first_not_of("+-"), text.size()), "0." + std::string(up_to(random, 500), '0'));
     if (one_in(random, 50)) text += "e" + std::string(up_to(random, 12), '0') + "2";
     current = text;
     char* end;
@@ -372,22 +385,80 @@ const std::vector<std::string> seeds = {
     "1 qid:1 1:1.#INF 2:7\n1 qid:1 1:-1.#IND00 2:1.#QNAN 3:nan\n1 qid:1 2:1e39 3:1e400\n1 qid:1#2 1:5#6\n1#2 qid:1\n",
     "0 qid:1 1:0.123456 2:1234567.123456 3:7 4:-7 5:0.1 6:99 7:0.0 8:123456.7 9:1 10:2 11:3\n",
 };
-const std::vector<std::string> words = {
-    "qid:", "qid:1 ", " 0:", " 1:", " 2:", " 30:", " 31:", ":", "#", "#docid = ", "docid=", "=", "NULL", "null", "nan",
-    "inf", "e", "E-", "1e39", "1e308", "1e309", "1e-400", "1.79769e308", "1.#INF", "1.#QNAN", "-1.#IND00", " #", "a#b", "-", "+", ".", "\n", "\r\n", "\r", "\t", " ", "  ", "0", "00000000",
-    "99999999", "12345678", "\xc3\xa9", "\xff", "\xf4\x8f\xbf\xbf", "\xed\xa0\x80", std::string(1, '\0'),
-    "\n1 qid:2 1:1 2:2 3:3\n", "\n0 qid:1 0:0.5\n", "\n2 1:1\n", " 999:1 1000:1", "0.000001 ", "1.5 ", "3.4028236e38 "};
+const std::vector<std::string> words = {"qid:",
+                                        "qid:1 ",
+                                        " 0:",
+                                        " 1:",
+                                        " 2:",
+                                        " 30:",
+                                        " 31:",
+                                        ":",
+                                        "#",
+                                        "#docid = ",
+                                        "docid=",
+                                        "=",
+                                        "NULL",
+                                        "null",
+                                        "nan",
+                                        "inf",
+                                        "e",
+                                        "E-",
+                                        "1e39",
+                                        "1e308",
+                                        "1e309",
+                                        "1e-400",
+                                        "1.79769e308",
+                                        "1.#INF",
+                                        "1.#QNAN",
+                                        "-1.#IND00",
+                                        " #",
+                                        "a#b",
+                                        "-",
+                                        "+",
+                                        ".",
+                                        "\n",
+                                        "\r\n",
+                                        "\r",
+                                        "\t",
+                                        " ",
+                                        "  ",
+                                        "0",
+                                        "00000000",
+                                        "99999999",
+                                        "12345678",
+                                        "\xc3\xa9",
+                                        "\xff",
+                                        "\xf4\x8f\xbf\xbf",
+                                        "\xed\xa0\x80",
+                                        std::string(1, '\0'),
+                                        "\n1 qid:2 1:1 2:2 3:3\n",
+                                        "\n0 qid:1 0:0.5\n",
+                                        "\n2 1:1\n",
+                                        " 999:1 1000:1",
+                                        "0.000001 ",
+                                        "1.5 ",
+                                        "3.4028236e38 "};
 
 std::string mutated(std::string text, Random& random, const std::vector<std::string>& pool) {
     for (std::size_t n = 1 + up_to(random, 6); n > 0; --n) {
         const std::size_t at = up_to(random, text.size());
         const std::size_t length = up_to(random, std::min<std::size_t>(text.size() - at, one_in(random, 3) ? 200 : 8));
         switch (up_to(random, 6)) {
-            case 0: text.insert(at, any_of(random, words)); break;
-            case 1: text.replace(at, length, any_of(random, words)); break;
-            case 2: text.erase(at, length); break;
-            case 3: text.insert(up_to(random, text.size()), text.substr(at, length)); break;
-            case 4: text.insert(at, any_of(random, pool)); break;
+            case 0:
+                text.insert(at, any_of(random, words));
+                break;
+            case 1:
+                text.replace(at, length, any_of(random, words));
+                break;
+            case 2:
+                text.erase(at, length);
+                break;
+            case 3:
+                text.insert(up_to(random, text.size()), text.substr(at, length));
+                break;
+            case 4:
+                text.insert(at, any_of(random, pool));
+                break;
             case 5:
                 if (at < text.size()) text[at] = static_cast<char>(random());
                 break;
@@ -440,8 +511,10 @@ int main(int argc, char** argv) {
         const std::string text = inputs < seeds.size() ? seeds[inputs] : mutated(any_of(random, pool), random, pool);
         run(text);
         for (int i = 0; i < 20; ++i) check_number(random);
-        if (pool.size() < 500) pool.push_back(text);
-        else if (one_in(random, 4)) pool[seeds.size() + random() % (pool.size() - seeds.size())] = text;
+        if (pool.size() < 500)
+            pool.push_back(text);
+        else if (one_in(random, 4))
+            pool[seeds.size() + random() % (pool.size() - seeds.size())] = text;
     }
     std::printf("%llu inputs and %llu numbers, seed %llu: no fault\n", static_cast<unsigned long long>(inputs),
                 static_cast<unsigned long long>(20 * inputs), static_cast<unsigned long long>(seed));

@@ -33,7 +33,7 @@ struct Options {
 
 // Rows parsed from a piece of text; rows, lines and runs are counted from its start.
 struct Block {
-    std::size_t stride = 0;  // columns a row; column c holds index c, so column 0 is mostly unused
+    std::size_t stride = 0;                     // columns a row; column c holds index c, so column 0 is mostly unused
     std::int64_t max_index = -1, max_line = 0;  // the largest index and the first line that has it
     bool zero_index = false;
     Growing<float> values;
@@ -51,7 +51,9 @@ struct Block {
     const float* row(std::size_t r) const { return values.data() + r * stride; }
     // What the rows take, short document ids aside, which the text bounds.
     std::size_t bytes() const { return rows_bytes() + runs.size() * 24 + runs.ids.bytes.size(); }
-    std::size_t rows_bytes() const { return sparse ? rows() * 2 * sizeof(double) + entries.size() * Entries::an_entry : rows() * row_bytes(stride); }
+    std::size_t rows_bytes() const {
+        return sparse ? rows() * 2 * sizeof(double) + entries.size() * Entries::an_entry : rows() * row_bytes(stride);
+    }
     static std::size_t row_bytes(std::size_t stride) { return stride * sizeof(float) + sizeof(double); }
 
     void clear(std::size_t new_stride) {  // keeps the memory: new pages cost as much as parsing
@@ -126,7 +128,8 @@ private:
             id = word_at(p + 4);
             if (id.empty()) return fail("found 'qid:' without an id; expected for example 'qid:10'");
             if (id.find('#') != id.npos) {
-                return fail("the query id " + quoted(id) + " has a '#'; put a blank before a comment, or rename the query");
+                return fail("the query id " + quoted(id) +
+                            " has a '#'; put a blank before a comment, or rename the query");
             }
             if (!is_utf8(id)) return fail("the query id " + quoted(id) + " is not UTF-8 text");
             p += 4 + id.size();
@@ -200,7 +203,8 @@ private:
 
     std::uint64_t least_index() const { return options_.base == 1; }
     std::uint64_t max_index() const {
-        return static_cast<std::uint64_t>(options_.n_features ? options_.n_features - (options_.base == 0) : options_.max_index);
+        return static_cast<std::uint64_t>(options_.n_features ? options_.n_features - (options_.base == 0)
+                                                              : options_.max_index);
     }
 
     // Parses `index:value ...` into the entries of a sparse row, by index, without those that are 0.
@@ -228,8 +232,10 @@ private:
             double value;
             float x;
             p = read_short_decimal(text, value);
-            if (p) x = static_cast<float>(value);
-            else if (!(p = unusual_value(text, index, x))) return undo();
+            if (p)
+                x = static_cast<float>(value);
+            else if (!(p = unusual_value(text, index, x)))
+                return undo();
             if (x != 0) entries.add(static_cast<std::int32_t>(index), x);
         }
         if (!ordered) {
@@ -247,7 +253,8 @@ private:
         std::vector<std::pair<std::int32_t, float>> row;
         for (std::size_t k = first; k < entries.size(); ++k) row.emplace_back(entries.columns[k], entries.values[k]);
         std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-        for (std::size_t k = first; k < entries.size(); ++k) entries.columns[k] = row[k - first].first, entries.values[k] = row[k - first].second;
+        for (std::size_t k = first; k < entries.size(); ++k)
+            entries.columns[k] = row[k - first].first, entries.values[k] = row[k - first].second;
     }
 
     bool each_index_once(const char* start, std::int64_t largest) {
@@ -274,7 +281,8 @@ private:
         const std::string_view word = word_at(text);
         const bool nan = spells_nan(word);
         if (!equal_ignoring_case(word, "null") && !(nan && std::isnan(options_.null_value))) {
-            return fail("feature " + std::to_string(index) + " is " + quoted(word) + "; expected a finite number, or NULL" +
+            return fail("feature " + std::to_string(index) + " is " + quoted(word) +
+                        "; expected a finite number, or NULL" +
                         (nan ? " (or pass null=nan to keep it as missing)" : " where it is missing"));
         }
         x = options_.null_value;
@@ -298,7 +306,8 @@ private:
     // Makes room for an index beyond those so far; nullptr where the rows would then be too large.
     float* widen(std::size_t index, std::size_t row) {
         const std::size_t old = block_.stride;
-        const std::size_t stride = std::max(index + 1, std::min(2 * old, static_cast<std::size_t>(options_.max_index) + 1));
+        const std::size_t stride =
+            std::max(index + 1, std::min(2 * old, static_cast<std::size_t>(options_.max_index) + 1));
         if (!has_room(stride)) {
             stride_wanted_ = stride;
             return nullptr;

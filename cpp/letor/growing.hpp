@@ -22,7 +22,8 @@ class Memory {
 public:
     Memory() = default;
     Memory(Memory&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+        : data_(std::exchange(other.data_, nullptr)),
+          bytes_(std::exchange(other.bytes_, 0)) {}
     Memory& operator=(Memory&& other) noexcept {
         if (this != &other) {
             discard();

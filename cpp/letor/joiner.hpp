@@ -17,7 +17,9 @@ struct LimitError : std::bad_alloc {};
 class Joiner {
 public:
     explicit Joiner(const Options& options)
-        : options_(options), base_(options.base < 0 ? 1 : options.base), width_(static_cast<std::size_t>(options.n_features)) {}
+        : options_(options),
+          base_(options.base < 0 ? 1 : options.base),
+          width_(static_cast<std::size_t>(options.n_features)) {}
 
     // Starts a table with the rows that the last one left; `reserved` bytes of the limit are not for it.
     void start(std::size_t reserved) {
@@ -86,8 +88,10 @@ private:
         check_fits(all, 0);
         for (std::size_t i = 0; i < block.runs.size() && !table_.error; ++i) {
             const auto first = static_cast<std::size_t>(block.runs.starts[i]);
-            const auto end = i + 1 < block.runs.size() ? static_cast<std::size_t>(block.runs.starts[i + 1]) : block.rows();
-            if (may_stand(block.runs.ids[i], lines_before + block.run_lines[i], end - first)) append_run(block, i, first, end);
+            const auto end =
+                i + 1 < block.runs.size() ? static_cast<std::size_t>(block.runs.starts[i + 1]) : block.rows();
+            if (may_stand(block.runs.ids[i], lines_before + block.run_lines[i], end - first))
+                append_run(block, i, first, end);
         }
     }
 
@@ -152,7 +156,8 @@ private:
     // Makes the table as wide as the block needs, shifting it where the first index 0 turns up.
     bool fit_width(const Block& block, std::int64_t lines_before) {
         auto& x = table_.x;
-        if (block.max_index > largest_index_) largest_index_ = block.max_index, largest_line_ = block.max_line + lines_before;
+        if (block.max_index > largest_index_)
+            largest_index_ = block.max_index, largest_line_ = block.max_line + lines_before;
         if (block.zero_index && base_ == 1) {
             base_ = 0;
             widen(options_.n_features ? x.width : x.width + 1, 1);
@@ -161,8 +166,8 @@ private:
         if (needed > x.width) {
             if (options_.n_features) {
                 table_.error = {largest_line_, "with a first index of 0, as in this file, the feature index " +
-                                                   std::to_string(largest_index_) + " is more than n_features=" +
-                                                   std::to_string(x.width) + " allows"};
+                                                   std::to_string(largest_index_) +
+                                                   " is more than n_features=" + std::to_string(x.width) + " allows"};
                 return false;
             }
             widen(needed, 0);
@@ -176,7 +181,8 @@ private:
         check_fits(amount, 0);
         if (!options_.sparse) return table_.x.reshape(width, shift);
         table_.x.width = width;
-        for (std::size_t k = 0; shift && k < table_.entries.size(); ++k) table_.entries.columns[k] += static_cast<std::int32_t>(shift);
+        for (std::size_t k = 0; shift && k < table_.entries.size(); ++k)
+            table_.entries.columns[k] += static_cast<std::int32_t>(shift);
     }
 
     void check_fits(const Amount& amount, std::size_t more) {

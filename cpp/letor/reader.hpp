@@ -27,9 +27,13 @@ public:
     static constexpr std::size_t everything = SIZE_MAX;
 
     Reader(Source source, const Options& options, std::size_t block_bytes)
-        : source_(std::move(source)), options_(options), joiner_(options_),
-          largest_block_(std::max<std::size_t>(block_bytes, 1)), piece_(4 * largest_block_),
-          block_bytes_(std::min(first_block, largest_block_)), width_hint_(joiner_.width()) {}
+        : source_(std::move(source)),
+          options_(options),
+          joiner_(options_),
+          largest_block_(std::max<std::size_t>(block_bytes, 1)),
+          piece_(4 * largest_block_),
+          block_bytes_(std::min(first_block, largest_block_)),
+          width_hint_(joiner_.width()) {}
 
     // Parses until the source ends, a row is bad, or there are whole queries that take `enough` bytes. The
     // last query stays here then, for its next rows. `held` is what the caller still has of earlier rows,
@@ -49,7 +53,8 @@ public:
         }
         work(poll);
         for (auto& thread : others) thread.join();
-        pending_.insert(pending_.begin(), std::make_move_iterator(returned_.begin()), std::make_move_iterator(returned_.end()));
+        pending_.insert(pending_.begin(), std::make_move_iterator(returned_.begin()),
+                        std::make_move_iterator(returned_.end()));
         returned_.clear();
         if (failure_) fail();
         return joiner_.finish(text_is_over());
@@ -260,7 +265,8 @@ private:
     // More room for a line that does not end. Lines longer than a block are read and parsed one at a time,
     // so that threads together hold one of them, not one each.
     std::size_t longer_line(Text& text, std::size_t room) {
-        const std::size_t allowed = options_.max_bytes ? static_cast<std::size_t>(options_.max_bytes) / 8 : longest_line;
+        const std::size_t allowed =
+            options_.max_bytes ? static_cast<std::size_t>(options_.max_bytes) / 8 : longest_line;
         const std::size_t most = std::clamp<std::size_t>(allowed, 1 << 16, longest_line);
         if (room >= most) throw std::length_error("a line is longer than " + std::to_string(most >> 10) + " KB");
         room = std::min(2 * room, most);

@@ -116,7 +116,8 @@ struct Amount {
     std::size_t bytes() const {
         constexpr std::size_t a_run = 100, a_byte_of_run_ids = 5;  // sorted and made unique in NumPy
         constexpr std::size_t a_doc_id = 64, a_byte_of_doc_ids = 2;
-        const std::size_t features = sparse ? rows * 2 * sizeof(std::int64_t) + entries * Entries::an_entry : rows * width * sizeof(float);
+        const std::size_t features =
+            sparse ? rows * 2 * sizeof(std::int64_t) + entries * Entries::an_entry : rows * width * sizeof(float);
         return features + rows * sizeof(double) + runs * a_run + run_bytes * a_byte_of_run_ids +
                (doc_bytes ? rows * a_doc_id + doc_bytes * a_byte_of_doc_ids : 0);
     }
@@ -132,7 +133,9 @@ struct Table {
     BadRows bad;
     std::optional<BadRow> error;  // what ended the reading
 
-    Amount amount() const { return {x.rows, x.width, runs.size(), runs.ids.bytes.size(), doc_ids.bytes.size(), entries.size(), sparse}; }
+    Amount amount() const {
+        return {x.rows, x.width, runs.size(), runs.ids.bytes.size(), doc_ids.bytes.size(), entries.size(), sparse};
+    }
 
     void clear_rows() {
         x.rows = 0, x.values.clear(), entries.clear();
@@ -155,8 +158,10 @@ struct Table {
         last.labels.append(labels.data() + first, n);
         last.doc_ids = doc_ids.split(std::min(first, doc_ids.size()));
         last.runs.add(runs.ids[runs.size() - 1], 0);
-        if (sparse) entries.keep_first(first), x.rows = first;
-        else x.keep_first(first);
+        if (sparse)
+            entries.keep_first(first), x.rows = first;
+        else
+            x.keep_first(first);
         labels.resize(first), labels.fit();
         runs.ids.split(runs.size() - 1);
         runs.starts.resize(runs.size() - 1), runs.starts.fit();

@@ -67,7 +67,11 @@ inline bool spells_nan(std::string_view word) {
 inline bool is_utf8(std::string_view text) {
     for (std::size_t i = 0; i < text.size();) {
         const auto lead = static_cast<unsigned char>(text[i]);
-        const int more = lead < 0x80 ? 0 : lead >= 0xC2 && lead < 0xE0 ? 1 : (lead & 0xF0) == 0xE0 ? 2 : lead >= 0xF0 && lead < 0xF5 ? 3 : -1;
+        const int more = lead < 0x80                   ? 0
+                         : lead >= 0xC2 && lead < 0xE0 ? 1
+                         : (lead & 0xF0) == 0xE0       ? 2
+                         : lead >= 0xF0 && lead < 0xF5 ? 3
+                                                       : -1;
         if (more < 0 || i + static_cast<std::size_t>(more) >= text.size()) return more == 0;
         std::uint32_t point = more == 0 ? lead : lead & (0x3Fu >> more);
         for (int k = 1; k <= more; ++k) {

@@ -30,8 +30,8 @@ inline void append_feature(std::string& text, long long index, float value) {
 
 // One line a row; append_features(text, row) writes those of one. A missing value (NaN) is written as NULL.
 template <typename AppendFeatures>
-std::string format_lines(const double* y, std::size_t rows, const std::vector<std::string>& query_ids, const std::vector<std::string>* doc_ids,
-                         const AppendFeatures& append_features) {
+std::string format_lines(const double* y, std::size_t rows, const std::vector<std::string>& query_ids,
+                         const std::vector<std::string>* doc_ids, const AppendFeatures& append_features) {
     std::string text;
     for (std::size_t r = 0; r < rows; ++r) {
         append_number(text, y[r]);
@@ -55,9 +55,11 @@ inline std::string format_rows(const float* x, const double* y, std::size_t rows
     });
 }
 
-inline std::string format_rows(const Csr& x, const double* y, const std::vector<std::string>& query_ids, const std::vector<std::string>* doc_ids, int base) {
+inline std::string format_rows(const Csr& x, const double* y, const std::vector<std::string>& query_ids,
+                               const std::vector<std::string>* doc_ids, int base) {
     return format_lines(y, x.n, query_ids, doc_ids, [&](std::string& text, std::size_t r) {
-        for (std::size_t k = x.start(r); k < x.start(r + 1); ++k) append_feature(text, static_cast<long long>(x.columns[k]) + base, x.values[k]);
+        for (std::size_t k = x.start(r); k < x.start(r + 1); ++k)
+            append_feature(text, static_cast<long long>(x.columns[k]) + base, x.values[k]);
     });
 }
 

@@ -6,8 +6,8 @@
 // for the plainest processor of its kind: right, but slower on x86-64.
 #pragma once
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(RANKLOOP_NO_CLONES) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(RANKLOOP_NO_CLONES) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define RANKLOOP_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define RANKLOOP_CLONES

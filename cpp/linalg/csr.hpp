@@ -35,13 +35,16 @@ RANKLOOP_CLONES inline bool are_sparse_rows(const Csr& x, std::size_t entries) {
     return true;
 }
 
-// The sum of a dense row to which a column's product goes: one of 32, or the last, for what is left beyond whole eights.
+// The sum of a dense row to which a column's product goes: one of 32, or the last, for what is left beyond whole
+// eights.
 struct FloatLanes {
     static constexpr std::size_t count = lanes + 1;
     std::size_t in_32, in_8;
 
     explicit FloatLanes(std::size_t d) : in_32(d & ~std::size_t{31}), in_8(d & ~std::size_t{7}) {}
-    RANKLOOP_INLINE std::size_t of(std::size_t column) const { return column < in_32 ? column & 31 : column < in_8 ? column & 7 : lanes; }
+    RANKLOOP_INLINE std::size_t of(std::size_t column) const {
+        return column < in_32 ? column & 31 : column < in_8 ? column & 7 : lanes;
+    }
 };
 
 RANKLOOP_INLINE float sum_of_lanes(const float* s) {
@@ -78,7 +81,8 @@ RANKLOOP_CLONES inline void score_rows(const Csr& x, const float* w, float* scor
         scores[i] = sum_of_lanes(sums);
         if (std::abs(scores[i]) <= largest) continue;
         double wide = 0;
-        for (std::size_t k = x.start(i); k < x.start(i + 1); ++k) wide += static_cast<double>(x.values[k]) * w[x.columns[k]];
+        for (std::size_t k = x.start(i); k < x.start(i + 1); ++k)
+            wide += static_cast<double>(x.values[k]) * w[x.columns[k]];
         scores[i] = static_cast<float>(std::clamp<double>(wide, -largest, largest));
     }
 }

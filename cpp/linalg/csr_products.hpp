@@ -15,17 +15,21 @@ namespace rankloop {
 constexpr std::size_t entries_a_thread = std::size_t{1} << 16;
 
 inline void row_products(const Csr& x, const double* w, double* out, unsigned threads) {
-    parallel_parts(x.n, 4096, threads, [&](std::size_t from, std::size_t to) { score_rows(x.from(from, to - from), w, out + from); });
+    parallel_parts(x.n, 4096, threads,
+                   [&](std::size_t from, std::size_t to) { score_rows(x.from(from, to - from), w, out + from); });
 }
 
 // Calls body(row, entry) for the entries of some rows in columns `from` to `to`.
 template <typename Body>
-RANKLOOP_INLINE void each_entry(const Csr& x, std::size_t first, std::size_t end, std::size_t from, std::size_t to, const Body& body) {
+RANKLOOP_INLINE void each_entry(const Csr& x, std::size_t first, std::size_t end, std::size_t from, std::size_t to,
+                                const Body& body) {
     const bool all = from == 0 && to == x.d;
     for (std::size_t i = first; i < end; ++i) {
         std::size_t k = x.start(i);
         const std::size_t stop = x.start(i + 1);
-        if (!all) k = static_cast<std::size_t>(std::lower_bound(x.columns + k, x.columns + stop, static_cast<std::int32_t>(from)) - x.columns);
+        if (!all)
+            k = static_cast<std::size_t>(
+                std::lower_bound(x.columns + k, x.columns + stop, static_cast<std::int32_t>(from)) - x.columns);
         for (; k < stop && static_cast<std::size_t>(x.columns[k]) < to; ++k) body(i, k);
     }
 }
@@ -45,7 +49,8 @@ inline void column_products(const Csr& x, const double* r, double* out, unsigned
 }
 
 // Rows without an entry in a column are 0 there: what they add to its spread follows from how much they weigh.
-inline void column_spreads(const Csr& x, const std::int64_t* offsets, std::size_t queries, const double* h, double* out, unsigned threads) {
+inline void column_spreads(const Csr& x, const std::int64_t* offsets, std::size_t queries, const double* h, double* out,
+                           unsigned threads) {
     std::fill_n(out, x.d, 0.0);
     std::vector<double> mean(x.d), held(x.d);  // of a query, by column; 0 between queries
     parallel_columns(x, threads, [&](std::size_t from, std::size_t to) {

@@ -15,7 +15,8 @@ inline std::size_t column_stride(std::size_t n) { return ((n + 15) / 16 | 1) * 1
 
 // t (d x stride) = the rows named by `documents`, as columns, less the first of them: differences
 // stay and products stay small. The last block of 16 is filled up with 0.
-RANKLOOP_CLONES inline void gather_columns(const float* x, const std::uint32_t* documents, std::size_t n, std::size_t d, std::size_t stride, float* t) {
+RANKLOOP_CLONES inline void gather_columns(const float* x, const std::uint32_t* documents, std::size_t n, std::size_t d,
+                                           std::size_t stride, float* t) {
     constexpr std::size_t together = 16;
     const float* const origin = x + documents[0] * d;
     for (std::size_t first = 0; first < n; first += together) {
@@ -31,7 +32,8 @@ RANKLOOP_CLONES inline void gather_columns(const float* x, const std::uint32_t* 
 
 // R x 16 products, held in registers.
 template <std::size_t R>
-__attribute__((always_inline)) inline void gram_tile(const float* left, const float* right, std::size_t d, std::size_t stride, float* k) {
+__attribute__((always_inline)) inline void gram_tile(const float* left, const float* right, std::size_t d,
+                                                     std::size_t stride, float* k) {
     Float8 sums[R][2] = {};
     for (std::size_t j = 0; j < d; ++j, left += stride, right += stride) {
         const Float8 a = load8(right), b = load8(right + 8);
@@ -48,8 +50,10 @@ RANKLOOP_CLONES inline void gram(const float* t, std::size_t n, std::size_t d, s
     for (std::size_t i = 0; i < n;) {
         const bool whole = i + R <= n;
         for (std::size_t c = i / C * C; c < n; c += C) {
-            if (whole) gram_tile<R>(t + i, t + c, d, stride, k + i * stride + c);
-            else gram_tile<1>(t + i, t + c, d, stride, k + i * stride + c);
+            if (whole)
+                gram_tile<R>(t + i, t + c, d, stride, k + i * stride + c);
+            else
+                gram_tile<1>(t + i, t + c, d, stride, k + i * stride + c);
         }
         i += whole ? R : 1;
     }

@@ -30,7 +30,8 @@ RANKLOOP_CLONES inline void squared_lengths(const float* x, std::size_t n, std::
 }
 
 // Rows less `origin`, times scale.
-RANKLOOP_CLONES inline void place_rows(const float* x, std::size_t n, std::size_t d, const float* origin, float scale, float* out) {
+RANKLOOP_CLONES inline void place_rows(const float* x, std::size_t n, std::size_t d, const float* origin, float scale,
+                                       float* out) {
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < d; ++j) out[i * d + j] = (x[i * d + j] - origin[j]) * scale;
     }
@@ -46,7 +47,8 @@ RANKLOOP_CLONES inline void take_halves(float* k, std::size_t n, std::size_t m, 
 }
 
 // exp(-|x - z|^2 scale^2 / 2); rows are moved to near 0 first, which distances ignore.
-inline void rbf_rows(const float* x, std::size_t n, const float* z, std::size_t m, std::size_t d, float scale, float* k) {
+inline void rbf_rows(const float* x, std::size_t n, const float* z, std::size_t m, std::size_t d, float scale,
+                     float* k) {
     if (n == 0 || m == 0) return;
     std::vector<float> left(n * d), right(m * d), x_lengths(n), z_lengths(m);
     place_rows(x, n, d, z, scale, left.data()), place_rows(z, m, d, z, scale, right.data());
@@ -75,7 +77,8 @@ RANKLOOP_CLONES inline float chi_distance(const float* x, const float* z, std::s
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-inline void chi_rows(const float* x, std::size_t n, const float* z, std::size_t m, std::size_t d, float gamma, float* k) {
+inline void chi_rows(const float* x, std::size_t n, const float* z, std::size_t m, std::size_t d, float gamma,
+                     float* k) {
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < m; ++j) k[i * m + j] = -gamma * chi_distance(x + i * d, z + j * d, d);
         exp_below_0(k + i * m, m);

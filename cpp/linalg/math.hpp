@@ -18,7 +18,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // Adding this and taking it away rounds to a whole number, which then stands in the low bits.
 constexpr double rounder = 0x1.8p52;
 
-inline std::int64_t low_bits(double shifted) { return std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(rounder); }
+inline std::int64_t low_bits(double shifted) {
+    return std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(rounder);
+}
 
 // x 2^k in two steps, so that results below the smallest normal number are right too.
 inline double scale_by_power(double x, std::int64_t k) {
@@ -76,7 +78,9 @@ inline double log_near_1(double f) {
 }
 
 // The logarithms of what has none: of 0, of numbers below, of infinity, of NaN.
-inline double no_logarithm(double x) { return x == 0 ? -infinity : x == infinity ? infinity : std::numeric_limits<double>::quiet_NaN(); }
+inline double no_logarithm(double x) {
+    return x == 0 ? -infinity : x == infinity ? infinity : std::numeric_limits<double>::quiet_NaN();
+}
 
 inline double log(double x) {
     constexpr double ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
@@ -124,18 +128,35 @@ struct Circle {
 
 // Beyond 1e5 the angle is first taken modulo the double nearest to 2 pi, which costs digits.
 inline Circle sin_cos(double x) {
-    constexpr double two_over_pi = 0x1.45f306dc9c883p-1, high = 0x1.921fb54400000p0, middle = 0x1.0b4611a600000p-34, low = 0x1.3198a2e037073p-69;
+    constexpr double two_over_pi = 0x1.45f306dc9c883p-1, high = 0x1.921fb54400000p0, middle = 0x1.0b4611a600000p-34,
+                     low = 0x1.3198a2e037073p-69;
     if (!(std::abs(x) < 1e5)) x = std::fmod(x, 0x1.921fb54442d18p2);
     if (x != x) return {x, x};
     const double shifted = x * two_over_pi + rounder, k = shifted - rounder;
     const double r = ((x - k * high) - k * middle) - k * low, z = r * r;
-    const double s = r + r * z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 + z * (-1.0 / 39916800 + z * (1.0 / 6227020800.0 + z * (-1.0 / 1307674368000.0 + z * (1.0 / 355687428096000.0))))))));
-    const double c = 1 - z * (1.0 / 2 - z * (1.0 / 24 - z * (1.0 / 720 - z * (1.0 / 40320 - z * (1.0 / 3628800 - z * (1.0 / 479001600 - z * (1.0 / 87178291200.0 - z * (1.0 / 20922789888000.0))))))));
+    const double s =
+        r + r * z *
+                (-1.0 / 6 +
+                 z * (1.0 / 120 +
+                      z * (-1.0 / 5040 +
+                           z * (1.0 / 362880 + z * (-1.0 / 39916800 +
+                                                    z * (1.0 / 6227020800.0 + z * (-1.0 / 1307674368000.0 +
+                                                                                   z * (1.0 / 355687428096000.0))))))));
+    const double c =
+        1 - z * (1.0 / 2 -
+                 z * (1.0 / 24 - z * (1.0 / 720 - z * (1.0 / 40320 - z * (1.0 / 3628800 -
+                                                                          z * (1.0 / 479001600 -
+                                                                               z * (1.0 / 87178291200.0 -
+                                                                                    z * (1.0 / 20922789888000.0))))))));
     switch (low_bits(shifted) & 3) {
-        case 0: return {s, c};
-        case 1: return {c, -s};
-        case 2: return {-s, -c};
-        default: return {-c, s};
+        case 0:
+            return {s, c};
+        case 1:
+            return {c, -s};
+        case 2:
+            return {-s, -c};
+        default:
+            return {-c, s};
     }
 }
 

@@ -19,7 +19,11 @@ struct View {
     T& operator()(std::size_t i, std::size_t j) const { return data[i * row + j * column]; }
     View part(std::size_t i, std::size_t j) const { return {data + i * row + j * column, row, column}; }
     View transposed() const { return {data, column, row}; }
-    operator View<const T>() const requires(!std::is_const_v<T>) { return {data, row, column}; }
+    operator View<const T>() const
+        requires(!std::is_const_v<T>)
+    {
+        return {data, row, column};
+    }
 };
 
 enum class Shape { whole, upper };  // upper: entries below the diagonal may be left as they are
@@ -32,7 +36,8 @@ constexpr std::size_t width = 2 * wide<T>;
 
 // C (height x width) += sign * A B, of packed panels
 template <typename T>
-RANKLOOP_INLINE void multiply(const T* a, const T* b, std::size_t k, T sign, T* c, std::size_t stride, std::size_t n, std::size_t m) {
+RANKLOOP_INLINE void multiply(const T* a, const T* b, std::size_t k, T sign, T* c, std::size_t stride, std::size_t n,
+                              std::size_t m) {
     using V = typename Wide<T>::type;
     V sums[height][2] = {};
     for (; k > 0; --k, a += height, b += width<T>) {
@@ -74,7 +79,8 @@ RANKLOOP_INLINE void pack(View<const T> from, std::size_t n, std::size_t k, T* t
 }
 
 template <typename T>
-RANKLOOP_INLINE void add_product(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, T sign, View<T> c, Shape shape, T* left, T* right) {
+RANKLOOP_INLINE void add_product(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, T sign,
+                                 View<T> c, Shape shape, T* left, T* right) {
     for (std::size_t j = 0; j < m; j += columns) {
         const std::size_t across = std::min(columns, m - j);
         for (std::size_t p = 0; p < k; p += depth) {
@@ -87,8 +93,8 @@ RANKLOOP_INLINE void add_product(View<const T> a, View<const T> b, std::size_t n
                 for (std::size_t jj = 0; jj < across; jj += width<T>) {
                     for (std::size_t ii = 0; ii < down; ii += height) {
                         if (shape == Shape::upper && i + ii >= j + jj + width<T>) break;
-                        multiply<T>(left + ii * deep, right + jj * deep, deep, sign, c.data + (i + ii) * c.row + j + jj, c.row,
-                                    std::min(height, down - ii), std::min(width<T>, across - jj));
+                        multiply<T>(left + ii * deep, right + jj * deep, deep, sign, c.data + (i + ii) * c.row + j + jj,
+                                    c.row, std::min(height, down - ii), std::min(width<T>, across - jj));
                     }
                 }
             }
@@ -96,10 +102,12 @@ RANKLOOP_INLINE void add_product(View<const T> a, View<const T> b, std::size_t n
     }
 }
 
-RANKLOOP_CLONES inline void run(View<const float> a, View<const float> b, std::size_t n, std::size_t m, std::size_t k, float sign, View<float> c, Shape shape, float* left, float* right) {
+RANKLOOP_CLONES inline void run(View<const float> a, View<const float> b, std::size_t n, std::size_t m, std::size_t k,
+                                float sign, View<float> c, Shape shape, float* left, float* right) {
     add_product<float>(a, b, n, m, k, sign, c, shape, left, right);
 }
-RANKLOOP_CLONES inline void run(View<const double> a, View<const double> b, std::size_t n, std::size_t m, std::size_t k, double sign, View<double> c, Shape shape, double* left, double* right) {
+RANKLOOP_CLONES inline void run(View<const double> a, View<const double> b, std::size_t n, std::size_t m, std::size_t k,
+                                double sign, View<double> c, Shape shape, double* left, double* right) {
     add_product<double>(a, b, n, m, k, sign, c, shape, left, right);
 }
 
@@ -110,13 +118,20 @@ template <typename T>
 class Products {
 public:
     // C += A B, or C -= A B; A is n x k, B k x m, C n x m with rows that are contiguous.
-    void add(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, View<T> c, Shape shape = Shape::whole) { run(a, b, n, m, k, 1, c, shape); }
-    void subtract(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, View<T> c, Shape shape = Shape::whole) { run(a, b, n, m, k, -1, c, shape); }
+    void add(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, View<T> c,
+             Shape shape = Shape::whole) {
+        run(a, b, n, m, k, 1, c, shape);
+    }
+    void subtract(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, View<T> c,
+                  Shape shape = Shape::whole) {
+        run(a, b, n, m, k, -1, c, shape);
+    }
 
 private:
     LinesOf<T> left_, right_;
 
-    void run(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, T sign, View<T> c, Shape shape) {
+    void run(View<const T> a, View<const T> b, std::size_t n, std::size_t m, std::size_t k, T sign, View<T> c,
+             Shape shape) {
         if (!n || !m || !k) return;
         const auto up = [](std::size_t value, std::size_t to) { return (value + to - 1) / to * to; };
         const std::size_t deep = std::min(tile::depth, k);

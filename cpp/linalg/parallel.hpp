@@ -30,8 +30,7 @@ void parallel_parts(std::size_t n, std::size_t least, unsigned threads, const Bo
     std::size_t started = 1;
     try {
         for (; started < parts; ++started) others.emplace_back(run, started);
-    } catch (const std::system_error&) {
-    }
+    } catch (const std::system_error&) {}
     run(0);
     for (std::size_t k = started; k < parts; ++k) run(k);
     for (auto& thread : others) thread.join();
@@ -50,8 +49,7 @@ inline unsigned startable_threads(unsigned most) {
         const std::lock_guard lock(all_started);
         try {
             while (others.size() + 1 < most) others.emplace_back([&] { const std::lock_guard wait(all_started); });
-        } catch (const std::system_error&) {
-        }
+        } catch (const std::system_error&) {}
     }
     for (auto& thread : others) thread.join();
     return static_cast<unsigned>(others.size()) + 1;

@@ -16,7 +16,8 @@ namespace rankloop {
 constexpr std::size_t rows_a_block = 1024;
 
 // sum += r_i x_i, four rows at a time
-RANKLOOP_CLONES inline void add_weighted_rows(const float* x, std::size_t m, std::size_t d, const double* r, double* sum) {
+RANKLOOP_CLONES inline void add_weighted_rows(const float* x, std::size_t m, std::size_t d, const double* r,
+                                              double* sum) {
     std::size_t i = 0;
     for (; i + 4 <= m; i += 4) {
         const float *const a = x + i * d, *const b = a + d, *const c = b + d, *const e = c + d;
@@ -30,7 +31,8 @@ RANKLOOP_CLONES inline void add_weighted_rows(const float* x, std::size_t m, std
 }
 
 // spread += sum h x^2 - (sum h x)^2 / sum h of one query's rows, a feature at a time
-RANKLOOP_CLONES inline void add_spread(const float* x, std::size_t m, std::size_t d, const double* h, double* mean, double* spread) {
+RANKLOOP_CLONES inline void add_spread(const float* x, std::size_t m, std::size_t d, const double* h, double* mean,
+                                       double* spread) {
     double total = 0;
     for (std::size_t i = 0; i < m; ++i) total += h[i];
     if (!(total > 0)) return;
@@ -60,18 +62,20 @@ void sum_blocks(std::size_t blocks, std::size_t least, std::size_t d, double* ou
 }
 
 inline void row_products(const float* x, std::size_t n, std::size_t d, const double* w, double* out, unsigned threads) {
-    parallel_parts(n, 4 * rows_a_block, threads, [&](std::size_t from, std::size_t to) { score_rows(x + from * d, to - from, d, w, out + from); });
+    parallel_parts(n, 4 * rows_a_block, threads,
+                   [&](std::size_t from, std::size_t to) { score_rows(x + from * d, to - from, d, w, out + from); });
 }
 
-inline void column_products(const float* x, std::size_t n, std::size_t d, const double* r, double* out, unsigned threads) {
+inline void column_products(const float* x, std::size_t n, std::size_t d, const double* r, double* out,
+                            unsigned threads) {
     sum_blocks((n + rows_a_block - 1) / rows_a_block, 4, d, out, threads, [&](std::size_t b, double* sum) {
         const std::size_t first = b * rows_a_block;
         add_weighted_rows(x + first * d, std::min(rows_a_block, n - first), d, r + first, sum);
     });
 }
 
-inline void column_spreads(const float* x, const std::int64_t* offsets, std::size_t queries, std::size_t d, const double* h,
-                           double* out, unsigned threads) {
+inline void column_spreads(const float* x, const std::int64_t* offsets, std::size_t queries, std::size_t d,
+                           const double* h, double* out, unsigned threads) {
     constexpr std::size_t queries_a_block = 64;
     sum_blocks((queries + queries_a_block - 1) / queries_a_block, 1, d, out, threads, [&](std::size_t b, double* sum) {
         std::vector<double> mean(d);

@@ -59,33 +59,47 @@ RANKLOOP_INLINE float dot(const float* x, const float* w, std::size_t d) {
 // rest_sum of four rows, side by side; they have at least eight numbers.
 RANKLOOP_INLINE Float4 four_rests(const float* x, const float* w, std::size_t d) {
     const Float8 last = load8(w + d - 8);
-    const Float8 a = load8(x + d - 8) * last, b = load8(x + 2 * d - 8) * last, c = load8(x + 3 * d - 8) * last, e = load8(x + 4 * d - 8) * last;
-    const Float8 ab_low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13), ce_low = __builtin_shufflevector(c, e, 0, 8, 1, 9, 4, 12, 5, 13);
-    const Float8 ab_high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15), ce_high = __builtin_shufflevector(c, e, 2, 10, 3, 11, 6, 14, 7, 15);
-    const Float8 columns[4] = {
-        __builtin_shufflevector(ab_low, ce_low, 0, 1, 8, 9, 4, 5, 12, 13), __builtin_shufflevector(ab_low, ce_low, 2, 3, 10, 11, 6, 7, 14, 15),
-        __builtin_shufflevector(ab_high, ce_high, 0, 1, 8, 9, 4, 5, 12, 13), __builtin_shufflevector(ab_high, ce_high, 2, 3, 10, 11, 6, 7, 14, 15)};
+    const Float8 a = load8(x + d - 8) * last, b = load8(x + 2 * d - 8) * last, c = load8(x + 3 * d - 8) * last,
+                 e = load8(x + 4 * d - 8) * last;
+    const Float8 ab_low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13),
+                 ce_low = __builtin_shufflevector(c, e, 0, 8, 1, 9, 4, 12, 5, 13);
+    const Float8 ab_high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15),
+                 ce_high = __builtin_shufflevector(c, e, 2, 10, 3, 11, 6, 14, 7, 15);
+    const Float8 columns[4] = {__builtin_shufflevector(ab_low, ce_low, 0, 1, 8, 9, 4, 5, 12, 13),
+                               __builtin_shufflevector(ab_low, ce_low, 2, 3, 10, 11, 6, 7, 14, 15),
+                               __builtin_shufflevector(ab_high, ce_high, 0, 1, 8, 9, 4, 5, 12, 13),
+                               __builtin_shufflevector(ab_high, ce_high, 2, 3, 10, 11, 6, 7, 14, 15)};
     const std::size_t first = 8 - d % 8;
     Float4 rest = {};
     for (std::size_t k = first; k < 4; ++k) rest += __builtin_shufflevector(columns[k], columns[k], 0, 1, 2, 3);
-    for (std::size_t k = std::max<std::size_t>(first, 4); k < 8; ++k) rest += __builtin_shufflevector(columns[k - 4], columns[k - 4], 4, 5, 6, 7);
+    for (std::size_t k = std::max<std::size_t>(first, 4); k < 8; ++k)
+        rest += __builtin_shufflevector(columns[k - 4], columns[k - 4], 4, 5, 6, 7);
     return rest;
 }
 
 // The dots of four rows: the last three steps of the tree are taken side by side, the same sums for each row.
 RANKLOOP_INLINE void four_dots(const float* x, const float* w, std::size_t d, float* out) {
-    const Float8 a = lane_sums(x, w, d), b = lane_sums(x + d, w, d), c = lane_sums(x + 2 * d, w, d), e = lane_sums(x + 3 * d, w, d);
-    const Float8 ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-    const Float8 ce = __builtin_shufflevector(c, e, 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(c, e, 4, 5, 6, 7, 12, 13, 14, 15);
-    const Float8 halves = __builtin_shufflevector(ab, ce, 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(ab, ce, 2, 3, 10, 11, 6, 7, 14, 15);
-    Float4 sums = __builtin_shufflevector(halves, halves, 0, 4, 2, 6) + __builtin_shufflevector(halves, halves, 1, 5, 3, 7);
-    if (d % 8 != 0) sums += d > 8 ? four_rests(x, w, d) : Float4{rest_sum(x, w, d), rest_sum(x + d, w, d), rest_sum(x + 2 * d, w, d), rest_sum(x + 3 * d, w, d)};
+    const Float8 a = lane_sums(x, w, d), b = lane_sums(x + d, w, d), c = lane_sums(x + 2 * d, w, d),
+                 e = lane_sums(x + 3 * d, w, d);
+    const Float8 ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+                      __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    const Float8 ce = __builtin_shufflevector(c, e, 0, 1, 2, 3, 8, 9, 10, 11) +
+                      __builtin_shufflevector(c, e, 4, 5, 6, 7, 12, 13, 14, 15);
+    const Float8 halves = __builtin_shufflevector(ab, ce, 0, 1, 8, 9, 4, 5, 12, 13) +
+                          __builtin_shufflevector(ab, ce, 2, 3, 10, 11, 6, 7, 14, 15);
+    Float4 sums =
+        __builtin_shufflevector(halves, halves, 0, 4, 2, 6) + __builtin_shufflevector(halves, halves, 1, 5, 3, 7);
+    if (d % 8 != 0)
+        sums += d > 8 ? four_rests(x, w, d)
+                      : Float4{rest_sum(x, w, d), rest_sum(x + d, w, d), rest_sum(x + 2 * d, w, d),
+                               rest_sum(x + 3 * d, w, d)};
     for (std::size_t r = 0; r < 4; ++r) out[r] = finite_sum(sums[r], x + r * d, w, d);
 }
 
 // scores[i] = x_i . w, finite for finite x and w. Memory is the limit: what comes later, up to `end`, is
 // asked for well before it is used, also the rows of the next queries.
-RANKLOOP_CLONES inline void score_rows(const float* x, std::size_t m, std::size_t d, const float* end, const float* w, float* scores) {
+RANKLOOP_CLONES inline void score_rows(const float* x, std::size_t m, std::size_t d, const float* end, const float* w,
+                                       float* scores) {
     constexpr std::ptrdiff_t line = 16, ahead = 4096;
     const auto ask = [&](const float* from, std::size_t n) {
         if (end - from < ahead + static_cast<std::ptrdiff_t>(n)) return;

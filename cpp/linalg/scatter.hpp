@@ -9,7 +9,8 @@
 namespace rankloop {
 
 // Rows less their mean, times the root of h.
-RANKLOOP_CLONES inline void centred_rows(const float* x, std::size_t m, std::size_t d, const double* h, const double* mean, double* rows) {
+RANKLOOP_CLONES inline void centred_rows(const float* x, std::size_t m, std::size_t d, const double* h,
+                                         const double* mean, double* rows) {
     for (std::size_t i = 0; i < m; ++i) {
         const double root = std::sqrt(h[i]);
         for (std::size_t j = 0; j < d; ++j) rows[i * d + j] = root * (x[i * d + j] - mean[j]);
@@ -17,8 +18,8 @@ RANKLOOP_CLONES inline void centred_rows(const float* x, std::size_t m, std::siz
 }
 
 // out, d x d
-inline void query_scatter(const float* x, const std::int64_t* offsets, std::size_t queries, std::size_t d, const double* h,
-                          double* out, unsigned threads) {
+inline void query_scatter(const float* x, const std::int64_t* offsets, std::size_t queries, std::size_t d,
+                          const double* h, double* out, unsigned threads) {
     constexpr std::size_t blocks = 8, max_rows = 128;
     std::vector<double> sum(d * d);
     sum_blocks(blocks, 1, sum.size(), sum.data(), threads, [&](std::size_t b, double* own) {

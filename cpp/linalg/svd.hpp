@@ -8,8 +8,8 @@
 
 namespace rankloop {
 
-// A (n x d, n <= d) = diag(s) V up to an orthogonal factor: rotates the rows of A, and of `left` (n x n, the identity at
-// first) with them, until all are at right angles. Then left' diag(s) V = A, s the lengths of the rows.
+// A (n x d, n <= d) = diag(s) V up to an orthogonal factor: rotates the rows of A, and of `left` (n x n, the identity
+// at first) with them, until all are at right angles. Then left' diag(s) V = A, s the lengths of the rows.
 inline void rotate_rows(double* a, std::size_t n, std::size_t d, double* left) {
     constexpr int sweeps = 60;
     for (int sweep = 0; sweep < sweeps; ++sweep) {
@@ -21,7 +21,8 @@ inline void rotate_rows(double* a, std::size_t n, std::size_t d, double* left) {
                 for (std::size_t j = 0; j < d; ++j) xx += x[j] * x[j], yy += y[j] * y[j], xy += x[j] * y[j];
                 if (!(std::abs(xy) > 1e-15 * std::sqrt(xx * yy))) continue;
                 turned = true;
-                const double zeta = (yy - xx) / (2 * xy), t = (zeta >= 0 ? 1 : -1) / (std::abs(zeta) + std::sqrt(1 + zeta * zeta));
+                const double zeta = (yy - xx) / (2 * xy),
+                             t = (zeta >= 0 ? 1 : -1) / (std::abs(zeta) + std::sqrt(1 + zeta * zeta));
                 const double c = 1 / std::sqrt(1 + t * t), s = c * t;
                 const auto rotate = [c, s](double* u, double* v, std::size_t size) {
                     for (std::size_t j = 0; j < size; ++j) {

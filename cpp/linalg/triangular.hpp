@@ -14,7 +14,8 @@ namespace rankloop {
 constexpr std::size_t panel = 32;  // columns that are taken together
 
 // Z U = Z in place on a panel's columns, sixteen rows at a time: z_j = (z_j - sum_{i<j} z_i u_ij) / u_jj.
-RANKLOOP_CLONES inline void solve_panel(const double* u, std::size_t stride, std::size_t width, double* z, std::size_t rows, std::size_t z_stride) {
+RANKLOOP_CLONES inline void solve_panel(const double* u, std::size_t stride, std::size_t width, double* z,
+                                        std::size_t rows, std::size_t z_stride) {
     constexpr std::size_t w = wide<double>, parts = 4, together = parts * w;
     alignas(64) double lane[panel * together];
     for (std::size_t first = 0; first < rows; first += together) {
@@ -63,7 +64,8 @@ RANKLOOP_CLONES inline void solve_upper(const double* u, std::size_t d, double* 
             for (std::size_t k = 0; k < lanes; ++k) sums[k] += u[i * d + j + k] * b[j + k];
         }
         for (std::size_t k = 0; j < d; ++j, ++k) sums[k] += u[i * d + j] * b[j];
-        b[i] = (b[i] - (((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7])))) / u[i * d + i];
+        b[i] = (b[i] - (((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7])))) /
+               u[i * d + i];
     }
 }
 
@@ -99,7 +101,8 @@ RANKLOOP_CLONES inline void multiply_upper(const double* u, std::size_t d, const
 
 // Factors the rows of a panel: A = U'U on its square, and U'^-1 A to the right of it, up to `width`.
 // A pivot that is not above `least` (NaN is not) ends it; with skip, its row becomes 0 instead.
-RANKLOOP_CLONES inline bool factor_panel(double* a, std::size_t stride, std::size_t rows, std::size_t width, double least, bool skip) {
+RANKLOOP_CLONES inline bool factor_panel(double* a, std::size_t stride, std::size_t rows, std::size_t width,
+                                         double least, bool skip) {
     for (std::size_t k = 0; k < rows; ++k) {
         double* const row = a + k * stride;
         if (!(row[k] > least)) {
@@ -131,17 +134,20 @@ inline bool cholesky(double* a, std::size_t d, Products<double>& products, doubl
 }
 
 // U = C U in place, both upper triangular: the factor of U'(C'C)U. O(d^3 / 3).
-inline void multiply_factors(const double* c, double* u, std::size_t d, std::vector<double>& scratch, Products<double>& products) {
+inline void multiply_factors(const double* c, double* u, std::size_t d, std::vector<double>& scratch,
+                             Products<double>& products) {
     for (std::size_t k = 0; k < d; k += panel) {  // row blocks: those below are not changed yet
         const std::size_t rows = std::min(panel, d - k);
         scratch.assign(rows * d, 0.0);
         products.add({c + k * d + k, d}, {u + k * d, d}, rows, d, d - k, {scratch.data(), d});
-        for (std::size_t i = 0; i < rows; ++i) std::copy(scratch.data() + i * d + k + i, scratch.data() + (i + 1) * d, u + (k + i) * d + k + i);
+        for (std::size_t i = 0; i < rows; ++i)
+            std::copy(scratch.data() + i * d + k + i, scratch.data() + (i + 1) * d, u + (k + i) * d + k + i);
     }
 }
 
 // dots = column k of A (n x width) times all its columns
-RANKLOOP_INLINE void some_products(const double* a, std::size_t stride, std::size_t n, std::size_t width, std::size_t k, double* dots) {
+RANKLOOP_INLINE void some_products(const double* a, std::size_t stride, std::size_t n, std::size_t width, std::size_t k,
+                                   double* dots) {
     std::fill(dots, dots + width, 0.0);
     for (std::size_t r = 0; r < n; ++r) {
         const double* const row = a + r * stride;
@@ -164,7 +170,8 @@ RANKLOOP_INLINE void panel_products(const double* a, std::size_t stride, std::si
 }
 
 // A -= (column k of A) dots'
-RANKLOOP_INLINE void take_from_some(double* a, std::size_t stride, std::size_t n, std::size_t width, std::size_t k, const double* dots) {
+RANKLOOP_INLINE void take_from_some(double* a, std::size_t stride, std::size_t n, std::size_t width, std::size_t k,
+                                    const double* dots) {
     for (std::size_t r = 0; r < n; ++r) {
         double* const row = a + r * stride;
         const double own = row[k];
@@ -183,23 +190,30 @@ RANKLOOP_INLINE void take_from_parts(double* a, std::size_t stride, std::size_t 
         double* const row = a + r * stride + start * w;
         const double own = a[r * stride + k];
 #pragma GCC unroll 8
-        for (std::size_t i = 0; i < parts; ++i) store_wide<double>(row + i * w, load_wide<double>(row + i * w) - own * own_dots[i]);
+        for (std::size_t i = 0; i < parts; ++i)
+            store_wide<double>(row + i * w, load_wide<double>(row + i * w) - own * own_dots[i]);
     }
 }
 
 RANKLOOP_INLINE void take_from_panel(double* a, std::size_t stride, std::size_t n, std::size_t k, const double* dots) {
     switch (4 * (k + 1) / panel) {
-        case 0: return take_from_parts<0>(a, stride, n, k, dots);
-        case 1: return take_from_parts<2>(a, stride, n, k, dots);
-        case 2: return take_from_parts<4>(a, stride, n, k, dots);
-        case 3: return take_from_parts<6>(a, stride, n, k, dots);
-        default: return;  // the last column: nothing is to the right of it
+        case 0:
+            return take_from_parts<0>(a, stride, n, k, dots);
+        case 1:
+            return take_from_parts<2>(a, stride, n, k, dots);
+        case 2:
+            return take_from_parts<4>(a, stride, n, k, dots);
+        case 3:
+            return take_from_parts<6>(a, stride, n, k, dots);
+        default:
+            return;  // the last column: nothing is to the right of it
     }
 }
 
 // Reflects a panel's columns of [U; A] so that A's become 0 (they hold the reflectors V instead), and
 // fills T (upper, `panel` wide): the product of the reflections is I - [I; V] T [I; V]'.
-RANKLOOP_CLONES inline void reflect_panel(double* u, std::size_t d, double* a, std::size_t a_stride, std::size_t n, std::size_t width, double* t) {
+RANKLOOP_CLONES inline void reflect_panel(double* u, std::size_t d, double* a, std::size_t a_stride, std::size_t n,
+                                          std::size_t width, double* t) {
     double dots[panel];
     for (std::size_t k = 0; k < width; ++k) {
         double length = 0;
@@ -212,8 +226,10 @@ RANKLOOP_CLONES inline void reflect_panel(double* u, std::size_t d, double* a, s
             for (std::size_t r = 0; r < n; ++r) a[r * a_stride + k] *= scale;
             u[k * d + k] = now;
         }
-        if (width == panel) panel_products(a, a_stride, n, k, dots);
-        else some_products(a, a_stride, n, width, k, dots);
+        if (width == panel)
+            panel_products(a, a_stride, n, k, dots);
+        else
+            some_products(a, a_stride, n, width, k, dots);
         for (std::size_t j = 0; j < width; ++j) t[j * panel + k] = 0;
         for (std::size_t i = 0; i < k; ++i) {  // column k of T: -tau T (V_before' v_k)
             double sum = 0;
@@ -227,8 +243,10 @@ RANKLOOP_CLONES inline void reflect_panel(double* u, std::size_t d, double* a, s
         }
         if (tau == 0) continue;
         std::fill(dots, dots + k + 1, 0.0);
-        if (width == panel) take_from_panel(a, a_stride, n, k, dots);
-        else take_from_some(a, a_stride, n, width, k, dots);
+        if (width == panel)
+            take_from_panel(a, a_stride, n, k, dots);
+        else
+            take_from_some(a, a_stride, n, width, k, dots);
     }
 }
 
@@ -249,7 +267,8 @@ public:
             for (std::size_t i = 0; i < width; ++i) std::copy_n(u + (k + i) * d + next, rest, sums_.data() + i * rest);
             const View<const double> v{a + k, d};
             products_.add(v.transposed(), {a + next, d}, width, rest, n, {sums_.data(), rest});
-            products_.add(View<const double>{t, panel}.transposed(), {sums_.data(), rest}, width, rest, width, {moves_.data(), rest});
+            products_.add(View<const double>{t, panel}.transposed(), {sums_.data(), rest}, width, rest, width,
+                          {moves_.data(), rest});
             for (std::size_t i = 0; i < width; ++i) {
                 for (std::size_t j = 0; j < rest; ++j) u[(k + i) * d + next + j] -= moves_[i * rest + j];
             }

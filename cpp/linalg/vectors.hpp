@@ -37,9 +37,13 @@ template <typename T>
 constexpr std::size_t wide = 32 / sizeof(T);
 
 template <typename T>
-RANKLOOP_INLINE typename Wide<T>::type load_wide(const T* p) { return *reinterpret_cast<const typename Wide<T>::loose*>(p); }
+RANKLOOP_INLINE typename Wide<T>::type load_wide(const T* p) {
+    return *reinterpret_cast<const typename Wide<T>::loose*>(p);
+}
 template <typename T>
-RANKLOOP_INLINE void store_wide(T* p, typename Wide<T>::type v) { *reinterpret_cast<typename Wide<T>::loose*>(p) = v; }
+RANKLOOP_INLINE void store_wide(T* p, typename Wide<T>::type v) {
+    *reinterpret_cast<typename Wide<T>::loose*>(p) = v;
+}
 
 // Starts at a cache line, so that no aligned load of a vector crosses one.
 template <typename T>

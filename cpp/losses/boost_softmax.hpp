@@ -42,9 +42,9 @@ struct SoftmaxTrees {
     Targets targets;
     GammaKind gamma_kind;
     double gamma;
-    std::uint32_t seed;   // of random gammas
-    std::uint64_t draw;   // which draw of all of them: the number of trees so far
-    unsigned terms;       // of the series for the inverse Hessian beyond the diagonal
+    std::uint32_t seed;                             // of random gammas
+    std::uint64_t draw;                             // which draw of all of them: the number of trees so far
+    unsigned terms;                                 // of the series for the inverse Hessian beyond the diagonal
     const double *y, *doc_weights, *query_weights;  // null weights are all 1
     const std::int64_t* offsets;
     std::size_t queries;
@@ -88,7 +88,8 @@ private:
     }
 
     // Fills phi, which sums to 1 over all copies, or is 0; returns the cross entropy.
-    double target(std::size_t q, std::size_t m, const double* grades, double best, const double* a, const double* cost, double* phi) const {
+    double target(std::size_t q, std::size_t m, const double* grades, double best, const double* a, const double* cost,
+                  double* phi) const {
         const bool drawn = targets == Targets::gains && gamma_kind == GammaKind::random;
         const double one = math::exp2(-best);  // a gamma of 1, scaled as the gains are
         const TargetGain gain(targets, gamma_kind == GammaKind::number ? gamma : 0.0, best);
@@ -133,7 +134,8 @@ private:
 
     // (I + S + S^2) D^-1 gradient, D the diagonal of the Hessian: its numerator and D, as section 4.4 has it.
     // A copy's own share of itself is 1, or all there is of it where the weight is below 1.
-    void newton(std::size_t m, const double* a, double weight, const double* rho, double* phi, float* g, float* h) const {
+    void newton(std::size_t m, const double* a, double weight, const double* rho, double* phi, float* g,
+                float* h) const {
         double mass = 0, sum = 0;
         for (std::size_t i = 0; i < m; ++i) mass += phi[i];
         if (!(mass > 0)) return;

@@ -29,7 +29,8 @@ public:
         double* const own = s_.data() + judged_.begin[q];
         const double top = *std::max_element(s, s + m), low = *std::min_element(s, s + m);
         for (std::size_t i = 0; i < m; ++i) own[i] = s[i] - (top / 2 + low / 2);  // sums of squares stay small
-        for (std::size_t i = 0; i < m; ++i) own[i] = std::isnan(own[i]) ? 0 : own[i];  // of infinite ones: NaN has no order
+        for (std::size_t i = 0; i < m; ++i)
+            own[i] = std::isnan(own[i]) ? 0 : own[i];  // of infinite ones: NaN has no order
         double value = 0;
         cuts(q, [&](const Side& high, const Side& low_side) { value += cost(q, high, low_side, g); }, true);
         return std::max(value, 0.0);
@@ -38,25 +39,37 @@ public:
     // out += H v at the scores kept; where a hinge bends, H is that of the pairs that cost something.
     void product(std::size_t q, const double* v, double* out) {
         const double* const a = judged_.weights.data() + judged_.begin[q];
-        cuts(q, [&](const Side& high, const Side& low) {
-            double weight = 0, moved = 0;
-            sweep_down(q, high, low, [&](std::size_t j) { weight += a[j], moved += a[j] * v[j]; },
-                       [&](std::size_t i) { out[i] += 2 * a[i] * (v[i] * weight - moved); });
-            weight = moved = 0;
-            sweep_up(q, high, low, [&](std::size_t i) { weight += a[i], moved += a[i] * v[i]; },
-                     [&](std::size_t j) { out[j] += 2 * a[j] * (v[j] * weight - moved); });
-        }, false);
+        cuts(
+            q,
+            [&](const Side& high, const Side& low) {
+                double weight = 0, moved = 0;
+                sweep_down(
+                    q, high, low, [&](std::size_t j) { weight += a[j], moved += a[j] * v[j]; },
+                    [&](std::size_t i) { out[i] += 2 * a[i] * (v[i] * weight - moved); });
+                weight = moved = 0;
+                sweep_up(
+                    q, high, low, [&](std::size_t i) { weight += a[i], moved += a[i] * v[i]; },
+                    [&](std::size_t j) { out[j] += 2 * a[j] * (v[j] * weight - moved); });
+            },
+            false);
     }
 
     // out += diagonal of H
     void diagonal(std::size_t q, double* out) {
         const double* const a = judged_.weights.data() + judged_.begin[q];
-        cuts(q, [&](const Side& high, const Side& low) {
-            double weight = 0;
-            sweep_down(q, high, low, [&](std::size_t j) { weight += a[j]; }, [&](std::size_t i) { out[i] += 2 * a[i] * weight; });
-            weight = 0;
-            sweep_up(q, high, low, [&](std::size_t i) { weight += a[i]; }, [&](std::size_t j) { out[j] += 2 * a[j] * weight; });
-        }, false);
+        cuts(
+            q,
+            [&](const Side& high, const Side& low) {
+                double weight = 0;
+                sweep_down(
+                    q, high, low, [&](std::size_t j) { weight += a[j]; },
+                    [&](std::size_t i) { out[i] += 2 * a[i] * weight; });
+                weight = 0;
+                sweep_up(
+                    q, high, low, [&](std::size_t i) { weight += a[i]; },
+                    [&](std::size_t j) { out[j] += 2 * a[j] * weight; });
+            },
+            false);
     }
 
 private:
@@ -71,7 +84,8 @@ private:
         const double* const s = s_.data() + judged_.begin[q];
         for (std::size_t r = 0, k = 0; r < high.size; ++r) {
             const auto i = static_cast<std::size_t>(high.documents[r]);
-            for (; k < low.size && s[low.documents[k]] > s[i] - 1; ++k) take(static_cast<std::size_t>(low.documents[k]));
+            for (; k < low.size && s[low.documents[k]] > s[i] - 1; ++k)
+                take(static_cast<std::size_t>(low.documents[k]));
             meet(i);
         }
     }
@@ -82,7 +96,8 @@ private:
         const double* const s = s_.data() + judged_.begin[q];
         for (std::size_t k = low.size, r = high.size; k-- > 0;) {
             const auto j = static_cast<std::size_t>(low.documents[k]);
-            for (; r > 0 && s[j] > s[high.documents[r - 1]] - 1; --r) take(static_cast<std::size_t>(high.documents[r - 1]));
+            for (; r > 0 && s[j] > s[high.documents[r - 1]] - 1; --r)
+                take(static_cast<std::size_t>(high.documents[r - 1]));
             meet(j);
         }
     }
@@ -91,15 +106,17 @@ private:
         const double* const a = judged_.weights.data() + judged_.begin[q];
         const double* const s = s_.data() + judged_.begin[q];
         double weight = 0, sum = 0, squares = 0, value = 0;
-        sweep_down(q, high, low, [&](std::size_t j) { weight += a[j], sum += a[j] * s[j], squares += a[j] * s[j] * s[j]; },
-                   [&](std::size_t i) {
-                       const double gap = 1 - s[i];
-                       g[i] -= 2 * a[i] * (gap * weight + sum);
-                       value += a[i] * (gap * gap * weight + 2 * gap * sum + squares);
-                   });
+        sweep_down(
+            q, high, low, [&](std::size_t j) { weight += a[j], sum += a[j] * s[j], squares += a[j] * s[j] * s[j]; },
+            [&](std::size_t i) {
+                const double gap = 1 - s[i];
+                g[i] -= 2 * a[i] * (gap * weight + sum);
+                value += a[i] * (gap * gap * weight + 2 * gap * sum + squares);
+            });
         weight = sum = 0;
-        sweep_up(q, high, low, [&](std::size_t i) { weight += a[i], sum += a[i] * s[i]; },
-                 [&](std::size_t j) { g[j] += 2 * a[j] * ((1 + s[j]) * weight - sum); });
+        sweep_up(
+            q, high, low, [&](std::size_t i) { weight += a[i], sum += a[i] * s[i]; },
+            [&](std::size_t j) { g[j] += 2 * a[j] * ((1 + s[j]) * weight - sum); });
         return value;
     }
 
@@ -138,13 +155,14 @@ private:
         }
         const std::size_t middle = from + (to - from) / 2;
         const Side one = side(q, from, middle, depth + 1), other = side(q, middle, to, depth + 1);
-        std::merge(one.documents, one.documents + one.size, other.documents, other.documents + other.size, all.documents, higher);
+        std::merge(one.documents, one.documents + one.size, other.documents, other.documents + other.size,
+                   all.documents, higher);
     }
 
     const Judged& judged_;
     std::vector<double> s_;
-    std::vector<std::size_t> tree_;       // where each query's orders start
-    std::vector<std::int32_t> orders_;    // documents of each side of each cut, depth after depth
+    std::vector<std::size_t> tree_;     // where each query's orders start
+    std::vector<std::int32_t> orders_;  // documents of each side of each cut, depth after depth
 };
 
 }  // namespace rankloop

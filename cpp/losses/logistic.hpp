@@ -13,7 +13,8 @@ namespace rankloop {
 
 // One better document (a, e, v) beside n worse ones. Returns the sum over j of a_j p_j, where p is the
 // chance of the wrong order, and adds a a_j p_j to g_j.
-RANKLOOP_CLONES inline double push_down(double a, double e, const double* aj, const double* ej, std::size_t n, double* g) {
+RANKLOOP_CLONES inline double push_down(double a, double e, const double* aj, const double* ej, std::size_t n,
+                                        double* g) {
     Double4 sums{};
     double sum = 0;
     std::size_t j = 0;
@@ -70,10 +71,15 @@ RANKLOOP_CLONES inline double log_ratios(double e, const double* ej, std::size_t
 
 class PairwiseLogistic {
 public:
-    explicit PairwiseLogistic(const Judged& judged) : judged_(judged), s_(judged.rows.size()), e_(s_.size()), narrow_(judged.queries()) {
+    explicit PairwiseLogistic(const Judged& judged)
+        : judged_(judged),
+          s_(judged.rows.size()),
+          e_(s_.size()),
+          narrow_(judged.queries()) {
         for (std::size_t q = 0; q < judged.queries(); ++q) {
             const auto a = judged.weights.begin() + static_cast<std::ptrdiff_t>(judged.begin[q]);
-            plain_.push_back(std::all_of(a, a + static_cast<std::ptrdiff_t>(judged.size(q)), [](double w) { return w == 1; }));
+            plain_.push_back(
+                std::all_of(a, a + static_cast<std::ptrdiff_t>(judged.size(q)), [](double w) { return w == 1; }));
         }
     }
 
@@ -108,7 +114,8 @@ public:
 
     void product(std::size_t q, const double* v, double* out) {
         const std::size_t m = judged_.size(q), first = judged_.begin[q];
-        const double *const a = judged_.weights.data() + first, *const e = e_.data() + first, *const s = s_.data() + first;
+        const double *const a = judged_.weights.data() + first, *const e = e_.data() + first,
+                            *const s = s_.data() + first;
         for_better(q, [&](std::size_t i, std::size_t below) {
             if (narrow_[q]) {
                 out[i] += a[i] * bend(a[i], e[i], v[i], a + below, e + below, v + below, m - below, out + below);
@@ -123,7 +130,8 @@ public:
 
     void diagonal(std::size_t q, double* out) {
         const std::size_t m = judged_.size(q), first = judged_.begin[q];
-        const double *const a = judged_.weights.data() + first, *const e = e_.data() + first, *const s = s_.data() + first;
+        const double *const a = judged_.weights.data() + first, *const e = e_.data() + first,
+                            *const s = s_.data() + first;
         const std::vector<double> still(m);
         for_better(q, [&](std::size_t i, std::size_t below) {
             if (narrow_[q]) {  // i moves down by one, the others stay: out_j grows by the curvature of the pair
@@ -139,7 +147,9 @@ public:
 
 private:
     // The chance of the wrong order, given how far a pair is apart the right way.
-    static double wrong(double margin) { return margin > 0 ? math::exp(-margin) / (1 + math::exp(-margin)) : 1 / (1 + math::exp(margin)); }
+    static double wrong(double margin) {
+        return margin > 0 ? math::exp(-margin) / (1 + math::exp(-margin)) : 1 / (1 + math::exp(margin));
+    }
 
     // Calls body(i, first document of a lower grade) for every document above the lowest grade.
     template <typename Body>

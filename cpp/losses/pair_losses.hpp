@@ -42,7 +42,8 @@ inline void exponential_query(const double* s, const double* y, const double* lo
     }
     for (std::size_t end = m, first; end > 0; end = first) {
         const double known = end < m ? higher.value() : higher.largest;
-        for (first = end; first > 0 && y[first - 1] == y[end - 1]; --first) below[first - 1] = log_w[first - 1] + s[first - 1] + known;
+        for (first = end; first > 0 && y[first - 1] == y[end - 1]; --first)
+            below[first - 1] = log_w[first - 1] + s[first - 1] + known;
         for (std::size_t i = end; i > first; --i) higher.add(log_w[i - 1] - s[i - 1]);
     }
 }

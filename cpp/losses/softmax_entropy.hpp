@@ -13,10 +13,13 @@ namespace rankloop {
 class SoftmaxEntropy {
 public:
     SoftmaxEntropy(const Judged& judged, Targets kind, double gamma)
-        : judged_(judged), target_(judged.rows.size()), rho_(judged.rows.size()), mass_(judged.queries()) {
+        : judged_(judged),
+          target_(judged.rows.size()),
+          rho_(judged.rows.size()),
+          mass_(judged.queries()) {
         for (std::size_t q = 0; q < judged.queries(); ++q) {
             const std::size_t first = judged.begin[q], end = judged.begin[q + 1];
-            if (first == end) continue;  // nothing judged: no mass
+            if (first == end) continue;                                // nothing judged: no mass
             const TargetGain gain(kind, gamma, judged.grades[first]);  // the first is the highest
             double sum = 0;
             for (std::size_t i = first; i < end; ++i) sum += target_[i] = judged.weights[i] * gain(judged.grades[i]);

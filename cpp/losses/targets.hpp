@@ -12,7 +12,9 @@ class TargetGain {
 public:
     TargetGain(Targets kind, double gamma, double top) : kind_(kind), top_(top), gamma_(gamma * math::exp2(-top)) {}
 
-    double operator()(double y) const { return kind_ == Targets::grades ? math::exp(y - top_) : math::exp2(y - top_) - gamma_; }
+    double operator()(double y) const {
+        return kind_ == Targets::grades ? math::exp(y - top_) : math::exp2(y - top_) - gamma_;
+    }
 
 private:
     Targets kind_;

@@ -16,7 +16,9 @@ enum class LossKind { squared_hinge, logistic, listnet, xendcg };
 
 class WholeLoss {
 public:
-    WholeLoss(LossKind kind, double gamma, Judged judged) : judged_(std::move(judged)), kernel_(make(kind, gamma, judged_)) {
+    WholeLoss(LossKind kind, double gamma, Judged judged)
+        : judged_(std::move(judged)),
+          kernel_(make(kind, gamma, judged_)) {
         values_.resize(judged_.queries());
         const std::size_t documents = std::max<std::size_t>(judged_.rows.size(), 1);
         least_ = std::max<std::size_t>(1, 8192 * judged_.queries() / documents);
@@ -27,7 +29,8 @@ public:
     // Keeps the scores; writes the gradient where documents count, and returns the value.
     double at(const double* scores, double* gradient, unsigned threads) {
         for_queries(scores, gradient, threads, [&](std::size_t q, const double* s, double* g) {
-            values_[q] = judged_.query_weights[q] * std::visit([&](auto& kernel) { return kernel.at(q, s, g); }, kernel_);
+            values_[q] =
+                judged_.query_weights[q] * std::visit([&](auto& kernel) { return kernel.at(q, s, g); }, kernel_);
         });
         double sum = 0;
         for (std::size_t q = 0; q < judged_.queries(); ++q) sum += judged_.size(q) ? values_[q] : 0;
@@ -52,10 +55,14 @@ private:
 
     static Kernel make(LossKind kind, double gamma, const Judged& judged) {
         switch (kind) {
-            case LossKind::squared_hinge: return Kernel(std::in_place_type<SquaredHinge>, judged);
-            case LossKind::logistic: return Kernel(std::in_place_type<PairwiseLogistic>, judged);
-            case LossKind::listnet: return Kernel(std::in_place_type<SoftmaxEntropy>, judged, Targets::grades, gamma);
-            default: return Kernel(std::in_place_type<SoftmaxEntropy>, judged, Targets::gains, gamma);
+            case LossKind::squared_hinge:
+                return Kernel(std::in_place_type<SquaredHinge>, judged);
+            case LossKind::logistic:
+                return Kernel(std::in_place_type<PairwiseLogistic>, judged);
+            case LossKind::listnet:
+                return Kernel(std::in_place_type<SoftmaxEntropy>, judged, Targets::grades, gamma);
+            default:
+                return Kernel(std::in_place_type<SoftmaxEntropy>, judged, Targets::gains, gamma);
         }
     }
 

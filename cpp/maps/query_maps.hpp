@@ -33,10 +33,12 @@ RANKLOOP_CLONES inline void find_ranges(const float* x, std::size_t m, std::size
 }
 
 // (x - low) / (high - low) in double; 0 where all are equal.
-RANKLOOP_CLONES inline void share_ranges(const float* x, std::size_t m, std::size_t d, const float* low, const double* span, MapOutput out) {
+RANKLOOP_CLONES inline void share_ranges(const float* x, std::size_t m, std::size_t d, const float* low,
+                                         const double* span, MapOutput out) {
     for (std::size_t i = 0; i < m; ++i) {
         float* const to = out.data + i * out.stride;
-        for (std::size_t j = 0; j < d; ++j) to[j] = static_cast<float>((static_cast<double>(x[i * d + j]) - low[j]) / span[j]);
+        for (std::size_t j = 0; j < d; ++j)
+            to[j] = static_cast<float>((static_cast<double>(x[i * d + j]) - low[j]) / span[j]);
     }
 }
 
@@ -70,14 +72,16 @@ RANKLOOP_INLINE std::int32_t sortable(float value) {
 // 1 where value is the larger one, -1 where it is the smaller one
 RANKLOOP_INLINE Int8 larger(Int8 value, Int8 other) { return (other > value) - (value > other); }  // true is -1
 
-// places = (number of smaller values + half the number of equal ones) / m of eight columns at once (keys and places m x 8), by
-// comparing every pair of rows, four rows at a time: O(m^2). Twice the number sought is m + (smaller ones) - (larger ones).
+// places = (number of smaller values + half the number of equal ones) / m of eight columns at once (keys and places m x
+// 8), by comparing every pair of rows, four rows at a time: O(m^2). Twice the number sought is m + (smaller ones) -
+// (larger ones).
 RANKLOOP_CLONES inline void count_places(const std::int32_t* keys, std::size_t m, std::int32_t* counts, float* places) {
     for (std::size_t i = 0; i < m; ++i) store_counts(counts + 8 * i, Int8{} + static_cast<std::int32_t>(m));
     std::size_t i = 0;
     for (; i + 4 <= m; i += 4) {
         Int8 value[4], own[4];
-        for (std::size_t r = 0; r < 4; ++r) value[r] = load_counts(keys + 8 * (i + r)), own[r] = load_counts(counts + 8 * (i + r));
+        for (std::size_t r = 0; r < 4; ++r)
+            value[r] = load_counts(keys + 8 * (i + r)), own[r] = load_counts(counts + 8 * (i + r));
         for (std::size_t r = 0; r < 4; ++r) {
             for (std::size_t other = r + 1; other < 4; ++other) {
                 const Int8 won = larger(value[r], value[other]);
@@ -86,7 +90,8 @@ RANKLOOP_CLONES inline void count_places(const std::int32_t* keys, std::size_t m
         }
         for (std::size_t k = i + 4; k < m; ++k) {
             const Int8 other = load_counts(keys + 8 * k);
-            const Int8 won[4] = {larger(value[0], other), larger(value[1], other), larger(value[2], other), larger(value[3], other)};
+            const Int8 won[4] = {larger(value[0], other), larger(value[1], other), larger(value[2], other),
+                                 larger(value[3], other)};
             for (std::size_t r = 0; r < 4; ++r) own[r] += won[r];
             store_counts(counts + 8 * k, load_counts(counts + 8 * k) - (won[0] + won[1] + won[2] + won[3]));
         }
@@ -99,7 +104,8 @@ RANKLOOP_CLONES inline void count_places(const std::int32_t* keys, std::size_t m
             store_counts(counts + 8 * k, load_counts(counts + 8 * k) - won);
         }
     }
-    for (std::size_t at = 0; at < 8 * m; ++at) places[at] = 0.5f * static_cast<float>(counts[at]) / static_cast<float>(m);
+    for (std::size_t at = 0; at < 8 * m; ++at)
+        places[at] = 0.5f * static_cast<float>(counts[at]) / static_cast<float>(m);
 }
 
 // The same by sorting, 11 bits of the values at a time: O(m).
@@ -112,7 +118,8 @@ public:
         for (std::size_t i = 0; i < m; ++i) {
             const std::uint64_t key = std::bit_cast<std::uint32_t>(sortable(column[i])) ^ 0x80000000u;
             keys_[i] = key << 32 | i;
-            for (unsigned digit = 0; digit < digits; ++digit) ++counts_[digit * size + (key >> (bits * digit) & (size - 1))];
+            for (unsigned digit = 0; digit < digits; ++digit)
+                ++counts_[digit * size + (key >> (bits * digit) & (size - 1))];
         }
         for (unsigned digit = 0; digit < digits; ++digit) {
             std::uint32_t* const count = counts_.data() + digit * size;
@@ -125,7 +132,8 @@ public:
         }
         for (std::size_t first = 0, end; first < m; first = end) {
             for (end = first + 1; end < m && keys_[end] >> 32 == keys_[first] >> 32;) ++end;
-            const float place = (static_cast<float>(first) + 0.5f * static_cast<float>(end - first)) / static_cast<float>(m);
+            const float place =
+                (static_cast<float>(first) + 0.5f * static_cast<float>(end - first)) / static_cast<float>(m);
             for (std::size_t k = first; k < end; ++k) places[keys_[k] & 0xffffffffu] = place;
         }
     }
@@ -144,9 +152,11 @@ public:
         keys_.assign(together * m, 0), places_.resize(together * m), counts_.resize(together * m);
         for (std::size_t first = 0; first < d; first += together) {
             const std::size_t some = std::min(together, d - first);
-            for (std::size_t i = 0; i < m; ++i) std::transform(x + i * d + first, x + i * d + first + some, keys_.data() + i * together, sortable);
+            for (std::size_t i = 0; i < m; ++i)
+                std::transform(x + i * d + first, x + i * d + first + some, keys_.data() + i * together, sortable);
             count_places(keys_.data(), m, counts_.data(), places_.data());
-            for (std::size_t i = 0; i < m; ++i) std::copy_n(places_.data() + i * together, some, out.data + i * out.stride + first);
+            for (std::size_t i = 0; i < m; ++i)
+                std::copy_n(places_.data() + i * together, some, out.data + i * out.stride + first);
         }
     }
 

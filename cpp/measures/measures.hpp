@@ -171,7 +171,8 @@ inline double pair_accuracy(const Ranked& q) {
         half_of_lower();  // those ranked below count in full, those tied once: by half
         for (std::size_t r = first; r < end; ++r) {
             if (q.grades[r] < 0) continue;
-            const auto level = static_cast<std::size_t>(std::lower_bound(levels.begin(), levels.end(), q.grades[r]) - levels.begin());
+            const auto level =
+                static_cast<std::size_t>(std::lower_bound(levels.begin(), levels.end(), q.grades[r]) - levels.begin());
             for (std::size_t i = level + 1; i < tree.size(); i += i & -i) ++tree[i];
             alike += count[level]++;
             ++met;
@@ -194,14 +195,20 @@ inline double measure_query(Ranked& q, const Rules& rules, const Measure& m) {
     if (relevant == 0) return undefined;
     const auto divisor = [&](std::size_t n) { return static_cast<double>(std::max<std::size_t>(n, 1)); };
     switch (m.kind) {
-        case Kind::ap: return average_precision(q, rules, m, relevant);
+        case Kind::ap:
+            return average_precision(q, rules, m, relevant);
         case Kind::precision:
             return hits(q, rules, m.rel, m.cutoff) / divisor(m.cutoff == SIZE_MAX ? q.retrieved : m.cutoff);
-        case Kind::recall: return hits(q, rules, m.rel, m.cutoff) / divisor(relevant);
-        case Kind::rr: return reciprocal_rank(q, m);
-        case Kind::rbp: return rank_biased_precision(q, m);
-        case Kind::success: return reciprocal_rank(q, m) > 0 ? 1 : 0;
-        default: return undefined;
+        case Kind::recall:
+            return hits(q, rules, m.rel, m.cutoff) / divisor(relevant);
+        case Kind::rr:
+            return reciprocal_rank(q, m);
+        case Kind::rbp:
+            return rank_biased_precision(q, m);
+        case Kind::success:
+            return reciprocal_rank(q, m) > 0 ? 1 : 0;
+        default:
+            return undefined;
     }
 }
 

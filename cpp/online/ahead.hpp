@@ -13,7 +13,8 @@ namespace rankloop {
 inline void relax(unsigned& spins) {
     if (++spins % 64 == 0) std::this_thread::yield();
 #if defined(__x86_64__)
-    else __builtin_ia32_pause();
+    else
+        __builtin_ia32_pause();
 #endif
 }
 
@@ -25,8 +26,7 @@ public:
     Ahead(std::size_t n, const Make& make) : make_(make) {
         try {
             thread_ = std::thread([this, n] { run(n); });
-        } catch (const std::system_error&) {
-        }
+        } catch (const std::system_error&) {}
     }
     ~Ahead() {
         stop_ = true;

@@ -12,9 +12,11 @@ struct Purse {
 };
 
 // g += sum of steps_i (x_i - x_0): steps that add up to 0 but for rounding leave nothing where all rows are alike
-RANKLOOP_CLONES inline void add_differences(const float* x, std::size_t m, std::size_t d, const double* steps, double* g) {
+RANKLOOP_CLONES inline void add_differences(const float* x, std::size_t m, std::size_t d, const double* steps,
+                                            double* g) {
     for (std::size_t i = 1; i < m; ++i) {
-        for (std::size_t j = 0; steps[i] != 0 && j < d; ++j) g[j] += steps[i] * (static_cast<double>(x[i * d + j]) - x[j]);
+        for (std::size_t j = 0; steps[i] != 0 && j < d; ++j)
+            g[j] += steps[i] * (static_cast<double>(x[i * d + j]) - x[j]);
     }
 }
 
@@ -22,7 +24,11 @@ class BettingSlamStep {
 public:
     using Query = SlamStep::Query;
 
-    BettingSlamStep(SlamStep slam, double margin, Purse purse, Influence influence) : slam_(std::move(slam)), margin_(margin), purse_(purse), influence_(influence) {}
+    BettingSlamStep(SlamStep slam, double margin, Purse purse, Influence influence)
+        : slam_(std::move(slam)),
+          margin_(margin),
+          purse_(purse),
+          influence_(influence) {}
 
     void prepare(const QueryRows& rows, Query& query) const { slam_.prepare(rows, query); }
 

@@ -7,9 +7,9 @@
 namespace rankloop {
 
 struct Committee {
-    double* current;      // the perceptron's own weights
-    double* members;      // n x d
-    double* lasted;       // pairs in a row that each member got right; 0: an empty seat
+    double* current;  // the perceptron's own weights
+    double* members;  // n x d
+    double* lasted;   // pairs in a row that each member got right; 0: an empty seat
     std::size_t n, d;
     std::int64_t streak;  // of the current hypothesis
 };
@@ -34,7 +34,8 @@ struct CommitteeRule {
     float step(float, float, float weight) const { return weight; }
 };
 
-RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d, const CommitteeRule& rule, float* w, double* steps) {
+RANKLOOP_CLONES inline bool committee_pairs(const OrderedQuery& q, std::size_t d, const CommitteeRule& rule, float* w,
+                                            double* steps) {
     return pairs_in_features(q, d, rule, w, steps);
 }
 

@@ -38,8 +38,8 @@ public:
     std::size_t size() const { return d_; }
     Products<double>& products() { return products_; }
 
-    // The judged documents of a query (rows, n x d) less the first of them, and z = (rows) T with S = T T', whose products
-    // are those of the covariance: z_i . z_j = x_i S x_j.
+    // The judged documents of a query (rows, n x d) less the first of them, and z = (rows) T with S = T T', whose
+    // products are those of the covariance: z_i . z_j = x_i S x_j.
     void whiten(const float* x, const std::uint32_t* documents, std::size_t n) {
         rows.resize(n * d_);
         const float* const origin = x + documents[0] * d_;
@@ -86,7 +86,8 @@ public:
     // The precision grows by A'A (n x d); A is used up.
     virtual void append(double* a, std::size_t n) = 0;
 
-    // Whether a factor C'C above the identity can be taken in, where the precision is the identity, at less than append's cost.
+    // Whether a factor C'C above the identity can be taken in, where the precision is the identity, at less than
+    // append's cost.
     virtual bool multiplies() const { return false; }
     virtual void multiply(const double*) {}
 

@@ -8,7 +8,7 @@
 
 namespace rankloop {
 
-constexpr std::size_t long_list = 512;  // documents; SOLAR takes the pairs of longer lists in tiles
+constexpr std::size_t long_list = 512;        // documents; SOLAR takes the pairs of longer lists in tiles
 constexpr std::size_t documents_a_side = 32;  // of a tile
 
 // Judged documents by grade, best grade first, in row order inside a grade. Unjudged ones

@@ -33,7 +33,8 @@ struct LocalRows {
         std::size_t a = start(i), b = start(k);
         const std::size_t a_end = start(i + 1), b_end = start(k + 1);
         while (a < a_end || b < b_end) {
-            const bool left = b == b_end || (a < a_end && places[a] <= places[b]), right = a == a_end || (b < b_end && places[b] <= places[a]);
+            const bool left = b == b_end || (a < a_end && places[a] <= places[b]),
+                       right = a == a_end || (b < b_end && places[b] <= places[a]);
             body(left ? places[a] : places[b], (left ? static_cast<double>(v[a]) : 0.0) - (right ? v[b] : 0.0f));
             a += left, b += right;
         }
@@ -54,7 +55,9 @@ struct LocalRows {
     double score(std::size_t i, const double* w) const {
         const DoubleLanes lanes(x.d);
         double sums[DoubleLanes::count] = {};
-        each(i, [&](std::size_t place, float value) { sums[lanes.of(columns[place])] += static_cast<double>(value) * w[place]; });
+        each(i, [&](std::size_t place, float value) {
+            sums[lanes.of(columns[place])] += static_cast<double>(value) * w[place];
+        });
         return sum_of_lanes(sums);
     }
 };
@@ -63,7 +66,8 @@ struct LocalRows {
 RANKLOOP_CLONES inline void score_rows(const LocalRows& rows, std::size_t m, const float* w, float* scores) {
     for (std::size_t i = 0; i < m; ++i) {
         float sums[FloatLanes::count] = {};
-        rows.each(i, [&](std::size_t place, float value) __attribute__((always_inline)) { sums[rows.lane[place]] += value * w[place]; });
+        rows.each(i, [&](std::size_t place, float value)
+                         __attribute__((always_inline)) { sums[rows.lane[place]] += value * w[place]; });
         scores[i] = sum_of_lanes(sums);
         if (std::abs(scores[i]) <= largest) continue;
         double wide = 0;
@@ -80,7 +84,8 @@ inline double squared_distance(const LocalRows& rows, const double* a, const dou
 }
 
 // The place of each entry's column among those whose bits are set; `before` counts those before each word.
-RANKLOOP_CLONES inline void place_entries(const Csr& x, const std::uint64_t* words, const std::uint32_t* before, std::uint32_t* places) {
+RANKLOOP_CLONES inline void place_entries(const Csr& x, const std::uint64_t* words, const std::uint32_t* before,
+                                          std::uint32_t* places) {
     const std::int32_t* const columns = x.columns + x.start(0);
     for (std::size_t k = 0, n = x.start(x.n) - x.start(0); k < n; ++k) {
         const auto column = static_cast<std::size_t>(columns[k]);
@@ -92,7 +97,11 @@ RANKLOOP_CLONES inline void place_entries(const Csr& x, const std::uint64_t* wor
 // Finds the columns of queries: O(nonzeros + d / 4096) each, and d / 4 bits of memory.
 class ColumnFinder {
 public:
-    explicit ColumnFinder(std::size_t d) : lanes_(d), words_(d / 64 + 1), summary_(words_.size() / 64 + 1), before_(words_.size()) {}
+    explicit ColumnFinder(std::size_t d)
+        : lanes_(d),
+          words_(d / 64 + 1),
+          summary_(words_.size() / 64 + 1),
+          before_(words_.size()) {}
 
     void find(const Csr& x, LocalRows& rows) {
         rows.x = x;
@@ -102,7 +111,8 @@ public:
         list(rows.columns);
         place_entries(x, words_.data(), before_.data(), rows.places.data());
         rows.lane.resize(rows.columns.size());
-        for (std::size_t c = 0; c < rows.columns.size(); ++c) rows.lane[c] = static_cast<std::uint8_t>(lanes_.of(rows.columns[c]));
+        for (std::size_t c = 0; c < rows.columns.size(); ++c)
+            rows.lane[c] = static_cast<std::uint8_t>(lanes_.of(rows.columns[c]));
         for (const std::uint32_t column : rows.columns) words_[column / 64] = 0, summary_[column / 4096] = 0;
     }
 
@@ -124,7 +134,9 @@ private:
             for (std::uint64_t rest = summary_[s]; rest; rest &= rest - 1) {
                 const std::size_t word = s * 64 + static_cast<std::size_t>(std::countr_zero(rest));
                 before_[word] = static_cast<std::uint32_t>(columns.size());
-                for (std::uint64_t bits = words_[word]; bits; bits &= bits - 1) columns.push_back(static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
+                for (std::uint64_t bits = words_[word]; bits; bits &= bits - 1)
+                    columns.push_back(
+                        static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
             }
         }
     }

@@ -25,15 +25,20 @@ template <typename Step>
 concept Prepares = requires { typename Step::Query; };
 
 template <typename Step>
-struct PreparedBy { struct type {}; };
+struct PreparedBy {
+    struct type {};
+};
 template <Prepares Step>
-struct PreparedBy<Step> { using type = typename Step::Query; };
+struct PreparedBy<Step> {
+    using type = typename Step::Query;
+};
 
 // For each query: scores before learning go to `scores` (where asked for), then the step learns from it and
 // says whether it changed the weights; how far they move is bounded by `influence`. `pause` is called now and
 // then, and may throw. Long preparations run ahead on a second thread where there is a processor for it.
 template <typename Space, typename Step, typename Pause>
-void learn_in(Space space, std::size_t queries, LinearState& state, Influence influence, float* scores, Step& step, unsigned threads, const Pause& pause) {
+void learn_in(Space space, std::size_t queries, LinearState& state, Influence influence, float* scores, Step& step,
+              unsigned threads, const Pause& pause) {
     constexpr std::size_t depth = 8, enough = 64, work_between_pauses = 1 << 24;
     struct Prepared {
         typename Space::Ahead rows;
@@ -58,8 +63,10 @@ void learn_in(Space space, std::size_t queries, LinearState& state, Influence in
     };
     const auto take_step = [&](const typename Space::Query& query, std::size_t q, LinearState& here) -> bool {
         try {
-            if constexpr (Prepares<Step>) return step(query, prepared[q % depth].query, own.data(), here);
-            else return step(query, own.data(), here);
+            if constexpr (Prepares<Step>)
+                return step(query, prepared[q % depth].query, own.data(), here);
+            else
+                return step(query, own.data(), here);
         } catch (const std::runtime_error& error) {
             throw QueryError(q, error.what());
         }
@@ -76,7 +83,8 @@ void learn_in(Space space, std::size_t queries, LinearState& state, Influence in
         if (influence.most > 0) before.assign(here.w, here.w + d);
         const bool moved = query.weight > 0 && take_step(query, q, here);
         if (moved) {
-            if (influence.most > 0) influence.bound(std::sqrt(space.distance(ahead, here.w, before.data())), before.data(), here.w, d);
+            if (influence.most > 0)
+                influence.bound(std::sqrt(space.distance(ahead, here.w, before.data())), before.data(), here.w, d);
             if (!all_finite(here.w, d)) throw QueryError(q, "its update is not finite");
             ++state.updates;
         }
@@ -102,12 +110,14 @@ void learn_in(Space space, std::size_t queries, LinearState& state, Influence in
 }
 
 template <typename Step, typename Pause>
-void learn_queries(const Batch& batch, LinearState& state, Influence influence, float* scores, Step& step, unsigned threads, const Pause& pause) {
+void learn_queries(const Batch& batch, LinearState& state, Influence influence, float* scores, Step& step,
+                   unsigned threads, const Pause& pause) {
     learn_in(DenseSpace(batch, state), batch.queries, state, influence, scores, step, threads, pause);
 }
 
 template <typename Step, typename Pause>
-void learn_queries(const SparseBatch& batch, LinearState& state, Influence influence, float* scores, Step& step, unsigned threads, const Pause& pause) {
+void learn_queries(const SparseBatch& batch, LinearState& state, Influence influence, float* scores, Step& step,
+                   unsigned threads, const Pause& pause) {
     learn_in(SparseSpace(batch, state), batch.queries, state, influence, scores, step, threads, pause);
 }
 

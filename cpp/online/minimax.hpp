@@ -26,12 +26,14 @@ public:
             const std::uint32_t owner = high;
             for (std::size_t k = levels_.starts[level]; k < levels_.starts[level + 1]; ++k) {
                 const std::uint32_t i = levels_.documents[k];
-                if (above - s[i] > worst || (above - s[i] == worst && i < better)) worst = above - s[i], better = i, worse = owner;
+                if (above - s[i] > worst || (above - s[i] == worst && i < better))
+                    worst = above - s[i], better = i, worse = owner;
                 if (s[i] > highest || (s[i] == highest && i < high)) highest = s[i], high = i;
             }
         }
         if (!(worst >= 0)) return false;  // every document above all of lower grades: no mistake
-        add_difference(rows, better, worse, rows.weight * rows.weight_of(better) * rows.weight_of(worse) * rate_.at(state.queries), state.w);
+        add_difference(rows, better, worse,
+                       rows.weight * rows.weight_of(better) * rows.weight_of(worse) * rate_.at(state.queries), state.w);
         return true;
     }
 

@@ -20,8 +20,12 @@ inline void standardise(const double* scores, std::size_t m, double* out) {
 }
 
 // Weights that sum to 1: all alike, or exponential in the cumulative losses at the rate sqrt(8 ln K / t).
-inline void mixing_weights(const double* losses, std::size_t members, std::int64_t queries, bool uniform, double* weights) {
-    const double rate = uniform ? 0 : std::sqrt(8 * math::log(static_cast<double>(members)) / static_cast<double>(queries > 0 ? queries : 1));
+inline void mixing_weights(const double* losses, std::size_t members, std::int64_t queries, bool uniform,
+                           double* weights) {
+    const double rate =
+        uniform
+            ? 0
+            : std::sqrt(8 * math::log(static_cast<double>(members)) / static_cast<double>(queries > 0 ? queries : 1));
     double least = losses[0], sum = 0;
     for (std::size_t k = 1; k < members; ++k) least = losses[k] < least ? losses[k] : least;
     for (std::size_t k = 0; k < members; ++k) sum += weights[k] = math::exp(-rate * (losses[k] - least));
@@ -29,7 +33,8 @@ inline void mixing_weights(const double* losses, std::size_t members, std::int64
 }
 
 // out = sum of weights times standardised scores; member k's scores of these m documents start at scores + k * stride.
-inline void mix_scores(const double* scores, std::size_t stride, std::size_t members, std::size_t m, const double* weights, std::vector<double>& scratch, double* out) {
+inline void mix_scores(const double* scores, std::size_t stride, std::size_t members, std::size_t m,
+                       const double* weights, std::vector<double>& scratch, double* out) {
     scratch.resize(m);
     for (std::size_t i = 0; i < m; ++i) out[i] = 0;
     for (std::size_t k = 0; k < members; ++k) {

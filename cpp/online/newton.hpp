@@ -13,21 +13,24 @@
 namespace rankloop {
 
 // sum += x_i times row i, in the order of rows
-RANKLOOP_CLONES inline void add_rows_times(const double* rows, std::size_t n, std::size_t d, const double* x, double* sum) {
+RANKLOOP_CLONES inline void add_rows_times(const double* rows, std::size_t n, std::size_t d, const double* x,
+                                           double* sum) {
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < d; ++j) sum[j] += x[i] * rows[i * d + j];
     }
 }
 
 // out_i = scale_i (row_i - middle)
-RANKLOOP_CLONES inline void scale_from(const double* rows, std::size_t n, std::size_t d, const double* scales, const double* middle, double* out) {
+RANKLOOP_CLONES inline void scale_from(const double* rows, std::size_t n, std::size_t d, const double* scales,
+                                       const double* middle, double* out) {
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < d; ++j) out[i * d + j] = scales[i] * (rows[i * d + j] - middle[j]);
     }
 }
 
 // M = I + c root_i root_j (P_ij - u_i - u_j + middle), on and above the diagonal
-RANKLOOP_CLONES inline void fill_inner(const double* P, const double* roots, const double* u, std::size_t n, double c, double middle, double* M) {
+RANKLOOP_CLONES inline void fill_inner(const double* P, const double* roots, const double* u, std::size_t n, double c,
+                                       double middle, double* M) {
     for (std::size_t i = 0; i < n; ++i) {
         const double root = c * roots[i];
         for (std::size_t j = i; j < n; ++j) M[i * n + j] = root * roots[j] * (P[i * n + j] - u[i] - u[j] + middle);
@@ -37,8 +40,15 @@ RANKLOOP_CLONES inline void fill_inner(const double* P, const double* roots, con
 
 class NewtonStep {
 public:
-    NewtonStep(Targets targets, double gamma, double power, std::int64_t steps, Gaussian& gaussian, Influence weight, Influence reach)
-        : targets_(targets), gamma_(gamma), power_(power), steps_(steps), g_(gaussian), weight_(weight), reach_(reach) {}
+    NewtonStep(Targets targets, double gamma, double power, std::int64_t steps, Gaussian& gaussian, Influence weight,
+               Influence reach)
+        : targets_(targets),
+          gamma_(gamma),
+          power_(power),
+          steps_(steps),
+          g_(gaussian),
+          weight_(weight),
+          reach_(reach) {}
 
     bool operator()(const QueryRows& rows, const float*, LinearState&) {
         if (!target_distribution(targets_, gamma_, rows, target_)) return false;
@@ -52,8 +62,10 @@ public:
         start_.resize(n_), g_.score(n_, start_.data());
         s_ = start_;
         // P costs n^2 d once and each step n^3 / 3; the other way each step costs n d^2 + d^3 / 3
-        if (n_ <= g_.size()) in_documents();
-        else in_features();
+        if (n_ <= g_.size())
+            in_documents();
+        else
+            in_features();
         if (!g_.is_sound()) throw std::runtime_error("its curvature is not finite");
         return true;
     }
@@ -67,7 +79,8 @@ private:
     std::size_t n_ = 0;  // judged documents
     double c_ = 0;       // the weight of the query
     std::vector<std::uint32_t> documents_;
-    std::vector<double> target_, weights_, rho_, roots_, start_, s_, trial_, P_, M_, a_, Pa_, right_, inner_, step_, Pstep_, v_, H_, rows_;
+    std::vector<double> target_, weights_, rho_, roots_, start_, s_, trial_, P_, M_, a_, Pa_, right_, inner_, step_,
+        Pstep_, v_, H_, rows_;
 
     // Judged documents, best targets kept in row order; the query's weight is (sum of gains)^power.
     void gather(const QueryRows& rows) {
@@ -125,12 +138,16 @@ private:
         solve_upper(M_.data(), n_, inner_.data());
         double along = 0;
         for (std::size_t i = 0; i < n_; ++i) along += std::sqrt(rho_[i]) * inner_[i];
-        for (std::size_t i = 0; i < n_; ++i) step_[i] = right_[i] - c_ * (std::sqrt(rho_[i]) * inner_[i] - rho_[i] * along);
+        for (std::size_t i = 0; i < n_; ++i)
+            step_[i] = right_[i] - c_ * (std::sqrt(rho_[i]) * inner_[i] - rho_[i] * along);
         times_P(step_, Pstep_);
-        const double fall = sum_of(right_, Pstep_), held = sum_of(a_, Pa_), cross = sum_of(a_, Pstep_), own = sum_of(step_, Pstep_);
-        return search(now, fall, Pstep_, [&](double h) { return 0.5 * (held + 2 * h * cross + h * h * own); }, [&](double h) {
-            for (std::size_t i = 0; i < n_; ++i) a_[i] += h * step_[i], Pa_[i] += h * Pstep_[i];
-        });
+        const double fall = sum_of(right_, Pstep_), held = sum_of(a_, Pa_), cross = sum_of(a_, Pstep_),
+                     own = sum_of(step_, Pstep_);
+        return search(
+            now, fall, Pstep_, [&](double h) { return 0.5 * (held + 2 * h * cross + h * h * own); },
+            [&](double h) {
+                for (std::size_t i = 0; i < n_; ++i) a_[i] += h * step_[i], Pa_[i] += h * Pstep_[i];
+            });
     }
 
     // M = I + c sqrt(rho_i rho_j) (P_ij - u_i - u_j + rho'u), u = P rho, on and above the diagonal.
@@ -184,10 +201,13 @@ private:
             for (std::size_t j = 0; j < d; ++j) Pstep_[p] += g_.z[p * d + j] * step_[j];
         }
         double fall = 0, held = 0, cross = 0, own = 0;
-        for (std::size_t j = 0; j < d; ++j) fall += right_[j] * step_[j], held += v_[j] * v_[j], cross += v_[j] * step_[j], own += step_[j] * step_[j];
-        return search(now, fall, Pstep_, [&](double h) { return 0.5 * (held + 2 * h * cross + h * h * own); }, [&](double h) {
-            for (std::size_t j = 0; j < d; ++j) v_[j] += h * step_[j];
-        });
+        for (std::size_t j = 0; j < d; ++j)
+            fall += right_[j] * step_[j], held += v_[j] * v_[j], cross += v_[j] * step_[j], own += step_[j] * step_[j];
+        return search(
+            now, fall, Pstep_, [&](double h) { return 0.5 * (held + 2 * h * cross + h * h * own); },
+            [&](double h) {
+                for (std::size_t j = 0; j < d; ++j) v_[j] += h * step_[j];
+            });
     }
 
     // Scores move along `slope`; a step is halved until the objective (held + c entropy) falls as it should.

@@ -10,8 +10,8 @@
 
 namespace rankloop {
 
-// All pairs of a long list, tile by tile: t documents and t others have t^2 pairs, which need t^2 products and, for scores
-// and steps, 2 t passes over d numbers. O(d) a pair, but as a product of matrices; O(t) a violated pair.
+// All pairs of a long list, tile by tile: t documents and t others have t^2 pairs, which need t^2 products and, for
+// scores and steps, 2 t passes over d numbers. O(d) a pair, but as a product of matrices; O(t) a violated pair.
 template <typename Query, typename Rule>
 class PairTiles {
 public:
@@ -19,7 +19,8 @@ public:
         const std::size_t n = query.n;
         own_.assign(n * side, 0.0f), narrow_.resize(d), lower_.resize(n);
         for (std::size_t level = 0; level < query.levels.count(); ++level) {
-            for (std::size_t p = query.levels.starts[level]; p < query.levels.starts[level + 1]; ++p) lower_[p] = query.levels.starts[level + 1];
+            for (std::size_t p = query.levels.starts[level]; p < query.levels.starts[level + 1]; ++p)
+                lower_[p] = query.levels.starts[level + 1];
         }
         for (std::size_t p = 0; p < n; p += side) multiply(query, d, p, p, own_.data() + p * side);
         bool any = false;
@@ -36,7 +37,7 @@ private:
     static constexpr std::size_t side = documents_a_side, most = 2 * side;
 
     Products<float> products_;
-    Lines own_, narrow_;  // products inside each part of the list; weights
+    Lines own_, narrow_;              // products inside each part of the list; weights
     std::vector<std::size_t> lower_;  // the first document that each is compared with
     alignas(64) std::array<float, side * side> across_{};
     alignas(64) std::array<float, most * most> gram_{};
@@ -50,7 +51,8 @@ private:
     }
 
     bool learn(const Query& query, std::size_t d, const Rule& rule, std::size_t p, std::size_t q, double* w) {
-        const std::size_t better = std::min(side, query.n - p), others = q > p ? std::min(side, query.n - q) : 0, n = better + others;
+        const std::size_t better = std::min(side, query.n - p), others = q > p ? std::min(side, query.n - q) : 0,
+                          n = better + others;
         const std::size_t base = q > p ? side : 0, end = q > p ? q + others : p + better;
         if (lower_[p] >= end) return false;  // all of one grade
         to_float(w, d, narrow_.data());
@@ -60,7 +62,11 @@ private:
         if (!any_violated(better, n, rule)) return false;
         gather(query, d, p, q);
         moves_.fill(0.0f);
-        if (!run_tile(first_.data(), better, {gram_.data(), n, most, weights_.data(), s_.data(), moves_.data(), scales_.data(), diagonal_.data()}, rule)) return false;
+        if (!run_tile(
+                first_.data(), better,
+                {gram_.data(), n, most, weights_.data(), s_.data(), moves_.data(), scales_.data(), diagonal_.data()},
+                rule))
+            return false;
         std::copy_n(moves_.data(), n, steps_.data());
         query.move(p, better, d, steps_.data(), w);
         query.move(q, others, d, steps_.data() + base, w);
@@ -82,7 +88,8 @@ private:
         std::copy_n(query.weights.data() + q, std::min(side, query.n - q), weights_.data() + side);
         across_.fill(0.0f);
         multiply(query, d, p, q, across_.data());
-        place(own_.data() + q * side, side, side, false), place(across_.data(), 0, side, false), place(across_.data(), side, 0, true);
+        place(own_.data() + q * side, side, side, false), place(across_.data(), 0, side, false),
+            place(across_.data(), side, 0, true);
     }
 
     // A block of products goes to its place in the tile's.

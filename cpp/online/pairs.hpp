@@ -48,12 +48,18 @@ struct OrderedQuery {
         for (std::size_t p = 0; p < n; ++p) scores[p] = s[levels.documents[p]];
     }
 
-    // What tiles of pairs ask for: the products of some documents with some others, their scores, and a step along them.
-    void multiply(Products<float>& products, std::size_t p, std::size_t rows, std::size_t q, std::size_t others, std::size_t d, View<float> out) const {
+    // What tiles of pairs ask for: the products of some documents with some others, their scores, and a step along
+    // them.
+    void multiply(Products<float>& products, std::size_t p, std::size_t rows, std::size_t q, std::size_t others,
+                  std::size_t d, View<float> out) const {
         products.add({x.data() + p * d, d}, View<const float>{x.data() + q * d, d}.transposed(), rows, others, d, out);
     }
-    void score(std::size_t p, std::size_t rows, std::size_t d, const float* w, float* s) const { score_rows(x.data() + p * d, rows, d, x.data() + (p + rows) * d, w, s); }
-    void move(std::size_t p, std::size_t rows, std::size_t d, const double* steps, double* w) const { add_rows(x.data() + p * d, rows, d, steps, w); }
+    void score(std::size_t p, std::size_t rows, std::size_t d, const float* w, float* s) const {
+        score_rows(x.data() + p * d, rows, d, x.data() + (p + rows) * d, w, s);
+    }
+    void move(std::size_t p, std::size_t rows, std::size_t d, const double* steps, double* w) const {
+        add_rows(x.data() + p * d, rows, d, steps, w);
+    }
 
     // Calls body(p, q) for every pair, better document first.
     template <typename Body>
@@ -122,16 +128,20 @@ struct Mistake {  // the perceptron's rule; a tie is a mistake
 };
 
 // A clone is made of a function, not of a template: hence one of each by name.
-#define RANKLOOP_PAIRS(Rule)                                                                                                        \
-    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const GramRows& rows, const Rule& rule) { return pairs_in_gram(levels, rows, rule); } \
-    RANKLOOP_CLONES inline bool run_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, double* steps) { \
-        return pairs_in_features(query, d, rule, w, steps);                                                                        \
+#define RANKLOOP_PAIRS(Rule)                                                                                       \
+    RANKLOOP_CLONES inline bool run_gram(const Levels& levels, const GramRows& rows, const Rule& rule) {           \
+        return pairs_in_gram(levels, rows, rule);                                                                  \
+    }                                                                                                              \
+    RANKLOOP_CLONES inline bool run_features(const OrderedQuery& query, std::size_t d, const Rule& rule, float* w, \
+                                             double* steps) {                                                      \
+        return pairs_in_features(query, d, rule, w, steps);                                                        \
     }
 RANKLOOP_PAIRS(PassiveAggressive)
 RANKLOOP_PAIRS(Mistake)
 #undef RANKLOOP_PAIRS
 
-RANKLOOP_CLONES inline bool run_tile(const std::size_t* lower, std::size_t better, const GramRows& rows, const PassiveAggressive& rule) {
+RANKLOOP_CLONES inline bool run_tile(const std::size_t* lower, std::size_t better, const GramRows& rows,
+                                     const PassiveAggressive& rule) {
     return tile_in_gram(lower, better, rows, rule);
 }
 
@@ -189,7 +199,11 @@ private:
         const auto& [levels, rows, scores, weights, n] = query.ordered;
         scores_.assign(query.stride, 0.0f), scratch_.resize(2 * query.stride), moves_.assign(query.stride, 0.0f);
         std::copy(scores.begin(), scores.end(), scores_.begin());
-        if (!run_gram(levels, {query.gram.data(), n, query.stride, weights.data(), scores_.data(), moves_.data(), scratch_.data(), scratch_.data() + query.stride}, rule_)) return false;
+        if (!run_gram(levels,
+                      {query.gram.data(), n, query.stride, weights.data(), scores_.data(), moves_.data(),
+                       scratch_.data(), scratch_.data() + query.stride},
+                      rule_))
+            return false;
         steps_.assign(m, 0.0);
         double rest = 0;
         for (std::size_t p = 1; p < n; ++p) rest -= steps_[levels.documents[p]] = moves_[p];

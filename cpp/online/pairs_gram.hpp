@@ -12,7 +12,9 @@ namespace rankloop {
 
 // The number in one lane, in all four.
 template <int lane>
-RANKLOOP_INLINE Float4 spread(Float4 v) { return __builtin_shufflevector(v, v, lane, lane, lane, lane); }
+RANKLOOP_INLINE Float4 spread(Float4 v) {
+    return __builtin_shufflevector(v, v, lane, lane, lane, lane);
+}
 
 // What pairs in this space work on. Scores and steps have room for `stride` floats, and so have scales and
 // diagonal, which are scratch.
@@ -44,7 +46,8 @@ RANKLOOP_INLINE bool document_in_gram(const GramRows& rows, const Rule& rule, st
     const float* const kp = gram + p * stride;
     const float own = kp[p];
     std::fill(scales + start, scales + lower, 0.0f);
-    for (std::size_t q = lower; q < n; ++q) scales[q] = rule.scale(own + diagonal[q] - 2 * kp[q], weights[p] * weights[q]);
+    for (std::size_t q = lower; q < n; ++q)
+        scales[q] = rule.scale(own + diagonal[q] - 2 * kp[q], weights[p] * weights[q]);
     const std::size_t next = (p + 1) / together * together;  // scores before are not used again
     Float4 moved = {}, score = s[p] - Float4{};              // moved: how often x_p was added for this p
     for (std::size_t first = start; first < n; first += together) {
@@ -99,7 +102,8 @@ RANKLOOP_INLINE bool pairs_in_gram(const Levels& levels, const GramRows& rows, c
 
 // Each of the first documents with those from its own place on.
 template <typename Rule>
-RANKLOOP_INLINE bool tile_in_gram(const std::size_t* lower, std::size_t better, const GramRows& rows, const Rule& rule) {
+RANKLOOP_INLINE bool tile_in_gram(const std::size_t* lower, std::size_t better, const GramRows& rows,
+                                  const Rule& rule) {
     rows.start();
     bool any = false;
     for (std::size_t p = 0; p < better; ++p) any |= document_in_gram(rows, rule, p, lower[p]);

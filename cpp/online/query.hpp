@@ -61,7 +61,9 @@ inline double row_score(const QueryRows& rows, std::size_t i, const double* w) {
 inline double row_score(const SparseQueryRows& rows, std::size_t i, const double* w) { return rows.x->score(i, w); }
 
 // w += by x_i
-inline void add_row(const QueryRows& rows, std::size_t i, double by, double* w) { add_rows(rows.x + i * rows.d, 1, rows.d, &by, w); }
+inline void add_row(const QueryRows& rows, std::size_t i, double by, double* w) {
+    add_rows(rows.x + i * rows.d, 1, rows.d, &by, w);
+}
 inline void add_row(const SparseQueryRows& rows, std::size_t i, double by, double* w) { rows.x->add_row(i, by, w); }
 
 // w += by (x_i - x_k)

@@ -11,8 +11,8 @@ namespace rankloop {
 // nearer end; it takes `share_i` of that, and with it all later scores move along gram (n x n).
 // whole[i] = the coefficient of the whole step, 0 where none is needed. Returns the sum of squared
 // shortfalls over twice their lengths, which is what is made small.
-RANKLOOP_CLONES inline double relax_rows(const float* gram, double* s, const double* low, const double* high, const double* share,
-                                         std::size_t n, double* whole) {
+RANKLOOP_CLONES inline double relax_rows(const float* gram, double* s, const double* low, const double* high,
+                                         const double* share, std::size_t n, double* whole) {
     double lost = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const double short_of = s[i] < low[i] ? low[i] - s[i] : s[i] > high[i] ? high[i] - s[i] : 0;

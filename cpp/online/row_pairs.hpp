@@ -16,7 +16,8 @@ struct RowOrderedQuery : OrderedQuery {
             for (std::size_t p = levels.starts[level]; p < levels.starts[level + 1]; ++p) level_of[p] = level;
         }
         for (std::uint32_t p = 0; p < n; ++p) by_row[p] = p;
-        std::sort(by_row.begin(), by_row.end(), [&](auto a, auto b) { return levels.documents[a] < levels.documents[b]; });
+        std::sort(by_row.begin(), by_row.end(),
+                  [&](auto a, auto b) { return levels.documents[a] < levels.documents[b]; });
         return true;
     }
 
@@ -31,11 +32,13 @@ struct RowOrderedQuery : OrderedQuery {
     }
 };
 
-RANKLOOP_CLONES inline bool run_features(const RowOrderedQuery& query, std::size_t d, const Mistake& rule, float* w, double* steps) {
+RANKLOOP_CLONES inline bool run_features(const RowOrderedQuery& query, std::size_t d, const Mistake& rule, float* w,
+                                         double* steps) {
     return pairs_in_features(query, d, rule, w, steps);
 }
 
-RANKLOOP_CLONES inline bool committee_pairs(const RowOrderedQuery& q, std::size_t d, const CommitteeRule& rule, float* w, double* steps) {
+RANKLOOP_CLONES inline bool committee_pairs(const RowOrderedQuery& q, std::size_t d, const CommitteeRule& rule,
+                                            float* w, double* steps) {
     return pairs_in_features(q, d, rule, w, steps);
 }
 

@@ -30,7 +30,11 @@ public:
     };
 
     SlamStep(SlamWeights weights, std::size_t cutoff, double margin, Rate rate, SlamChoices choices = {})
-        : weights_(weights), cutoff_(cutoff), margin_(margin), rate_(rate), choices_(choices) {}
+        : weights_(weights),
+          cutoff_(cutoff),
+          margin_(margin),
+          rate_(rate),
+          choices_(choices) {}
 
     template <typename Rows>
     void prepare(const Rows& rows, Query& query) const {
@@ -112,11 +116,14 @@ private:
         const Levels& levels = query.levels;
         bool any = false, lost = !choices_.only_loss;
         for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
-            const std::size_t first = levels.starts[level], end = levels.starts[level + 1], inside = std::min(end, cutoff_);
+            const std::size_t first = levels.starts[level], end = levels.starts[level + 1],
+                              inside = std::min(end, cutoff_);
             if (query.gains[level] == 0) continue;
             const bool by_place = weights_ == SlamWeights::ndcg && (!choices_.averaged || !lost);
             if (by_place) find_places(levels, s, first, end);
-            const double mean = choices_.averaged ? (query.discounts.sum(inside) - query.discounts.sum(first)) / static_cast<double>(end - first) : 0;
+            const double mean = choices_.averaged ? (query.discounts.sum(inside) - query.discounts.sum(first)) /
+                                                        static_cast<double>(end - first)
+                                                  : 0;
             for (std::size_t k = first; k < end; ++k) {
                 const std::uint32_t i = levels.documents[k];
                 const std::size_t rank = by_place ? first + places_[k - first] : first;
@@ -154,7 +161,8 @@ private:
         for (std::size_t k = 0; k < n; ++k) {
             const float own = s[documents[k]];
             std::uint32_t before = 0;
-            for (std::size_t l = 0; l < n; ++l) before += (s[documents[l]] > own) | ((s[documents[l]] == own) & (l < k));
+            for (std::size_t l = 0; l < n; ++l)
+                before += (s[documents[l]] > own) | ((s[documents[l]] == own) & (l < k));
             places_[k] = before;
         }
     }

@@ -14,7 +14,8 @@ namespace rankloop {
 // Fills `target` with the distribution over judged documents; false where there is nothing to learn. Where all
 // have one grade it is uniform, and learnt only where `one_grade` says so.
 template <typename Rows>
-bool target_distribution(Targets kind, double gamma, const Rows& rows, std::vector<double>& target, bool one_grade = false) {
+bool target_distribution(Targets kind, double gamma, const Rows& rows, std::vector<double>& target,
+                         bool one_grade = false) {
     double top = -1, low = std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t i = 0; i < rows.m; ++i) {
         if (rows.y[i] >= 0) top = std::max(top, rows.y[i]), low = std::min(low, rows.y[i]);
@@ -47,7 +48,11 @@ class SoftmaxStep {
 public:
     static constexpr bool takes_sparse = true;
 
-    SoftmaxStep(Targets targets, double gamma, Rate rate, bool one_grade = false) : targets_(targets), gamma_(gamma), rate_(rate), one_grade_(one_grade) {}
+    SoftmaxStep(Targets targets, double gamma, Rate rate, bool one_grade = false)
+        : targets_(targets),
+          gamma_(gamma),
+          rate_(rate),
+          one_grade_(one_grade) {}
 
     template <typename Rows>
     bool operator()(const Rows& rows, const float* s, LinearState& state) {

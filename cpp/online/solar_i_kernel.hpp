@@ -21,7 +21,10 @@ inline bool solar_steps(const float* gram, const float* scores, const QueryRows&
         for (std::size_t q = 0; q < n; ++q) ordered[p * stride + q] = row[levels.documents[q]];
         s[p] = scores[levels.documents[p]];
     }
-    const bool any = run_gram(levels, {ordered.data(), n, stride, query.weights.data(), s.data(), moves.data(), scratch.data(), scratch.data() + stride}, PassiveAggressive{slack});
+    const bool any = run_gram(levels,
+                              {ordered.data(), n, stride, query.weights.data(), s.data(), moves.data(), scratch.data(),
+                               scratch.data() + stride},
+                              PassiveAggressive{slack});
     for (std::size_t p = 0; p < n; ++p) steps[levels.documents[p]] += moves[p];
     return any;
 }

@@ -15,8 +15,8 @@ constexpr std::size_t pairs_a_block = 24;
 
 // v = P_p - P_q - sum_k Y_k (Y_kp - Y_kq), from r = first on: P e for e = e_p - e_q, with what the
 // block has taken away from P so far.
-RANKLOOP_CLONES inline void pair_direction(const float* P, std::size_t stride, const float* y, std::size_t taken, std::size_t n, std::size_t first,
-                                           std::size_t p, std::size_t q, float* v) {
+RANKLOOP_CLONES inline void pair_direction(const float* P, std::size_t stride, const float* y, std::size_t taken,
+                                           std::size_t n, std::size_t first, std::size_t p, std::size_t q, float* v) {
     const float *a = P + p * stride, *b = P + q * stride;
     for (std::size_t r = first; r < n; ++r) v[r] = a[r] - b[r];
     for (std::size_t k = 0; k < taken; ++k) {
@@ -47,9 +47,12 @@ public:
         if (share < 1) g_.shrink(n_, std::sqrt(share));
         scores_.resize(n_), g_.score(n_, scores_.data());
         found_.clear(n_);
-        if (n_ > long_list) find_in_tiles();
-        else if (5 * n_ <= 8 * g_.size()) find_in_documents();
-        else find_in_features();
+        if (n_ > long_list)
+            find_in_tiles();
+        else if (5 * n_ <= 8 * g_.size())
+            find_in_documents();
+        else
+            find_in_features();
         if (!found_.any) return false;
         learn_found();
         if (!g_.is_sound()) throw std::runtime_error("its curvature is not finite");
@@ -70,14 +73,17 @@ private:
     std::vector<std::size_t> lower_;  // of each document: the first of a lower grade
     TiledPairs tiles_;
 
-    double weight(std::size_t p, std::size_t q) const { return static_cast<double>(query_.weights[p]) * query_.weights[q]; }
+    double weight(std::size_t p, std::size_t q) const {
+        return static_cast<double>(query_.weights[p]) * query_.weights[q];
+    }
 
     void narrow_z() { z_.assign(g_.z.begin(), g_.z.end()); }
 
     void find_in_documents() {
         const std::size_t d = g_.size(), stride = column_stride(n_);
         narrow_z();
-        P_.assign(n_ * stride, 0.0f), y_.resize(pairs_a_block * n_), v_.resize(n_), s_.assign(scores_.begin(), scores_.end());
+        P_.assign(n_ * stride, 0.0f), y_.resize(pairs_a_block * n_), v_.resize(n_),
+            s_.assign(scores_.begin(), scores_.end());
         const View<const float> z{z_.data(), d};
         products_.add(z, z.transposed(), n_, n_, d, {P_.data(), stride});
         std::size_t taken = 0;
@@ -100,8 +106,8 @@ private:
         });
     }
 
-    // Coordinates in which the covariance is the identity: z, or where there are fewer documents than features the rows of
-    // R', R'R = Z Z'.
+    // Coordinates in which the covariance is the identity: z, or where there are fewer documents than features the rows
+    // of R', R'R = Z Z'.
     void find_in_tiles() {
         const std::size_t d = g_.size();
         std::size_t width = d;
@@ -122,7 +128,8 @@ private:
         const Levels& levels = query_.levels;
         lower_.resize(n_);
         for (std::size_t level = 0; level < levels.count(); ++level) {
-            for (std::size_t p = levels.starts[level]; p < levels.starts[level + 1]; ++p) lower_[p] = levels.starts[level + 1];
+            for (std::size_t p = levels.starts[level]; p < levels.starts[level + 1]; ++p)
+                lower_[p] = levels.starts[level + 1];
         }
         tiles_.find(z_.data(), n_, width, scores_.data(), lower_, query_.weights.data(), gamma_, g_.products(), found_);
     }
@@ -138,7 +145,8 @@ private:
         for (std::size_t level = 0; level + 1 < levels.count(); ++level) {
             const std::size_t lower = levels.starts[level + 1];
             for (std::size_t p = levels.starts[level]; p < lower; ++p) {
-                for (std::size_t q = lower; q < n_; q += pairs_a_block) find_in_group(p, q, std::min(pairs_a_block, n_ - q));
+                for (std::size_t q = lower; q < n_; q += pairs_a_block)
+                    find_in_group(p, q, std::min(pairs_a_block, n_ - q));
             }
         }
     }
@@ -146,10 +154,12 @@ private:
     // Document p against the k documents from q on. Rows of `group`: z of p and of the others; P = group S group'.
     void find_in_group(std::size_t p, std::size_t q, std::size_t k) {
         const std::size_t d = g_.size(), n = k + 1;
-        group_.resize(n * d), moved_.assign(n * d, 0.0f), P_.assign(n * n, 0.0f), y_.assign(k * n, 0.0f), v_.resize(n), s_.resize(n);
+        group_.resize(n * d), moved_.assign(n * d, 0.0f), P_.assign(n * n, 0.0f), y_.assign(k * n, 0.0f), v_.resize(n),
+            s_.resize(n);
         std::copy_n(z_.data() + p * d, d, group_.data());
         std::copy_n(z_.data() + q * d, k * d, group_.data() + d);
-        for (std::size_t r = 0; r < n; ++r) s_[r] = static_cast<float>(scores_[r ? q + r - 1 : p]) + dot(group_.data() + r * d, w_.data(), d);
+        for (std::size_t r = 0; r < n; ++r)
+            s_[r] = static_cast<float>(scores_[r ? q + r - 1 : p]) + dot(group_.data() + r * d, w_.data(), d);
         bool any = false;
         for (std::size_t r = 1; r < n && !any; ++r) any = s_[0] - s_[r] < 1;
         if (!any) return;
@@ -157,7 +167,7 @@ private:
         products_.add(group, {S_.data(), d}, n, d, d, {moved_.data(), d});
         products_.add(moved, group.transposed(), n, n, d, {P_.data(), n});
         std::size_t taken = 0;
-        right_.assign(n, 0.0);         // what each document moves the weights by, in all
+        right_.assign(n, 0.0);        // what each document moves the weights by, in all
         shares_.assign(k * n, 0.0f);  // of each moved document in the rows of Y
         for (std::size_t r = 1; r < n; ++r) {
             const float margin = s_[0] - s_[r];
@@ -172,7 +182,8 @@ private:
                 const float c = y[0] - y[r];
                 for (std::size_t i = 0; i < n; ++i) v_[i] -= c * y[i], share[i] -= c * shares_[t * n + i];
             }
-            const float beta = v_[0] - v_[r] + static_cast<float>(gamma_ / own), by = (1 - margin) / beta, scale = 1 / std::sqrt(beta);
+            const float beta = v_[0] - v_[r] + static_cast<float>(gamma_ / own), by = (1 - margin) / beta,
+                        scale = 1 / std::sqrt(beta);
             for (std::size_t i = 0; i < n; ++i) {
                 s_[i] += by * v_[i], right_[i] += by * share[i];
                 y_[taken * n + i] = v_[i] * scale, share[i] *= scale;
@@ -195,8 +206,10 @@ private:
     void learn_found() {
         const std::size_t d = g_.size();
         found_.divide(gamma_);
-        if (n_ <= d || !g_.multiplies()) learn_rows(d);
-        else learn_matrix(d);
+        if (n_ <= d || !g_.multiplies())
+            learn_rows(d);
+        else
+            learn_matrix(d);
     }
 
     // A = E E', so the precision grows by the rows of E'X. The mean moves by S X'a, (I + A P) a = b - A s; with
@@ -242,7 +255,8 @@ private:
         g_.products().add(z.transposed(), {product_.data(), d}, d, d, n_, {H_.data(), d}, Shape::upper);
         right_.assign(d, 0.0);
         for (std::size_t p = 0; p < n_; ++p) {
-            for (std::size_t j = 0; j < d; ++j) right_[j] += found_.pull[p] * g_.z[p * d + j] - scores_[p] * product_[p * d + j];
+            for (std::size_t j = 0; j < d; ++j)
+                right_[j] += found_.pull[p] * g_.z[p * d + j] - scores_[p] * product_[p * d + j];
         }
         for (std::size_t j = 0; j < d; ++j) H_[j * d + j] = 1 + std::max(H_[j * d + j], 0.0);
         if (!cholesky(H_.data(), d, g_.products())) throw std::runtime_error("its curvature is not finite");

@@ -10,7 +10,8 @@ struct PairSize {
     double margin, spread;
 };
 
-RANKLOOP_CLONES inline PairSize pair_size(const float* a, const float* b, std::size_t d, const double* w, const double* variance) {
+RANKLOOP_CLONES inline PairSize pair_size(const float* a, const float* b, std::size_t d, const double* w,
+                                          const double* variance) {
     constexpr std::size_t K = 8;
     double margins[K] = {}, spreads[K] = {};
     std::size_t j = 0;
@@ -32,9 +33,11 @@ RANKLOOP_CLONES inline PairSize pair_size(const float* a, const float* b, std::s
     return {margins[0], spreads[0]};
 }
 
-RANKLOOP_CLONES inline void learn_diagonal_pair(const float* a, const float* b, std::size_t d, double by, double beta, double* w, double* variance) {
+RANKLOOP_CLONES inline void learn_diagonal_pair(const float* a, const float* b, std::size_t d, double by, double beta,
+                                                double* w, double* variance) {
     for (std::size_t j = 0; j < d; ++j) {
-        const double delta = static_cast<double>(a[j]) - b[j], moved = variance[j] * delta, left = variance[j] - moved * moved / beta;
+        const double delta = static_cast<double>(a[j]) - b[j], moved = variance[j] * delta,
+                     left = variance[j] - moved * moved / beta;
         w[j] += by * moved;
         variance[j] = left > 0 ? left : 0;
     }

@@ -1,6 +1,6 @@
 // The violated pairs of a long list, tile by tile: all pairs between a few documents and a few others before the next.
-// SOLAR-II takes pairs in any order. In this one, t documents and t others have t^2 pairs, but only 2 t rows of products
-// with the covariance: O(d^2 / t + t^2) a pair, where pairs of one document with all others cost O(d^2) each.
+// SOLAR-II takes pairs in any order. In this one, t documents and t others have t^2 pairs, but only 2 t rows of
+// products with the covariance: O(d^2 / t + t^2) a pair, where pairs of one document with all others cost O(d^2) each.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ struct Tile {
     std::array<std::size_t, most> first{};  // of each better document: the first that it is compared with
     std::array<float, most> weights{};
     alignas(64) std::array<float, most> s{}, v{};
-    alignas(64) std::array<float, most * most> P{};       // products by the covariance; rows `most` apart
-    alignas(64) std::array<float, waiting * most> y{};    // pairs that P does not know of yet: it is P - y'y
+    alignas(64) std::array<float, most * most> P{};     // products by the covariance; rows `most` apart
+    alignas(64) std::array<float, waiting * most> y{};  // pairs that P does not know of yet: it is P - y'y
 };
 
 // P -= y'y from row and column `start` on
@@ -55,7 +55,8 @@ RANKLOOP_CLONES inline void find_in_tile(Tile& tile, float gamma, ViolatedPairs&
                 for (std::size_t k = 0; k < waiting; ++k) sum -= shares[k] * load8(tile.y.data() + k * most + j);
                 store8(tile.v.data() + j, sum);
             }
-            const float beta = tile.v[p] - tile.v[q] + gamma / own, by = (1 - margin) / beta, scale = 1 / std::sqrt(beta);
+            const float beta = tile.v[p] - tile.v[q] + gamma / own, by = (1 - margin) / beta,
+                        scale = 1 / std::sqrt(beta);
             float* const y = tile.y.data() + waiting * most;
             for (std::size_t j = start; j < tile.n; j += 8) {
                 const Float8 v = load8(tile.v.data() + j);
@@ -72,8 +73,8 @@ class TiledPairs {
 public:
     // The n documents are rows of z (d numbers each), whose products are those of the covariance; document p, which
     // has the score scores[p], is compared with those from lower[p] on.
-    void find(const float* z, std::size_t n, std::size_t d, const double* scores, const std::vector<std::size_t>& lower, const float* weights,
-              double gamma, Products<double>& products, ViolatedPairs& found) {
+    void find(const float* z, std::size_t n, std::size_t d, const double* scores, const std::vector<std::size_t>& lower,
+              const float* weights, double gamma, Products<double>& products, ViolatedPairs& found) {
         z_ = z, n_ = n, d_ = d, scores_ = scores, gamma_ = gamma;
         S_.assign(d * d, 0.0f), w_.assign(d, 0.0f);
         for (std::size_t j = 0; j < d; ++j) S_[j * d + j] = 1;
@@ -96,12 +97,14 @@ private:
     std::array<std::size_t, Tile::most> places_{};  // of the tile's documents in the list
     ViolatedPairs own_;
     Products<float> products_;
-    Lines S_, w_, rows_, moved_, shares_, taken_;  // S: the covariance, where it began as the identity; w: how far the mean moved
+    Lines S_, w_, rows_, moved_, shares_,
+        taken_;  // S: the covariance, where it began as the identity; w: how far the mean moved
     std::vector<double> P_, EP_, H_, right_, start_, a_, F_;
 
     // Fills the tile of the documents from p and from q on, and finds its violated pairs; false where there are none.
     bool gather(std::size_t p, std::size_t q, const std::vector<std::size_t>& lower, const float* weights) {
-        const std::size_t better = std::min(documents_a_side, n_ - p), others = q > p ? std::min(documents_a_side, n_ - q) : 0;
+        const std::size_t better = std::min(documents_a_side, n_ - p),
+                          others = q > p ? std::min(documents_a_side, n_ - q) : 0;
         const std::size_t n = tile_.n = better + others, base = q > p ? better : 0;
         if (lower[p] >= q + (q > p ? others : better)) return false;  // all of one grade
         tile_.better = better;
@@ -131,8 +134,9 @@ private:
         return true;
     }
 
-    // What the violated pairs of the tile teach, at once. With A = E E' their Laplacian and C'C = I + E'P E, the covariance
-    // falls by D'D, D = C'^-1 E' (rows S), and the mean moves by (rows S)' a, a = E (C'C)^-1 (t - E's), E t = b.
+    // What the violated pairs of the tile teach, at once. With A = E E' their Laplacian and C'C = I + E'P E, the
+    // covariance falls by D'D, D = C'^-1 E' (rows S), and the mean moves by (rows S)' a, a = E (C'C)^-1 (t - E's), E t
+    // = b.
     void learn(Products<double>& products) {
         const std::size_t n = tile_.n;
         own_.divide(gamma_), own_.factor(products);

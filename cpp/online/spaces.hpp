@@ -27,8 +27,12 @@ public:
     template <typename Rows>
     QueryOf<Rows> with(std::size_t q, Rows x, std::size_t d) const {
         const std::size_t i = first(q);
-        return {x, (grades_.empty() ? batch_.y : grades_.data()) + i, batch_.document_weights ? batch_.document_weights + i : nullptr,
-                batch_.query_weights ? batch_.query_weights[q] : 1.0, size(q), d};
+        return {x,
+                (grades_.empty() ? batch_.y : grades_.data()) + i,
+                batch_.document_weights ? batch_.document_weights + i : nullptr,
+                batch_.query_weights ? batch_.query_weights[q] : 1.0,
+                size(q),
+                d};
     }
 
 private:
@@ -36,15 +40,19 @@ private:
     std::vector<double> grades_;
 };
 
-// A space has, for each query: what it finds out ahead (`Ahead`, filled by `prepare`), its rows, the weights that they meet
-// (`here`, between `enter` and `leave`), their scores, and how far weights have moved.
+// A space has, for each query: what it finds out ahead (`Ahead`, filled by `prepare`), its rows, the weights that they
+// meet (`here`, between `enter` and `leave`), their scores, and how far weights have moved.
 class DenseSpace {
 public:
     using Query = QueryRows;
     struct Ahead {};
     static constexpr bool prepares_long = false;
 
-    DenseSpace(const Batch& batch, LinearState& state) : batch_(batch), queries_(batch), state_(state), end_(batch.x + queries_.first(batch.queries) * state.d) {}
+    DenseSpace(const Batch& batch, LinearState& state)
+        : batch_(batch),
+          queries_(batch),
+          state_(state),
+          end_(batch.x + queries_.first(batch.queries) * state.d) {}
 
     std::size_t first(std::size_t q) const { return queries_.first(q); }
     void prepare(std::size_t, Ahead&) {}
@@ -53,7 +61,9 @@ public:
     LinearState& enter(const Ahead&) { return state_; }
     void leave(const Ahead&) {}
 
-    void score(const Query& rows, const float* w, float* scores) const { score_rows(rows.x, rows.m, rows.d, end_, w, scores); }
+    void score(const Query& rows, const float* w, float* scores) const {
+        score_rows(rows.x, rows.m, rows.d, end_, w, scores);
+    }
     double distance(const Ahead&, const double* a, const double* b) const { return squared_distance(a, b, state_.d); }
 
 private:
@@ -71,7 +81,10 @@ public:
     static constexpr bool prepares_long = true;
 
     SparseSpace(const SparseBatch& batch, LinearState& state)
-        : batch_(batch), queries_(batch), state_(state), finder_(state.d) {}
+        : batch_(batch),
+          queries_(batch),
+          state_(state),
+          finder_(state.d) {}
 
     std::size_t first(std::size_t q) const { return queries_.first(q); }
     void prepare(std::size_t q, Ahead& ahead) { finder_.find(batch_.x.from(first(q), queries_.size(q)), ahead); }
@@ -90,7 +103,9 @@ public:
     }
 
     void score(const Query& rows, const float* w, float* scores) const { score_rows(*rows.x, rows.m, w, scores); }
-    double distance(const Ahead& ahead, const double* a, const double* b) const { return squared_distance(ahead, a, b); }
+    double distance(const Ahead& ahead, const double* a, const double* b) const {
+        return squared_distance(ahead, a, b);
+    }
 
 private:
     const SparseBatch& batch_;

@@ -66,12 +66,14 @@ struct SparseOrderedQuery {
         for (std::size_t c = 0, first = 0; c < rows->d(); first = ends[c++]) {
             for (std::size_t a = first; a < ends[c]; ++a) {
                 double* const row = products.data() + entries[a].document * n;
-                for (std::size_t b = a; b < ends[c]; ++b) row[entries[b].document] += static_cast<double>(entries[a].value) * entries[b].value;
+                for (std::size_t b = a; b < ends[c]; ++b)
+                    row[entries[b].document] += static_cast<double>(entries[a].value) * entries[b].value;
             }
         }
         std::copy_n(products.data(), n, to_first.data());
         for (std::size_t p = 0; p < n; ++p) {
-            for (std::size_t q = p; q < n; ++q) gram[p * stride + q] = gram[q * stride + p] = moved(products[p * n + q], p, q);
+            for (std::size_t q = p; q < n; ++q)
+                gram[p * stride + q] = gram[q * stride + p] = moved(products[p * n + q], p, q);
         }
     }
 
@@ -83,21 +85,25 @@ struct SparseOrderedQuery {
         spread.clear(*rows, document(0));
     }
 
-    void multiply(Products<float>&, std::size_t p, std::size_t some, std::size_t q, std::size_t others, std::size_t, View<float> out) const {
+    void multiply(Products<float>&, std::size_t p, std::size_t some, std::size_t q, std::size_t others, std::size_t,
+                  View<float> out) const {
         for (std::size_t i = 0; i < some; ++i) {
             spread.set(*rows, document(p + i));
-            for (std::size_t k = 0; k < others; ++k) out(i, k) = moved(spread.dot(*rows, document(q + k)), p + i, q + k);
+            for (std::size_t k = 0; k < others; ++k)
+                out(i, k) = moved(spread.dot(*rows, document(q + k)), p + i, q + k);
             spread.clear(*rows, document(p + i));
         }
     }
     void score(std::size_t p, std::size_t some, std::size_t, const float* w, float* s) const {
         for (std::size_t i = 0; i < some; ++i) {
             double sum = 0;
-            rows->each(document(p + i), [&](std::size_t place, float value) { sum += static_cast<double>(value) * w[place]; });
+            rows->each(document(p + i),
+                       [&](std::size_t place, float value) { sum += static_cast<double>(value) * w[place]; });
             s[i] = static_cast<float>(std::clamp<double>(sum, -largest, largest));
         }
     }
-    // Steps add up to 0 but for rounding; the first document takes what is left, so that a place far from 0 does no harm.
+    // Steps add up to 0 but for rounding; the first document takes what is left, so that a place far from 0 does no
+    // harm.
     void move(std::size_t p, std::size_t some, std::size_t, const double* steps, double* w) const {
         double rest = 0;
         for (std::size_t i = 0; i < some; ++i) {
@@ -109,15 +115,20 @@ struct SparseOrderedQuery {
     }
 
 private:
-    float moved(double product, std::size_t p, std::size_t q) const { return static_cast<float>((product - to_first[p]) - (to_first[q] - to_first[0])); }
+    float moved(double product, std::size_t p, std::size_t q) const {
+        return static_cast<float>((product - to_first[p]) - (to_first[q] - to_first[0]));
+    }
 
     void gather_columns() {
         ends.assign(rows->d() + 1, 0);
-        for (std::size_t p = 0; p < n; ++p) rows->each(document(p), [&](std::size_t place, float) { ++ends[place + 1]; });
+        for (std::size_t p = 0; p < n; ++p)
+            rows->each(document(p), [&](std::size_t place, float) { ++ends[place + 1]; });
         for (std::size_t c = 0; c < rows->d(); ++c) ends[c + 1] += ends[c];
         entries.resize(ends[rows->d()]);
         for (std::size_t p = 0; p < n; ++p) {  // where a column starts becomes where it ends
-            rows->each(document(p), [&](std::size_t place, float value) { entries[ends[place]++] = {static_cast<std::uint32_t>(p), value}; });
+            rows->each(document(p), [&](std::size_t place, float value) {
+                entries[ends[place]++] = {static_cast<std::uint32_t>(p), value};
+            });
         }
     }
 };
@@ -150,7 +161,11 @@ public:
         if (n > long_list) return (tiles_ ? *tiles_ : tiles_.emplace()).run(ordered, state.d, rule_, state.w);
         scores_.assign(stride, 0.0f), scratch_.resize(2 * stride), moves_.assign(stride, 0.0f);
         for (std::size_t p = 0; p < n; ++p) scores_[p] = s[ordered.document(p)];
-        if (!run_gram(ordered.levels, {query.gram.data(), n, stride, ordered.weights.data(), scores_.data(), moves_.data(), scratch_.data(), scratch_.data() + stride}, rule_)) return false;
+        if (!run_gram(ordered.levels,
+                      {query.gram.data(), n, stride, ordered.weights.data(), scores_.data(), moves_.data(),
+                       scratch_.data(), scratch_.data() + stride},
+                      rule_))
+            return false;
         steps_.assign(moves_.begin(), moves_.begin() + static_cast<std::ptrdiff_t>(n));
         ordered.move(0, n, state.d, steps_.data(), state.w);
         return true;
@@ -217,9 +232,11 @@ private:
         find_deltas(p, q);
         const std::uint32_t* const columns = query_.rows->columns.data();
         double margin = 0, spread = 0;
-        for (const auto [place, delta] : deltas_) margin += w[place] * delta, spread += variance_[columns[place]] * delta * delta;
+        for (const auto [place, delta] : deltas_)
+            margin += w[place] * delta, spread += variance_[columns[place]] * delta * delta;
         if (!(margin < 1)) return false;
-        const double beta = spread + gamma_ / (static_cast<double>(query_.weights[p]) * query_.weights[q]), by = (1 - margin) / beta;
+        const double beta = spread + gamma_ / (static_cast<double>(query_.weights[p]) * query_.weights[q]),
+                     by = (1 - margin) / beta;
         for (const auto [place, delta] : deltas_) {
             double& variance = variance_[columns[place]];
             const double moved = variance * delta, left = variance - moved * moved / beta;

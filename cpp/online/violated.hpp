@@ -29,7 +29,8 @@ public:
     void add(const ViolatedPairs& some, const std::size_t* places) {
         for (std::size_t p = 0; p < some.n_; ++p) {
             pull[places[p]] += some.pull[p];
-            for (std::size_t q = p; q < some.n_; ++q) laplacian[places[p] * n_ + places[q]] += some.laplacian[p * some.n_ + q];
+            for (std::size_t q = p; q < some.n_; ++q)
+                laplacian[places[p] * n_ + places[q]] += some.laplacian[p * some.n_ + q];
         }
         any |= some.any;
     }

@@ -12,7 +12,10 @@ class WideGaussian final : public Gaussian {
 public:
     // `variances` are 1 / D; both are changed in place.
     WideGaussian(double* variances, double* directions, std::size_t r, double* w, std::size_t d)
-        : Gaussian(w, d), variances_(variances), v_(directions), r_(r) {}
+        : Gaussian(w, d),
+          variances_(variances),
+          v_(directions),
+          r_(r) {}
 
     void append(double* a, std::size_t n) override {
         rest_.assign(d_, 0.0);
@@ -58,7 +61,8 @@ private:
         std::vector<double> C(r_ * r_, 0.0);
         const View<const double> b{scaled_.data(), d_};
         products_.add(b, b.transposed(), r_, r_, d_, {C.data(), r_});
-        for (std::size_t i = 0; i < r_; ++i) {  // C, lower triangular; no pivot of I + B B' is below 1, but for rounding
+        for (std::size_t i = 0; i < r_;
+             ++i) {  // C, lower triangular; no pivot of I + B B' is below 1, but for rounding
             for (std::size_t j = 0; j <= i; ++j) {
                 double sum = C[i * r_ + j] + (i == j ? 1 : 0);
                 for (std::size_t k = 0; k < j; ++k) sum -= C[i * r_ + k] * C[j * r_ + k];
@@ -143,7 +147,8 @@ private:
         return (x ^ x >> 31) & 1 ? 1 : -1;
     }
 
-    // The rows of W at right angles and of length 1, each twice against those before; what is nothing but rounding becomes 0.
+    // The rows of W at right angles and of length 1, each twice against those before; what is nothing but rounding
+    // becomes 0.
     void orthogonalise(std::size_t k) {
         const auto dot_of = [&](const double* x, const double* y) {
             double sum = 0;

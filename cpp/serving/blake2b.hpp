@@ -21,7 +21,7 @@ using Blake2bDigest = std::array<char, 16>;
 // The hash of one text, where Word is a word of 64 bits; or of several, where it is as many side by side.
 template <typename Word>
 class Blake2bHash {
-   public:
+public:
     static constexpr std::size_t block = 128;
 
     RANKLOOP_INLINE Blake2bHash() {
@@ -42,10 +42,10 @@ class Blake2bHash {
     // Two of these words are the digest.
     RANKLOOP_INLINE const Word* words() const { return h_; }
 
-   private:
-    static constexpr std::array<std::uint64_t, 8> start = {
-        0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
-        0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
+private:
+    static constexpr std::array<std::uint64_t, 8> start = {0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b,
+                                                           0xa54ff53a5f1d36f1, 0x510e527fade682d1, 0x9b05688c2b3e6c1f,
+                                                           0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
     static constexpr std::uint8_t order[10][16] = {
         {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
         {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4}, {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
@@ -76,7 +76,7 @@ class Blake2bHash {
 
     template <std::size_t Row>
     static RANKLOOP_INLINE void round(Word* v, const Word* m) {
-        constexpr const std::uint8_t(&s)[16] = order[Row];
+        constexpr const std::uint8_t (&s)[16] = order[Row];
         quarter(v[0], v[4], v[8], v[12], m[s[0]], m[s[1]]);
         quarter(v[1], v[5], v[9], v[13], m[s[2]], m[s[3]]);
         quarter(v[2], v[6], v[10], v[14], m[s[4]], m[s[5]]);
@@ -92,7 +92,7 @@ class Blake2bHash {
 
 // A text block by block; the last one is filled up with zeros, and so are those beyond the end.
 class Blake2bBlocks {
-   public:
+public:
     static constexpr std::size_t block = 128, words = 16;
 
     explicit Blake2bBlocks(std::string_view text) : text_(text) {
@@ -105,7 +105,7 @@ class Blake2bBlocks {
     std::uint64_t so_far(std::size_t b) const { return std::min((b + 1) * block, text_.size()); }
     std::uint64_t last(std::size_t b) const { return b + 1 == count() ? ~std::uint64_t{} : 0; }
 
-   private:
+private:
     std::string_view text_;
     char end_[block] = {};
 };
@@ -126,7 +126,8 @@ inline Blake2bDigest blake2b(std::string_view text) {
 // The digests of four texts, in less than half the time that each of them takes alone.
 RANKLOOP_CLONES inline void blake2b_of_four(const std::string_view* texts, Blake2bDigest* digests) {
     using Four = std::uint64_t __attribute__((vector_size(32)));
-    const Blake2bBlocks blocks[4] = {Blake2bBlocks(texts[0]), Blake2bBlocks(texts[1]), Blake2bBlocks(texts[2]), Blake2bBlocks(texts[3])};
+    const Blake2bBlocks blocks[4] = {Blake2bBlocks(texts[0]), Blake2bBlocks(texts[1]), Blake2bBlocks(texts[2]),
+                                     Blake2bBlocks(texts[3])};
     std::size_t most = 0;
     for (const Blake2bBlocks& one : blocks) most = std::max(most, one.count());
     Blake2bHash<Four> hash;

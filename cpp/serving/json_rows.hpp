@@ -42,7 +42,9 @@ inline const char* read_json_number(const char* p, const char* end, double& valu
 inline bool read_json_rows(std::string_view text, std::size_t n, std::size_t width, float* out) {
     const char* p = text.data();
     const char* const end = p + text.size();
-    const auto skip = [&] { while (p != end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) ++p; };
+    const auto skip = [&] {
+        while (p != end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) ++p;
+    };
     const auto take = [&](char wanted) {
         skip();
         if (p == end || *p != wanted) return false;

@@ -55,8 +55,8 @@ struct Places {
     std::span<const double> scores;
     std::span<const double> propensities;
     std::span<const std::int64_t> teams;
-    std::span<const std::string_view> names;   // of the features
-    std::span<const double> contributions;     // a row a place, a column a feature
+    std::span<const std::string_view> names;  // of the features
+    std::span<const double> contributions;    // a row a place, a column a feature
 };
 
 // [{"id":...,"rank":...,"score":...}, ...], ranks counted from `first`.

@@ -47,7 +47,9 @@ inline void add_stumps(const float* x, std::size_t n, std::size_t d, const Stump
         for (std::size_t i = begin; i < end; ++i) {
             double score = scores[i];
             for (std::size_t t = 0; t < stumps.count; ++t) {
-                score += x[i * d + static_cast<std::size_t>(stumps.features[t])] > stumps.thresholds[t] ? stumps.alphas[t] : 0.0;
+                score += x[i * d + static_cast<std::size_t>(stumps.features[t])] > stumps.thresholds[t]
+                             ? stumps.alphas[t]
+                             : 0.0;
             }
             scores[i] = score;
         }
