@@ -1,5 +1,9 @@
-// A Gaussian over weights, N(w, S), as the second-order rankers see it: the mean, a root of the covariance to look at
-// documents with, and what new knowledge does to both. No stream makes a precision indefinite.
+// A Gaussian over weights, N(w, S), as the second-order rankers use it: its mean w, and a root T of its covariance,
+// S = T T', through which they look at documents.
+//
+// The state is a root of the precision S^-1, never S itself. Queries only ever add to the precision, and a root that
+// grows by orthogonal reflections stays a root of something positive definite. A covariance would be made smaller by
+// subtraction, and in a long stream rounding can make it indefinite.
 #pragma once
 
 #include "linalg/triangular.hpp"
@@ -8,9 +12,9 @@
 
 namespace rankloop {
 
-// No query makes a direction more certain by more than this factor (of the precision): what is known of the
-// others stays right to about 1e-8.
-constexpr double most_certain = 1e8;
+// No query makes a direction more certain by more than this factor of the precision. A double has 16 digits: so much is
+// lost of the other directions that about 8 of them stay right.
+constexpr double max_certainty = 1e8;
 
 // The sum of term(x_ij, j) of each row, in the order of j; eight rows at a time, since a sum alone waits for itself.
 template <typename Term>
@@ -38,8 +42,9 @@ public:
     std::size_t size() const { return d_; }
     Products<double>& products() { return products_; }
 
-    // The judged documents of a query (rows, n x d) less the first of them, and z = (rows) T with S = T T', whose
-    // products are those of the covariance: z_i . z_j = x_i S x_j.
+    // Fills `rows` with the judged documents of a query (n x d), less the first of them, and z = rows T. Their products
+    // are those of the covariance, z_i . z_j = x_i S x_j, so that in z the precision is the identity. Only differences
+    // inside a query matter to a ranking; taking the first document off keeps large common values from costing digits.
     void whiten(const float* x, const std::uint32_t* documents, std::size_t n) {
         rows.resize(n * d_);
         const float* const origin = x + documents[0] * d_;
@@ -58,7 +63,7 @@ public:
         return *std::max_element(lengths.begin(), lengths.end());
     }
 
-    // Brings the query nearer to its first document.
+    // Brings all documents of the query nearer to its first one, by this factor.
     void shrink(std::size_t n, double by) {
         for (std::size_t i = 0; i < n * d_; ++i) rows[i] *= by, z[i] *= by;
     }
@@ -77,21 +82,21 @@ public:
         move_by(move_.data());
     }
 
-    // w += T v, which is used up
+    // w += T v; v is overwritten.
     void move_by(double* v) {
         root_times(v);
         for (std::size_t j = 0; j < d_; ++j) w_[j] += v[j];
     }
 
-    // The precision grows by A'A (n x d); A is used up.
+    // The precision grows by A'A, where A is n x d; A is overwritten.
     virtual void append(double* a, std::size_t n) = 0;
 
-    // Whether a factor C'C above the identity can be taken in, where the precision is the identity, at less than
-    // append's cost.
+    // Whether it offers `multiply`: in coordinates where the precision is the identity, the new precision is C'C. This
+    // is cheaper than `append` for long lists, where C has been computed anyway.
     virtual bool multiplies() const { return false; }
     virtual void multiply(const double*) {}
 
-    // Whether it can be used: a query that made it infinite is refused.
+    // Whether all of it is finite; the caller refuses a query after which it is not.
     virtual bool is_sound() const = 0;
 
     std::vector<double> rows, z;

@@ -53,15 +53,18 @@ public:
     bool operator()(const QueryRows& rows, const float*, LinearState&) {
         if (!target_distribution(targets_, gamma_, rows, target_)) return false;
         gather(rows);
+        // A query that weighs far more than those before it, or whose documents lie far outside of what was seen,
+        // counts only for a share. Otherwise one outlier would fix the weights for ever: a precision never falls.
         c_ = weight_.share(c_) * c_;
         g_.whiten(rows.x, documents_.data(), n_);
         const double reach = g_.reach(n_);
         double share = reach_.share(reach);
-        if (c_ * share * reach > most_certain) share = most_certain / (c_ * reach);
+        if (c_ * share * reach > max_certainty) share = max_certainty / (c_ * reach);
         if (share < 1) g_.shrink(n_, std::sqrt(share));
         start_.resize(n_), g_.score(n_, start_.data());
         s_ = start_;
-        // P costs n^2 d once and each step n^3 / 3; the other way each step costs n d^2 + d^3 / 3
+        // The same minimum, in the smaller of two spaces. In documents, P costs n^2 d once and each step n^3 / 3; in
+        // features, each step costs n d^2 + d^3 / 3.
         if (n_ <= g_.size())
             in_documents();
         else
@@ -82,7 +85,8 @@ private:
     std::vector<double> target_, weights_, rho_, roots_, start_, s_, trial_, P_, M_, a_, Pa_, right_, inner_, step_,
         Pstep_, v_, H_, rows_;
 
-    // Judged documents, best targets kept in row order; the query's weight is (sum of gains)^power.
+    // Keeps the judged documents, in the order of rows, with their targets; those that nobody judged do not compete.
+    // The query's weight is (sum of gains)^power: a query with several good documents says more than one with a few.
     void gather(const QueryRows& rows) {
         documents_.clear(), weights_.clear();
         double gains = 0;
@@ -97,7 +101,8 @@ private:
         c_ = rows.weight * math::pow(gains, power_);
     }
 
-    // Fills rho_ = softmax of the scores; returns the cross entropy.
+    // Fills rho_ = softmax of the scores, and returns the cross entropy. The largest score is taken off first, so that
+    // no exponential overflows, however large the scores are.
     double entropy(const std::vector<double>& s) {
         const double top = *std::max_element(s.begin(), s.end());
         double sum = 0, fit = 0;
@@ -124,8 +129,14 @@ private:
         g_.append(rows_.data(), n_);
     }
 
-    // (I + c K P) step = -(a + c (rho - t)), K = diag rho - rho rho' = G G'. By Woodbury with the positive definite
-    // M = I + c G'P G: step = r - c G M^-1 G'P r. Halved until the objective falls; false where nothing is left.
+    // One Newton step for a, where v = Z' a. With K = diag rho - rho rho' the curvature of the softmax, it solves
+    //
+    //     (I + c K P) step = r,    r = -(a + c (rho - t)).
+    //
+    // I + c K P is not symmetric, so that Cholesky cannot factor it. With K = G G' (G = diag sqrt(rho) less its mean),
+    // Woodbury's identity gives step = r - c G M^-1 G'P r with M = I + c G'P G, which is symmetric and at least the
+    // identity, so that its factors exist whatever the data are. The step is halved until the objective falls; false
+    // where nothing is left to gain.
     bool document_step(double& now) {
         right_.resize(n_), inner_.resize(n_), step_.resize(n_), Pstep_.resize(n_);
         for (std::size_t i = 0; i < n_; ++i) right_[i] = -(a_[i] + c_ * (rho_[i] - target_[i]));
@@ -150,7 +161,8 @@ private:
             });
     }
 
-    // M = I + c sqrt(rho_i rho_j) (P_ij - u_i - u_j + rho'u), u = P rho, on and above the diagonal.
+    // M = I + c sqrt(rho_i rho_j) (P_ij - u_i - u_j + rho'u) with u = P rho, on and above the diagonal: G'P G written
+    // out, which costs n^2 where products with G would cost n^3.
     void fill_M() {
         std::vector<double>& u = inner_;
         times_P(rho_, u);
@@ -176,7 +188,9 @@ private:
         }
     }
 
-    // H = C'C = I + c Z'(diag rho - rho rho') Z
+    // H = C'C = I + c Z'(diag rho - rho rho') Z, the curvature in features. Rows are centred first, and their products
+    // taken then: subtracting (Z'rho)(Z'rho)' at the end instead would leave rounding where the difference is small,
+    // and H might not be positive definite.
     void fill_H(std::size_t d) {
         H_.assign(d * d, 0.0);
         centred(g_.z.data(), d);
@@ -210,7 +224,9 @@ private:
             });
     }
 
-    // Scores move along `slope`; a step is halved until the objective (held + c entropy) falls as it should.
+    // Takes a step, along which scores move by `slope` and the penalty is held(h): halved until the objective falls by
+    // a ten-thousandth of what the slope promises (Armijo's rule). A full Newton step can overshoot where the softmax
+    // is almost certain and its curvature is almost 0.
     template <typename Held, typename Take>
     bool search(double& now, double fall, const std::vector<double>& slope, const Held& held, const Take& take) {
         if (!(fall > 0)) return false;

@@ -43,7 +43,7 @@ public:
         g_.whiten(rows.x, levels.documents.data(), n_);
         const double reach = g_.reach(n_);
         double share = reach_.share(reach);
-        if (share * reach > most_certain * gamma_) share = most_certain * gamma_ / reach;
+        if (share * reach > max_certainty * gamma_) share = max_certainty * gamma_ / reach;
         if (share < 1) g_.shrink(n_, std::sqrt(share));
         scores_.resize(n_), g_.score(n_, scores_.data());
         found_.clear(n_);

@@ -1,7 +1,9 @@
 // A Gaussian over many weights: the precision is a diagonal and a few directions, L = D + V'V (V is r x d; r may be 0).
 //
-// New knowledge A'A joins V as far as its r largest directions together with it go; of the others the diagonal stays,
-// and joins D. So the diagonal of the precision is exact, and only what is off it is forgotten.
+// A full precision of ten thousand features would take 800 MB. This one takes (r + 1) d numbers, and a query costs
+// O((r + n) d) for each direction. When a query adds A'A, the r largest directions of V'V + A'A become the new V, and
+// the diagonal of the rest joins D. So the diagonal of the precision is exact, and only the weaker correlations are
+// forgotten.
 #pragma once
 
 #include "online/gaussian.hpp"
@@ -61,8 +63,8 @@ private:
         std::vector<double> C(r_ * r_, 0.0);
         const View<const double> b{scaled_.data(), d_};
         products_.add(b, b.transposed(), r_, r_, d_, {C.data(), r_});
-        for (std::size_t i = 0; i < r_;
-             ++i) {  // C, lower triangular; no pivot of I + B B' is below 1, but for rounding
+        // Cholesky: C becomes lower triangular. No pivot of I + B B' is below 1, except by rounding.
+        for (std::size_t i = 0; i < r_; ++i) {
             for (std::size_t j = 0; j <= i; ++j) {
                 double sum = C[i * r_ + j] + (i == j ? 1 : 0);
                 for (std::size_t k = 0; k < j; ++k) sum -= C[i * r_ + k] * C[j * r_ + k];
@@ -111,8 +113,9 @@ private:
         for (std::size_t j = 0; j < d_; ++j) v[j] *= roots_[j];
     }
 
-    // V = W'[V; A], with W (r columns at right angles) near the r largest directions of [V; A] D^-1/2: a few rounds of
-    // W = G W, made orthogonal, from signs that look random, G the products of its rows.
+    // V = W'[V; A], where the r orthonormal columns of W are near the r largest directions of [V; A] D^-1/2. They are
+    // found by subspace iteration: a few rounds of W = G W, made orthonormal again, with G the products of all rows. It
+    // starts from fixed signs that look random, so that every machine takes the same steps.
     void choose_directions(const double* a, std::size_t n) {
         constexpr int rounds = 8;
         const std::size_t k = r_ + n;
