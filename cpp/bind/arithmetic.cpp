@@ -215,7 +215,7 @@ void bind_arithmetic(nb::module_& m) {
             mixing_weights(losses.data(), losses.size(), queries, uniform, out);
             return result;
         },
-        "losses"_a, "queries"_a, "uniform"_a);
+        "losses"_a, "queries"_a, nb::kw_only(), "uniform"_a);
     // Scores (members x documents) of queries that come after each other: each is ranked by the weights that follow
     // from all losses before it (queries x members), which are added to `so_far`.
     m.def(
@@ -245,7 +245,7 @@ void bind_arithmetic(nb::module_& m) {
             }
             return result;
         },
-        "scores"_a, "offsets"_a, "losses"_a, "so_far"_a, "queries"_a, "uniform"_a);
+        "scores"_a, "offsets"_a, "losses"_a, "so_far"_a, "queries"_a, nb::kw_only(), "uniform"_a);
 }
 
 }  // namespace rankloop

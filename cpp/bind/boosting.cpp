@@ -36,7 +36,7 @@ void bind_boosting(nb::module_& m) {
             return trees.at(scores.data(), wanted ? gradient.data() : nullptr, wanted ? hessian.data() : nullptr,
                             threads);
         },
-        "scores"_a, "grades"_a, "offsets"_a, "doc_weights"_a.none(), "query_weights"_a.none(), "gains"_a,
+        "scores"_a, "grades"_a, "offsets"_a, "doc_weights"_a.none(), "query_weights"_a.none(), nb::kw_only(), "gains"_a,
         "gamma_kind"_a, "gamma"_a, "seed"_a, "draw"_a, "terms"_a, "gradient"_a, "hessian"_a, "threads"_a);
 }
 

@@ -270,13 +270,13 @@ void bind_clicks(nb::module_& m) {
     m.def("group_click_log", &group_click_log, "offsets"_a, "queries"_a, "documents"_a, "positions"_a, "clicks"_a,
           "counts"_a.none(), "n_queries"_a);
     m.def("fit_browsing_model", &fit_browsing_model, "pages"_a, "attraction"_a, "examination"_a, "ranks"_a,
-          "by_last_click"_a, "prior"_a, "iterations"_a, "threads"_a);
+          nb::kw_only(), "by_last_click"_a, "prior"_a, "iterations"_a, "threads"_a);
     m.def("fit_trust_model", &fit_trust_model, "pages"_a, "relevance"_a, "relevant"_a, "irrelevant"_a, "prior"_a,
           "iterations"_a, "threads"_a);
     m.def("fit_dependent_model", &fit_dependent_model, "pages"_a, "attraction"_a, "go_on"_a, "prior"_a, "iterations"_a,
           "threads"_a);
     m.def("fit_bayesian_model", &fit_bayesian_model, "pages"_a, "attraction"_a, "satisfaction"_a, "go_on"_a,
-          "learns_going_on"_a, "prior"_a, "iterations"_a, "threads"_a);
+          nb::kw_only(), "learns_going_on"_a, "prior"_a, "iterations"_a, "threads"_a);
     m.def("fit_click_chain_model", &fit_click_chain_model, "pages"_a, "attraction"_a, "go_on"_a, "prior"_a,
           "iterations"_a, "threads"_a);
     m.def("chain_click_probabilities", &chain_click_probabilities, "attraction"_a, "after_skip"_a, "after_click"_a,

@@ -172,8 +172,8 @@ void bind_clicks_online(nb::module_& m) {
           "w"_a, "total"_a.none(), "queries"_a, "scores"_a.none(), "sizes"_a, "clip"_a, "rate"_a, "decay"_a,
           "ranks"_a.none() = nb::none(), "logged"_a.none() = nb::none());
     m.def("play_pdgd", &play_pdgd_impressions, "x"_a, "offsets"_a, "attraction"_a, "after_skip"_a, "after_click"_a,
-          "chosen"_a, "draws"_a, "stops"_a, "w"_a, "total"_a.none(), "queries"_a, "sizes"_a, "clip"_a, "rate"_a,
-          "decay"_a, "shown"_a, "clicks"_a);
+          "chosen"_a, "draws"_a, nb::kw_only(), "stops"_a, "w"_a, "total"_a.none(), "queries"_a, "sizes"_a, "clip"_a,
+          "rate"_a, "decay"_a, "shown"_a, "clicks"_a);
 }
 
 }  // namespace rankloop

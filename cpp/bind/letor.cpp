@@ -209,7 +209,7 @@ void bind_letor(nb::module_& m) {
             }
             return nb::bytes(text.data(), text.size());
         },
-        "x"_a, "y"_a, "query_ids"_a, "doc_ids"_a.none(), "base"_a, "sparse"_a);
+        "x"_a, "y"_a, "query_ids"_a, "doc_ids"_a.none(), "base"_a, nb::kw_only(), "sparse"_a);
 }
 
 }  // namespace rankloop

@@ -103,7 +103,7 @@ template <typename Score>
 void bind_measures_of(nb::module_& m) {
     m.def("rank_rows", &rank_rows<Score>, "scores"_a, "offsets"_a, "keys"_a.none(), "threads"_a);
     m.def("measure_queries", &measure_queries<Score>, "scores"_a, "grades"_a, "gains"_a, "offsets"_a, "keys"_a.none(),
-          "discounts"_a, "measures"_a, "average_ties"_a, "ap_by_cutoff"_a, "threads"_a);
+          "discounts"_a, "measures"_a, nb::kw_only(), "average_ties"_a, "ap_by_cutoff"_a, "threads"_a);
 }
 
 void bind_measures(nb::module_& m) {

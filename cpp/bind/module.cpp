@@ -32,7 +32,7 @@ NB_MODULE(_core, m) {
             const Released release(x.size());
             return first_not_finite(x.data(), x.size(), allow_nan);
         },
-        "x"_a, "allow_nan"_a = false);
+        "x"_a, nb::kw_only(), "allow_nan"_a = false);
     m.def(
         "first_not_finite",
         [](In<double, 1> x) {

@@ -75,8 +75,8 @@ void bind_online(nb::module_& m) {
             return RANKLOOP_CALLED.bounded(sizes, clip)
                 .run_any(slam_step(ap, cutoff, margin, {rate, decay}, {only_loss, averaged}));
         },
-        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a, "only_loss"_a,
-        "averaged"_a);
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, nb::kw_only(), "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a,
+        "only_loss"_a, "averaged"_a);
 
     m.def(
         "learn_betting_slam",
@@ -88,8 +88,8 @@ void bind_online(nb::module_& m) {
                                                        margin, {steps.data(), purse.data()},
                                                        OnlineCall::influence_of(sizes, clip, 0)));
         },
-        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "ap"_a, "cutoff"_a, "margin"_a, "only_loss"_a, "averaged"_a, "steps"_a,
-        "purse"_a);
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, nb::kw_only(), "ap"_a, "cutoff"_a, "margin"_a, "only_loss"_a,
+        "averaged"_a, "steps"_a, "purse"_a);
 
     m.def(
         "learn_minimax",
@@ -112,7 +112,8 @@ void bind_online(nb::module_& m) {
             return RANKLOOP_CALLED.bounded(sizes, clip)
                 .run_any(SoftmaxStep(gains ? Targets::gains : Targets::grades, gamma, {rate, decay}, one_grade));
         },
-        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "gains"_a, "gamma"_a, "rate"_a, "decay"_a, "one_grade"_a);
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, nb::kw_only(), "gains"_a, "gamma"_a, "rate"_a, "decay"_a,
+        "one_grade"_a);
 
     m.def(
         "learn_prank",
@@ -134,7 +135,7 @@ void bind_online(nb::module_& m) {
             if (by_row) return RANKLOOP_CALLED.bounded(sizes, clip).run(RowPairStep());
             return RANKLOOP_CALLED.bounded(sizes, clip).run(PairStep<Mistake>(Mistake{}));
         },
-        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a);
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, nb::kw_only(), "by_row"_a);
 
     m.def(
         "learn_solar",
@@ -164,15 +165,15 @@ void bind_online(nb::module_& m) {
 
     m.def(
         "learn_newton",
-        [](RANKLOOP_CALL, bool gains, double gamma, double power, std::int64_t steps, Out<double, 2> root,
-           Out<double, 1> variances, Out<double, 2> directions, Out<double, 1> sizes, double clip) {
+        [](RANKLOOP_CALL, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions,
+           Out<double, 1> sizes, double clip, bool gains, double gamma, double power, std::int64_t steps) {
             const auto gaussian = gaussian_of(w, root, variances, directions);
             return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps,
                                                   *gaussian, OnlineCall::influence_of(sizes, clip, 0),
                                                   OnlineCall::influence_of(sizes, clip, 1)));
         },
-        RANKLOOP_ARGUMENTS, "gains"_a, "gamma"_a, "power"_a, "steps"_a, "root"_a, "variances"_a, "directions"_a,
-        "sizes"_a, "clip"_a);
+        RANKLOOP_ARGUMENTS, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a, nb::kw_only(), "gains"_a,
+        "gamma"_a, "power"_a, "steps"_a);
 
     m.def(
         "learn_committee",
@@ -191,7 +192,8 @@ void bind_online(nb::module_& m) {
             streak.data()[0] = committee.streak;
             return updates;
         },
-        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, "by_row"_a, "current"_a, "members"_a, "lasted"_a, "streak"_a);
+        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, nb::kw_only(), "by_row"_a, "current"_a, "members"_a, "lasted"_a,
+        "streak"_a);
 }
 
 }  // namespace rankloop

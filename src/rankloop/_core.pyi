@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 import rankloop.data.io.letor_rows
 
 @overload
-def first_not_finite(x: NDArray[numpy.float32], allow_nan: bool = False) -> int: ...
+def first_not_finite(x: NDArray[numpy.float32], *, allow_nan: bool = False) -> int: ...
 @overload
 def first_not_finite(x: NDArray[numpy.float64]) -> int: ...
 def startable_threads(most: int) -> int: ...
@@ -92,7 +92,7 @@ def standardise(
     scores: NDArray[numpy.float64], offsets: NDArray[numpy.int64]
 ) -> NDArray[numpy.float64]: ...
 def mixing_weights(
-    losses: NDArray[numpy.float64], queries: int, uniform: bool
+    losses: NDArray[numpy.float64], queries: int, *, uniform: bool
 ) -> NDArray[numpy.float64]: ...
 def mix_queries(
     scores: NDArray[numpy.float64],
@@ -100,6 +100,7 @@ def mix_queries(
     losses: NDArray[numpy.float64],
     so_far: NDArray[numpy.float64],
     queries: int,
+    *,
     uniform: bool,
 ) -> NDArray[numpy.float64]: ...
 def assign_positions(
@@ -116,6 +117,7 @@ def softmax_trees(
     offsets: NDArray[numpy.int64],
     doc_weights: NDArray[numpy.float64] | None,
     query_weights: NDArray[numpy.float64] | None,
+    *,
     gains: bool,
     gamma_kind: int,
     gamma: float,
@@ -157,6 +159,7 @@ def fit_browsing_model(
     attraction: NDArray[numpy.float64],
     examination: NDArray[numpy.float64],
     ranks: int,
+    *,
     by_last_click: bool,
     prior: tuple[float, float],
     iterations: int,
@@ -208,6 +211,7 @@ def fit_bayesian_model(
     attraction: NDArray[numpy.float64],
     satisfaction: NDArray[numpy.float64],
     go_on: float,
+    *,
     learns_going_on: bool,
     prior: tuple[float, float],
     iterations: int,
@@ -306,6 +310,7 @@ def play_pdgd(
     after_click: NDArray[numpy.float64],
     chosen: NDArray[numpy.int64],
     draws: NDArray[numpy.float64],
+    *,
     stops: bool,
     w: NDArray[numpy.float64],
     total: NDArray[numpy.float64] | None,
@@ -379,6 +384,7 @@ def format_letor(
     query_ids: Sequence[str],
     doc_ids: Sequence[str] | None,
     base: int,
+    *,
     sparse: bool,
 ) -> bytes: ...
 
@@ -449,6 +455,7 @@ def measure_queries(
     keys: NDArray[numpy.int64] | None,
     discounts: NDArray[numpy.float64],
     measures: Sequence[tuple[int, int, float, float]],
+    *,
     average_ties: bool,
     ap_by_cutoff: bool,
     threads: int,
@@ -462,6 +469,7 @@ def measure_queries(
     keys: NDArray[numpy.int64] | None,
     discounts: NDArray[numpy.float64],
     measures: Sequence[tuple[int, int, float, float]],
+    *,
     average_ties: bool,
     ap_by_cutoff: bool,
     threads: int,
@@ -482,6 +490,7 @@ def learn_slam(
     scores: NDArray[numpy.float32] | None,
     sizes: NDArray[numpy.float64],
     clip: float,
+    *,
     ap: bool,
     cutoff: int,
     margin: float,
@@ -502,6 +511,7 @@ def learn_betting_slam(
     scores: NDArray[numpy.float32] | None,
     sizes: NDArray[numpy.float64],
     clip: float,
+    *,
     ap: bool,
     cutoff: int,
     margin: float,
@@ -552,6 +562,7 @@ def learn_softmax(
     scores: NDArray[numpy.float32] | None,
     sizes: NDArray[numpy.float64],
     clip: float,
+    *,
     gains: bool,
     gamma: float,
     rate: float,
@@ -585,6 +596,7 @@ def learn_pairs_perceptron(
     scores: NDArray[numpy.float32] | None,
     sizes: NDArray[numpy.float64],
     clip: float,
+    *,
     by_row: bool,
 ) -> int: ...
 def learn_solar(
@@ -639,15 +651,16 @@ def learn_newton(
     total: NDArray[numpy.float64] | None,
     queries: int,
     scores: NDArray[numpy.float32] | None,
-    gains: bool,
-    gamma: float,
-    power: float,
-    steps: int,
     root: NDArray[numpy.float64],
     variances: NDArray[numpy.float64],
     directions: NDArray[numpy.float64],
     sizes: NDArray[numpy.float64],
     clip: float,
+    *,
+    gains: bool,
+    gamma: float,
+    power: float,
+    steps: int,
 ) -> int: ...
 def learn_committee(
     x: NDArray[numpy.float32],
@@ -661,6 +674,7 @@ def learn_committee(
     scores: NDArray[numpy.float32] | None,
     sizes: NDArray[numpy.float64],
     clip: float,
+    *,
     by_row: bool,
     current: NDArray[numpy.float64],
     members: NDArray[numpy.float64],

@@ -255,9 +255,9 @@ class QueryDataset:
             if a feature is infinite; it names the first one.
         """
         values = all_values(self.X)
-        if _core.first_not_finite(values, False) < 0:
+        if _core.first_not_finite(values) < 0:
             return False
-        infinite = _core.first_not_finite(values, True)
+        infinite = _core.first_not_finite(values, allow_nan=True)
         if infinite >= 0:
             raise bad_feature(self.X, infinite, self.feature_names)
         return True

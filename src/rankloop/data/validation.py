@@ -47,7 +47,7 @@ def as_rows(
     if not is_sparse(X):
         return as_matrix(X, allow_nan=allow_nan, memory_limit=memory_limit)
     rows = as_dense_type(sparse_rows(X))
-    place = _core.first_not_finite(all_values(rows), allow_nan)
+    place = _core.first_not_finite(all_values(rows), allow_nan=allow_nan)
     if place >= 0:
         raise bad_feature(rows, place)
     return rows
@@ -88,7 +88,7 @@ def as_matrix(
             f"X must have two dimensions, documents by features; found shape {dense.shape}. "
             "Reshape your data: X.reshape(1, -1) is one document, X.reshape(-1, 1) one feature"
         )
-    place = _core.first_not_finite(dense, allow_nan)
+    place = _core.first_not_finite(dense, allow_nan=allow_nan)
     if place >= 0:
         raise bad_feature(dense, place)
     return dense

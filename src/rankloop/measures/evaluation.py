@@ -191,9 +191,9 @@ def measure_queries(
         keys,
         np.asarray(rules.discount(np.arange(1.0, longest + 1.0)), np.float64),
         [_specification(measure, rules, grades) for measure in measures],
-        rules.ties == "averaged",
-        rules.ap_by_cutoff,
-        threads() if len(sizes) > _FEW else 1,  # asking takes longer than a few queries
+        average_ties=rules.ties == "averaged",
+        ap_by_cutoff=rules.ap_by_cutoff,
+        threads=threads() if len(sizes) > _FEW else 1,  # asking takes longer than a few queries
     )
     for measure, row in zip(measures, table, strict=True):
         _apply(rules, measure, row, sizes)

@@ -151,7 +151,20 @@ def test_the_core_refuses_wrong_sizes(train):
     places = np.zeros(3, np.float32)
     with pytest.raises(ValueError, match="one place a document"):
         _core.softmax_trees(
-            train.y, train.y, train.offsets, None, None, True, 0, 1.0, 0, 0, 2, places, places, 1
+            train.y,
+            train.y,
+            train.offsets,
+            None,
+            None,
+            gains=True,
+            gamma_kind=0,
+            gamma=1.0,
+            seed=0,
+            draw=0,
+            terms=2,
+            gradient=places,
+            hessian=places,
+            threads=1,
         )
 
 

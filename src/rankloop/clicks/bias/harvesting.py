@@ -227,6 +227,13 @@ def _fit(
     relevance, examination = np.full(n, 0.5), np.full(ranks, 0.5)
     tiny = 1e-9 * float(views.sum() / n)  # fit needs a prior; this one has no effect
     _core.fit_browsing_model(
-        arrays, relevance, examination, ranks, False, (tiny, tiny), iterations, threads()
+        arrays,
+        relevance,
+        examination,
+        ranks,
+        by_last_click=False,
+        prior=(tiny, tiny),
+        iterations=iterations,
+        threads=threads(),
     )
     return examination

@@ -75,10 +75,10 @@ class DBN(ClickModel):
             attraction,
             satisfaction,
             go_on,
-            learns_going_on,
-            self.prior,
-            self.iterations,
-            threads(),
+            learns_going_on=learns_going_on,
+            prior=self.prior,
+            iterations=self.iterations,
+            threads=threads(),
         )
         default = prior_mean(self.prior)
         return replace(

@@ -100,9 +100,9 @@ def fit_browsing(
         attraction,
         examination.reshape(-1),
         ranks,
-        by_last_click,
-        prior,
-        iterations,
-        threads(),
+        by_last_click=by_last_click,
+        prior=prior,
+        iterations=iterations,
+        threads=threads(),
     )
     return examination, pages.table(attraction, start)

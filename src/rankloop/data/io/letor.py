@@ -221,7 +221,7 @@ def letor_lines(
             [ids[q] for q in query_of_row[first : first + step]],
             doc_ids,
             0 if zero_based else 1,
-            sparse,
+            sparse=sparse,
         )
 
 

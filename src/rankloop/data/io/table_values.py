@@ -68,7 +68,7 @@ def read_features(
         block = np.empty((batch.num_rows, columns.width), np.float32)
         for j, (name, kind) in enumerate(zip(columns.features, columns.kinds, strict=True)):
             block[:, j] = _numbers(batch.column(name), name, kind, columns)
-    bad = _core.first_not_finite(block, allow_nan)
+    bad = _core.first_not_finite(block, allow_nan=allow_nan)
     if bad >= 0:
         raise bad_feature(block, bad, columns.names, first_row)
     return block

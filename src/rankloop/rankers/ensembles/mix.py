@@ -96,7 +96,7 @@ class Mix(OnlineRanker):
     def mix_(self) -> NDArray[np.float64]:
         """The current weights of the members."""
         self._check_fitted()
-        return _core.mixing_weights(self.losses_, self.n_queries_seen_, self._uniform)
+        return _core.mixing_weights(self.losses_, self.n_queries_seen_, uniform=self._uniform)
 
     def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""
@@ -153,7 +153,7 @@ class Mix(OnlineRanker):
             losses,
             so_far,
             self.n_queries_seen_,
-            self._uniform,
+            uniform=self._uniform,
         )
         if scores is not None:
             scores[:] = mixed
@@ -196,7 +196,7 @@ class Mix(OnlineRanker):
             none,
             self.losses_.copy(),
             self.n_queries_seen_,
-            self._uniform,
+            uniform=self._uniform,
         )
 
     @property

@@ -113,10 +113,10 @@ class NewtonXENDCG(SecondOrderRanker):
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_newton(
             *call,
-            True,
-            self.gamma,
-            self.power,
-            self.steps,
             *self._known(arrays),
             self.clip,
+            gains=True,
+            gamma=self.gamma,
+            power=self.power,
+            steps=self.steps,
         )

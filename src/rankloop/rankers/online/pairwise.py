@@ -64,5 +64,5 @@ class PairwisePerceptron(ClippedRanker):
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_pairs_perceptron(
-            *call, arrays["sizes_"], self.clip, self.pair_order == "rows"
+            *call, arrays["sizes_"], self.clip, by_row=self.pair_order == "rows"
         )

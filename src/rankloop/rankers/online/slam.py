@@ -109,13 +109,13 @@ class Slam(ClippedRanker):
             *call,
             arrays["sizes_"],
             self.clip,
-            measure.name == "AP",
-            measure.cutoff or 0,
-            self.margin,
-            self.rate,
-            self.decay,
-            self.steps_on == "loss",
-            self.within_grade == "mean",
+            ap=measure.name == "AP",
+            cutoff=measure.cutoff or 0,
+            margin=self.margin,
+            rate=self.rate,
+            decay=self.decay,
+            only_loss=self.steps_on == "loss",
+            averaged=self.within_grade == "mean",
         )
 
 

@@ -67,5 +67,12 @@ class OnlineXENDCG(SteppingRanker):
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_softmax(
-            *call, arrays["sizes_"], self.clip, True, self.gamma, self.rate, self.decay, False
+            *call,
+            arrays["sizes_"],
+            self.clip,
+            gains=True,
+            gamma=self.gamma,
+            rate=self.rate,
+            decay=self.decay,
+            one_grade=False,
         )

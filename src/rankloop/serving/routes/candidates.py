@@ -154,7 +154,7 @@ def check_finite(
     X: NDArray[np.float32], ids: Sequence[str], names: Sequence[str]
 ) -> NDArray[np.float32]:
     """Return the features; raise if one is not a finite float32."""
-    place = _core.first_not_finite(X, False)
+    place = _core.first_not_finite(X)
     if place >= 0:
         row, column = divmod(place, X.shape[1])
         raise Problem(
