@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import MeasureError
-from rankloop.measures import measures
+from rankloop.measures import measure as measures
 from rankloop.measures.conventions import CONVENTIONS
 from rankloop.measures.evaluation import evaluate
 from rankloop.measures.measure import FAMILIES, Measure, parse, parse_all
