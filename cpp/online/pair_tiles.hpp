@@ -17,7 +17,10 @@ class PairTiles {
 public:
     bool run(const Query& query, std::size_t d, const Rule& rule, double* w) {
         const std::size_t n = query.n;
-        own_.assign(n * side, 0.0f), narrow_.resize(d), lower_.resize(n);
+        // Whole blocks, also for the last documents: those that are missing there have the product 0 and the step 0. With
+        // what happens to be in memory instead, 0 times an infinity would be NaN, and spoil the scores of the others.
+        own_.assign((n + side - 1) / side * side * side, 0.0f);
+        narrow_.resize(d), lower_.resize(n);
         for (std::size_t level = 0; level < query.levels.count(); ++level) {
             for (std::size_t p = query.levels.starts[level]; p < query.levels.starts[level + 1]; ++p)
                 lower_[p] = query.levels.starts[level + 1];
