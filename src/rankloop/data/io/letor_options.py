@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError
-from rankloop.processors import threads
 
 _MAX = 10_000_000
 _LARGEST = float(np.finfo(np.float32).max)
