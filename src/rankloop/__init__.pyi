@@ -18,8 +18,8 @@ from .data.dataset import QueryDataset as QueryDataset
 from .data.io.formats import read as read
 from .data.io.letor import read_letor as read_letor
 from .data.io.letor import write_letor as write_letor
-from .data.io.table import from_table as from_table
-from .data.io.table import read_table as read_table
+from .data.io.tables.reading import from_table as from_table
+from .data.io.tables.reading import read_table as read_table
 from .data.splits import k_folds as k_folds
 from .data.splits import random_split as random_split
 from .data.summary import summarise as summarise

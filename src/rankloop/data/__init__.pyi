@@ -9,11 +9,11 @@ from .io.formats import read as read
 from .io.letor import iter_letor as iter_letor
 from .io.letor import read_letor as read_letor
 from .io.letor import write_letor as write_letor
-from .io.table import from_table as from_table
-from .io.table import iter_table as iter_table
-from .io.table import read_table as read_table
-from .io.table import to_table as to_table
-from .io.table import write_table as write_table
+from .io.tables.reading import from_table as from_table
+from .io.tables.reading import iter_table as iter_table
+from .io.tables.reading import read_table as read_table
+from .io.tables.writing import to_table as to_table
+from .io.tables.writing import write_table as write_table
 from .io.trec import read_qrels as read_qrels
 from .io.trec import read_run as read_run
 from .io.trec import write_qrels as write_qrels

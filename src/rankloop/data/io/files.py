@@ -35,13 +35,6 @@ def bare_suffix(path: str | os.PathLike[str]) -> str:
     return (name.with_suffix("") if name.suffix in COMPRESSED_SUFFIXES else name).suffix.lower()
 
 
-def is_compressed(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's first bytes say that it is compressed."""
-    with Path(path).open("rb") as raw:
-        head = raw.read(6)
-    return any(head.startswith(magic) for magic in _MAGIC)
-
-
 @contextlib.contextmanager
 def open_input(
     path: str | os.PathLike[str], decompression_limit: int = DECOMPRESSION_LIMIT
