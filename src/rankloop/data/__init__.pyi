@@ -20,8 +20,8 @@ from .io.trec import write_qrels as write_qrels
 from .io.trec import write_run as write_run
 from .io.trec_join import run_from_scores as run_from_scores
 from .joining import concat as concat
-from .perturb import add_negatives as add_negatives
-from .perturb import perturb_grades as perturb_grades
+from .noise import add_negatives as add_negatives
+from .noise import perturb_grades as perturb_grades
 from .scaling import NoScaling as NoScaling
 from .scaling import QueryMinMax as QueryMinMax
 from .scaling import RobustLog as RobustLog

@@ -16,7 +16,7 @@ from rankloop.data.io.formats import read
 from rankloop.data.io.locations import data_files
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.joining import concat
-from rankloop.data.parts import in_parts
+from rankloop.data.mapped_parts import in_parts
 from rankloop.distributed.calling import gathered, submitted
 from rankloop.exceptions import DataError
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.messages import show_names
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.io.files import bare_suffix, open_input
-from rankloop.data.io.tables.columns import show_names
 from rankloop.data.io.tables.sources import arrow, in_file, in_memory
 from rankloop.exceptions import DataError, ParseError
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.data.io.format_names import TABLES, PathLike, check_format, decide_format, format_for
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
-from rankloop.data.io.letor_options import LetorOptions
+from rankloop.data.io.letor_rows import LetorOptions
 from rankloop.data.io.locations import data_files, local_copies
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat, join_within
+from rankloop.data.mapped_parts import borrow, in_parts, is_mapped
 from rankloop.data.memory import memory_limit_or_default
-from rankloop.data.parts import in_parts, is_mapped, lent
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read(
     memory_limit : the memory for reading all of them, as in :func:`read_letor`
     like, width : the features of the model that will use the data, as a description or as names,
         and their number: tables are read with these columns, text with this number of features
-    options : options of text files (:class:`rankloop.data.io.letor_options.LetorOptions`) or of
+    options : options of text files (:class:`rankloop.data.io.letor_rows.LetorOptions`) or of
         tables (:class:`rankloop.data.io.tables.columns.TableOptions`); an option that applies to
         none of the files is an error
     """
@@ -162,7 +162,7 @@ def read_batches(
             yield _read_group([file], [decided], None, {})
         elif decided == "rlds":
             for part in in_parts(read_mapped(file)):
-                with lent(part):
+                with borrow(part):
                     yield part
         else:
             from rankloop.data.io.tables.reading import iter_table

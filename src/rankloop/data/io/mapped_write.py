@@ -15,7 +15,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.mapped import ALIGNED, DENSE, FIRST, MAGIC, SPARSE, START
 from rankloop.data.io.replacing import replaced_when_done
-from rankloop.data.parts import in_parts, lent
+from rankloop.data.mapped_parts import borrow, in_parts
 from rankloop.data.sparse_rows import SparseRows
 from rankloop.exceptions import DataError
 
@@ -57,7 +57,7 @@ def write_mapped(data: QueryDataset | Iterable[QueryDataset], path: str | os.Pat
         writer = _Writer(out, first, files)
         for whole in _chained(first, parts):
             for part in in_parts(whole):
-                with lent(part):
+                with borrow(part):
                     writer.add(part)
         writer.finish()
 

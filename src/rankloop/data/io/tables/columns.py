@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.messages import count, show_names
 from rankloop.data.features import Feature, Features
 from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow
 from rankloop.data.io.tables.values import Coder, is_list, is_number, kind_of
-from rankloop.data.words import count
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -236,12 +236,6 @@ def _kinds(schema: pyarrow.Schema, chosen: list[str], options: TableOptions) -> 
 def number_names(width: int) -> list[str]:
     """Return names for features that have none."""
     return [f"f{j}" for j in range(width)]
-
-
-def show_names(names: Sequence[str], joint: str = ", ") -> str:
-    """List names for an error message, the first 20 of them."""
-    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-    return (joint.join(map(repr, names[:20])) or "none") + more
 
 
 def _guess(role: str, free: list[str], present: list[str], needed: Sequence[str]) -> str | None:

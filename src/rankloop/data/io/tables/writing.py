@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rankloop._utils.messages import show_names
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.files import bare_suffix, open_output
 from rankloop.data.io.replacing import replaced_when_done
-from rankloop.data.io.tables.columns import ROLES, number_names, show_names
+from rankloop.data.io.tables.columns import ROLES, number_names
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import is_list
 from rankloop.data.validation import as_matrix
