@@ -162,7 +162,7 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
     if chosen is None:
         aside |= {*found.values(), *_index_columns(schema)}
         chosen = [name for name in present if name not in aside]
-    columns = _described(source, options, found, chosen)
+    columns = _describe_columns(source, options, found, chosen)
     if not ours:
         by_name = frozenset(role for role in found if given[role] is None)
         columns = replace(columns, guessed=by_name)
@@ -175,10 +175,10 @@ def feature_columns(source: TableSource, options: TableOptions) -> Columns:
     """Use all columns of a table, or the chosen ones, as features."""
     names = source.schema.names
     _check_present(options.chosen or (), names)
-    return _described(source, options, {}, options.chosen or names)
+    return _describe_columns(source, options, {}, options.chosen or names)
 
 
-def _described(
+def _describe_columns(
     source: TableSource, options: TableOptions, roles: dict[str, str], chosen: list[str]
 ) -> Columns:
     schema, ours = source.schema, _our_note(source.schema)

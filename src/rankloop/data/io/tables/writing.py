@@ -220,12 +220,12 @@ def table_writer(path: str | os.PathLike[str], schema: pyarrow.Schema, kind: str
 def how_they_differ(a: QueryDataset, b: QueryDataset) -> str:
     """Return a text about the columns of two data sets, for an error message."""
 
-    def told(data: QueryDataset) -> str:
+    def describe(data: QueryDataset) -> str:
         roles = (f"{name} ({v.dtype.name})" for name, v, _ in _role_columns(data))
         names = "" if data.feature_names is None else f" named {show_names(data.feature_names)}"
         return f"{', '.join(roles)}, {data.n_features} features{names}"
 
-    return f"{told(a)}; not {told(b)}"
+    return f"{describe(a)}; not {describe(b)}"
 
 
 def _role_columns(dataset: QueryDataset) -> list[tuple[str, NDArray[Any], bool]]:
