@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.harness import Settings
 from benchmarks.tables import as_json, as_markdown, as_text
-from rankloop.processors import processors
+from rankloop._utils.processors import processors
 
 NAMES = (
     "parse_letor",

@@ -31,7 +31,7 @@ from benchmarks.memory import in_fresh_process, resident
 from rankloop.data.io.formats import read_batches
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
-from rankloop.data.io.table import write_table
+from rankloop.data.io.tables.writing import write_table
 from rankloop.distributed import Parts, connect, fit
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.boosting.base import BoostedRanker

@@ -13,7 +13,11 @@ import numpy as np
 from collection import parts
 
 import rankloop as rl
-from rankloop.arithmetic import row_pairs, row_scores, total  # the same bits on every processor
+from rankloop._utils.arithmetic import (  # the same bits on every processor
+    row_pairs,
+    row_scores,
+    total,
+)
 from rankloop.checks import checks_for
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.rankers.search import Choice

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankloop import arithmetic
+from rankloop._utils import arithmetic
 
 mpmath = pytest.importorskip("mpmath", reason="mpmath gives the digits to compare with")
 mpmath.mp.prec = 200

@@ -59,7 +59,7 @@ def test_the_surface():
             "export",
             "feedback",
         ),
-        *("rankers", "losses", "metrics", "plotting", "theory"),
+        *("rankers", "losses", "measures", "plotting", "theory"),
     }
     assert sorted(set(rankloop.__all__) - packages) == sorted(
         [

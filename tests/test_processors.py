@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rankloop.processors import processors, threads
+from rankloop._utils.processors import processors, threads
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_omp_num_threads_is_followed(monkeypatch, asked, found):
 def test_only_processors_that_we_may_use_count():
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
-        "from rankloop.processors import processors; print(processors())"
+        "from rankloop._utils.processors import processors; print(processors())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"

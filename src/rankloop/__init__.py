@@ -8,7 +8,7 @@
 Importing the package is light: what is below is loaded when it is first used.
 """
 
-from rankloop.lazily import exports
+from lazy_loader import attach_stub
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = exports(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

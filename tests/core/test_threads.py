@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rankloop import _core
-from rankloop.processors import threads
+from rankloop._utils.processors import threads
 
 WORK = """
 import hashlib, resource, sys, threading

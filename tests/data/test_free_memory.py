@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankloop.data.free_memory import free_memory
+from rankloop.data.memory import free_memory
 
 GB = 2**30
 

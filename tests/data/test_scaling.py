@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rankloop.data import blocks
+from rankloop.data import memory
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import (
     SCALERS,
@@ -131,7 +131,7 @@ def test_the_block_size_does_not_matter(name, monkeypatch):
     X = np.random.default_rng(0).lognormal(3, 2, (500, 7)).astype(np.float32)
     data = QueryDataset.from_arrays(X, np.zeros(500), group=[300, 0, 200])
     whole = scaler_from_name(name).fit(data).transform(data)
-    monkeypatch.setattr(blocks, "BLOCK", 50)
+    monkeypatch.setattr(memory, "BLOCK", 50)
     in_blocks = scaler_from_name(name).fit(data).transform(data)
     np.testing.assert_allclose(in_blocks.X, whole.X, rtol=1e-6, atol=1e-7)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankloop.data import blocks
+from rankloop.data import memory
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.summary import Histogram, summarise
 
@@ -106,13 +106,13 @@ def test_is_its_definition_whatever_the_blocks(draw, block):
     ids = draw.draw(st.lists(st.sampled_from("abcdef"), min_size=n, max_size=n))
     X = np.reshape(np.array(cells, np.float32), (n, d))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(memory, "BLOCK", block)
         assert_same(dataset(X, y, np.array(group, int), doc_ids=ids))
 
 
 @pytest.mark.parametrize("block", [16, 1 << 18])
 def test_is_its_definition_on_more_rows(monkeypatch, block):
-    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(memory, "BLOCK", block)
     rng = np.random.default_rng(0)
     group = rng.integers(0, 9, 60)
     X = rng.normal(size=(group.sum(), 6)).astype(np.float32)

@@ -69,7 +69,7 @@ def data():
 @pytest.fixture(scope="session")
 def files(data, tmp_path_factory):
     """A folder of Parquet files with whole queries."""
-    from rankloop.data.io.table import write_table
+    from rankloop.data.io.tables.writing import write_table
 
     folder = tmp_path_factory.mktemp("parts")
     for k, part in enumerate(dealt(data)):

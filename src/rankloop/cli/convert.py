@@ -50,10 +50,10 @@ def convert(
 
     With --sparse, text is also written without zeros, and a mapped file (rlds) has sparse rows.
     """
+    from rankloop._utils.messages import count
     from rankloop.data.io import formats
     from rankloop.data.io.format_names import format_for
     from rankloop.data.io.locations import data_files
-    from rankloop.data.words import count
 
     *places, target = source.places if output is None else [*source.places, output]
     if not places:

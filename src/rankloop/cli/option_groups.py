@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.data.io.table_columns import Columns
+    from rankloop.data.io.tables.columns import Columns
 
     T = TypeVar("T")
 

@@ -140,7 +140,7 @@ def _report(
     shown: Shown,
 ) -> None:
     """Measure a model on validation data, write it, and say so."""
-    from rankloop.data.words import count
+    from rankloop._utils.messages import count
     from rankloop.measures.evaluation import evaluate
     from rankloop.rankers.batch.base import refit_parameters
 

@@ -1,5 +1,5 @@
 """Click models: what users do with a ranking."""
 
-from rankloop.lazily import exports
+from lazy_loader import attach_stub
 
-__getattr__, __dir__, __all__ = exports(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.data.io.table_columns import Columns
+    from rankloop.data.io.tables.columns import Columns
 
 KEYS = (
     "paths",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.messages import count
 from rankloop.data.frames import check_same_rows, frame_rows, has_other_kinds
 from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size
-from rankloop.data.parts import is_mapped
-from rankloop.data.settling import positions, settled_fields
+from rankloop.data.mapped_parts import is_mapped
 from rankloop.data.sparse_rows import SparseRows, all_values, as_dense_type
 from rankloop.data.validation import (
     as_feature_names,
@@ -24,8 +24,9 @@ from rankloop.data.validation import (
     bad_feature,
     check_length,
     column_names,
+    positions,
+    validate_fields,
 )
-from rankloop.data.words import count
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class QueryDataset:
     features: Features | None = None
 
     def __post_init__(self) -> None:
-        for name, values in settled_fields(self._values()).items():
+        for name, values in validate_fields(self._values()).items():
             object.__setattr__(self, name, values)
 
     @classmethod

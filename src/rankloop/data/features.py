@@ -246,7 +246,7 @@ class Features:
         X = data.X.copy() if same else np.ascontiguousarray(data.X[:, places])
         for j, (ours, other) in enumerate(zip(self, columns, strict=True)):
             if not _agree(ours, other):
-                X[:, j] = _recoded(X[:, j], ours, other)
+                X[:, j] = _recode(X[:, j], ours, other)
         return X
 
     def places(self, names: Sequence[str]) -> list[int]:
@@ -315,7 +315,7 @@ def _agree(ours: Feature, theirs: Feature) -> bool:
     return (ours.kind == "date") == (theirs.kind == "date")
 
 
-def _recoded(values: Rows, ours: Feature, theirs: Feature) -> Rows:
+def _recode(values: Rows, ours: Feature, theirs: Feature) -> Rows:
     if ours.kind != "category" or theirs.kind != "category":
         raise DataError(
             f"column {ours.name!r} was a {ours.kind} when the model was trained, but is a "

@@ -33,7 +33,7 @@ def _is_number(kind: object) -> bool:
         return kind.kind in "biuf" and not str(kind).startswith("string")
     if hasattr(kind, "is_numeric"):  # polars's
         return bool(kind.is_numeric()) or str(kind) == "Boolean"
-    from rankloop.data.io.table_columns import is_number
+    from rankloop.data.io.tables.values import is_number
 
     return is_number(kind)
 
@@ -45,9 +45,9 @@ def frame_rows(
 
     features : the description of a model; its columns are found by name, and have its codes
     """
-    from rankloop.data.io.table_columns import TableOptions, feature_columns
-    from rankloop.data.io.table_source import in_memory
-    from rankloop.data.io.table_values import read_features
+    from rankloop.data.io.tables.columns import TableOptions, feature_columns
+    from rankloop.data.io.tables.sources import in_memory
+    from rankloop.data.io.tables.values import read_features
 
     source = in_memory(X)
     columns = feature_columns(source, TableOptions(features=features))

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import log1p, row_pairs
-from rankloop.data.blocks import row_blocks
+from rankloop._utils.arithmetic import log1p, row_pairs
+from rankloop.data.memory import row_blocks
 from rankloop.data.transformer import Transformer
 from rankloop.exceptions import DataError
 

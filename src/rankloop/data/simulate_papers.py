@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.blocks import row_blocks
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.memory import check_fits
+from rankloop.data.memory import check_fits, row_blocks
 from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
 

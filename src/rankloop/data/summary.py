@@ -11,10 +11,12 @@ import numpy as np
 
 from rankloop.data.sparse_rows import SparseRows
 from rankloop.data.summary_notes import notes
-from rankloop.data.summary_scan import duplicate_documents, scan_columns, sentinels
-from rankloop.data.summary_sparse import (
+from rankloop.data.summary_scan import (
+    duplicate_documents,
     duplicate_sparse_documents,
+    scan_columns,
     scan_sparse_columns,
+    sentinels,
     sparse_sentinels,
 )
 

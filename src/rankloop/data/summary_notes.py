@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankloop.data.words import count
+from rankloop._utils.messages import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
+from rankloop._utils.estimator import Estimator
 from rankloop.data.columns import columns_by_name, with_columns
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import group_by_id
 from rankloop.data.validation import as_matrix, check_length, check_not_empty, column_names
-from rankloop.estimator import Estimator
 from rankloop.exceptions import DataError, NotFittedError
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
-"""What `rankloop.distributed` offers; read by `lazily`."""
+"""What `rankloop.distributed` offers."""
 
-from rankloop.distributed.cluster import connect as connect
-from rankloop.distributed.evaluation import evaluate as evaluate
-from rankloop.distributed.fitting import fit as fit
-from rankloop.distributed.parts import Parts as Parts
+from .cluster import connect as connect
+from .evaluation import evaluate as evaluate
+from .fitting import fit as fit
+from .parts import Parts as Parts
 
 __all__: list[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rankloop.data.parts import lent
+from rankloop.data.mapped_parts import borrow
 from rankloop.distributed.calling import gathered, submitted
 from rankloop.distributed.summary import checked, summary_of
 from rankloop.rankers.batch.loss_sum import added
@@ -92,5 +92,5 @@ def _summary(held: HeldLoss) -> Summary:
 
 
 def _call(held: HeldLoss, method: str, given: tuple[Floats, ...]) -> Any:
-    with lent(held.data):
+    with borrow(held.data):
         return getattr(held.loss, method)(*given)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.parts import lent
+from rankloop.data.mapped_parts import borrow
 from rankloop.distributed.calling import gathered, submitted
 from rankloop.distributed.parts import SAMPLE
 from rankloop.distributed.progress import Clock
@@ -120,7 +120,7 @@ def _learnt(
     queries: slice | NDArray[np.int64] = slice(first, end)
     if seed is not None:
         queries = np.random.default_rng(seed).permutation(len(data))[queries]
-    with lent(data):
+    with borrow(data):
         return base.fork().partial_fit(data.select(queries))
 
 

@@ -16,7 +16,7 @@ from rankloop.data.io.formats import read
 from rankloop.data.io.locations import data_files
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.joining import concat
-from rankloop.data.parts import in_parts
+from rankloop.data.mapped_parts import in_parts
 from rankloop.distributed.calling import gathered, submitted
 from rankloop.exceptions import DataError
 
@@ -185,13 +185,13 @@ def _load(source: object, options: Options) -> QueryDataset:
         return source.load()
     if isinstance(source, QueryDataset):
         return source
-    from rankloop.data.io.table import from_table
+    from rankloop.data.io.tables.reading import from_table
 
     if isinstance(source, list | tuple):
         rows = list(source)
         if rows and all(isinstance(row, QueryDataset) for row in rows):
             return concat(rows)
-        from rankloop.data.io.table_source import arrow
+        from rankloop.data.io.tables.sources import arrow
 
         source = arrow().Table.from_pylist(rows)
     elif hasattr(source, "reset_index"):

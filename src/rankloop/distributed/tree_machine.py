@@ -20,13 +20,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankloop._utils.processors import threads
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.distributed.calling import MachineLostError
 from rankloop.distributed.cluster import dask
 from rankloop.distributed.summary import summary_of
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.processors import threads
 from rankloop.rankers.batch.base import teaching_rows
 
 if TYPE_CHECKING:

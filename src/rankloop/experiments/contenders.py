@@ -14,7 +14,7 @@ from rankloop.rankers.search import grid
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rankloop.estimator import Estimator
+    from rankloop._utils.estimator import Estimator
     from rankloop.measures.measure import Measure
     from rankloop.rankers.base import Ranker
     from rankloop.rankers.search import Search

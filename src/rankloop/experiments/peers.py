@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from rankloop.estimator import Estimator
+from rankloop._utils.estimator import Estimator
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.processors import threads
 from rankloop.rankers.search import Choice
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop._utils.processors import processors
 from rankloop.exceptions import DataError
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.evaluation import evaluate
 from rankloop.measures.measure import Measure, parse_all
-from rankloop.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

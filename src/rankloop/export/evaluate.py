@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import cos, log1p, row_scores, sin
+from rankloop._utils.arithmetic import cos, log1p, row_scores, sin
 from rankloop.export.program import (
     LARGEST,
     Affine,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop import arithmetic
+from rankloop._utils import arithmetic
 from rankloop.exceptions import DataError
 from rankloop.feedback.ranking import PLACKETT_LUCE
 

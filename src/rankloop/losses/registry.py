@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from rankloop._utils.names import check_name, find_entry_points, unknown_name_error
 from rankloop.exceptions import DataError
 from rankloop.losses.base import Loss
 from rankloop.losses.listnet import ListNetLoss
 from rankloop.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from rankloop.losses.xendcg import XENDCGLoss
-from rankloop.naming import check_name, provided, unknown
 
 Named: TypeAlias = "Loss | type[Loss]"
 
@@ -54,7 +54,7 @@ def loss_names() -> tuple[str, ...]:
     >>> loss_names()[:4]
     ('squared-hinge', 'logistic', 'listnet', 'xendcg')
     """
-    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *provided(ENTRY_POINTS))))
+    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *find_entry_points(ENTRY_POINTS))))
 
 
 def find_loss(name: str) -> Loss:
@@ -66,9 +66,9 @@ def find_loss(name: str) -> Loss:
     for known in (_BUILT_IN, _registered):
         if name in known:
             return known[name]
-    if name in provided(ENTRY_POINTS):
-        return register_loss(name, provided(ENTRY_POINTS)[name].load())
-    raise unknown("loss", name, loss_names())
+    if name in find_entry_points(ENTRY_POINTS):
+        return register_loss(name, find_entry_points(ENTRY_POINTS)[name].load())
+    raise unknown_name_error("loss", name, loss_names())
 
 
 def smooth_loss(name: str) -> Loss:

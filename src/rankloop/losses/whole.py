@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.losses.listnet import ListNetLoss
 from rankloop.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from rankloop.losses.xendcg import XENDCGLoss
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rankloop.arithmetic import exp2, log2
+from rankloop._utils.arithmetic import exp2, log2
 from rankloop.exceptions import MeasureError
 
 if TYPE_CHECKING:

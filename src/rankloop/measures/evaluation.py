@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.data.frames import as_frame
 from rankloop.data.validation import as_weights
 from rankloop.exceptions import MeasureError
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.measure import Measure, parse, parse_all
 from rankloop.measures.ranking import as_scores, tie_keys
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError, MeasureError
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -132,10 +132,10 @@ def bootstrap(
     >>> bootstrap([1.0, 1.0], [1.0, 1.0], np.random.default_rng(0))
     1.0
     """
-    d, _ = _oriented(paired_differences(system, baseline))
+    d, _ = _orient(paired_differences(system, baseline))
     mean = math.fsum(d) / len(d)
     extreme = abs(mean) - _ROUNDING * float(np.abs(d).mean())
-    count = np.count_nonzero(np.abs(_resampled_means(d, rng, n_resamples) - mean) >= extreme)
+    count = np.count_nonzero(np.abs(_resample_means(d, rng, n_resamples) - mean) >= extreme)
     return (int(count) + 1) / (n_resamples + 1)
 
 
@@ -152,8 +152,8 @@ def bootstrap_interval(
     (0.5, 0.5)
     """
     check_level(level)
-    d, sign = _oriented(paired_differences(system, baseline))
-    means = sign * _resampled_means(d, rng, n_resamples)
+    d, sign = _orient(paired_differences(system, baseline))
+    means = sign * _resample_means(d, rng, n_resamples)
     low, high = np.quantile(means, [level / 2, 1 - level / 2])
     return float(low), float(high)
 
@@ -228,13 +228,13 @@ def standardised(d: NDArray[np.float64]) -> float:
     return mean / sd
 
 
-def _oriented(d: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def _orient(d: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Sort differences, with a mean of at least 0, so that order and direction do not matter."""
     sign = -1.0 if math.fsum(d) < 0 else 1.0
     return np.sort(sign * d), sign
 
 
-def _resampled_means(
+def _resample_means(
     d: NDArray[np.float64], rng: np.random.Generator, n_resamples: int
 ) -> NDArray[np.float64]:
     check_resamples(n_resamples)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.words import count
+from rankloop._utils.messages import count
 from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:

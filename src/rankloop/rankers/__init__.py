@@ -1,5 +1,5 @@
 """Rankers that learn, online or from whole data sets."""
 
-from rankloop.lazily import exports
+from lazy_loader import attach_stub
 
-__getattr__, __dir__, __all__ = exports(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

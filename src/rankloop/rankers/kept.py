@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.estimator import Estimator
+from rankloop._utils.estimator import Estimator
 from rankloop.exceptions import ModelError, NotFittedError
 from rankloop.rankers.forms import Anything, Names, Whole
 from rankloop.rankers.locking import Shared

@@ -8,8 +8,8 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
+from rankloop._utils.names import check_name, find_entry_points, unknown_name_error
 from rankloop.exceptions import DataError
-from rankloop.naming import check_name, provided, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +127,7 @@ def _same_class(one: str | type[Ranker], other: type[Ranker]) -> bool:
 
 def ranker_names() -> tuple[str, ...]:
     """Return the short names of all rankers: built-in, registered, and of installed packages."""
-    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *provided(ENTRY_POINTS))))
+    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *find_entry_points(ENTRY_POINTS))))
 
 
 def online_names() -> tuple[str, ...]:
@@ -151,17 +151,19 @@ def ranker_class(name: str) -> type[Ranker]:
         return register_ranker(found.name, found.load())
     if found is not None:
         return found
-    raise unknown("ranker", name, ranker_names())
+    raise unknown_name_error("ranker", name, ranker_names())
 
 
 def _homes() -> dict[str, Home]:
     """Return all rankers by short name; built-in and registered ones take precedence."""
-    return {**provided(ENTRY_POINTS), **_registered, **_BUILT_IN}
+    return {**find_entry_points(ENTRY_POINTS), **_registered, **_BUILT_IN}
 
 
 def _classes() -> dict[str, Home]:
     """Return all rankers by class name."""
-    brought: dict[str, Home] = {entry.attr: entry for entry in provided(ENTRY_POINTS).values()}
+    brought: dict[str, Home] = {
+        entry.attr: entry for entry in find_entry_points(ENTRY_POINTS).values()
+    }
     registered = {cls.__name__: cls for cls in _registered.values()}
     ours = {place.partition(":")[2]: place for place in _BUILT_IN.values()}
     return {**brought, **registered, **ours}

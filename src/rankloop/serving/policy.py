@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rankloop import _core, arithmetic
+from rankloop import _core
+from rankloop._utils import arithmetic
 from rankloop.clicks.interleaving.base import seeded_by
 from rankloop.clicks.interleaving.team_draft import draft
 from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.blocks import row_blocks
+from rankloop.data.memory import row_blocks
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:

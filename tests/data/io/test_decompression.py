@@ -13,7 +13,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankloop.data.io.decompression import DecompressionLimitError, decompressed
+from rankloop.data.io.decompression import DecompressionLimitError, decompress
 from rankloop.data.io.files import open_input
 from rankloop.exceptions import MemoryLimitError, ParseError
 
@@ -29,7 +29,7 @@ each_codec = pytest.mark.parametrize("codec", CODECS)
 
 
 def content(data, codec, limit=LIMIT):
-    return decompressed(io.BufferedReader(io.BytesIO(data)), codec, limit).read()
+    return decompress(io.BufferedReader(io.BytesIO(data)), codec, limit).read()
 
 
 @settings(max_examples=50)
@@ -87,7 +87,7 @@ def test_what_follows_the_compressed_data_is_noticed(codec, tmp_path):
 @each_codec
 def test_a_piece_at_a_time_is_held(codec):
     bomb = CODECS[codec](bytes(2**27))
-    stream = decompressed(io.BufferedReader(io.BytesIO(bomb)), codec, LIMIT)
+    stream = decompress(io.BufferedReader(io.BytesIO(bomb)), codec, LIMIT)
     assert len(stream.read(10)) == 10
     pieces = getattr(getattr(stream, "raw", None), "_pieces", ())
     assert all(len(piece) <= 2**17 for piece in pieces)

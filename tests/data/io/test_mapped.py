@@ -20,7 +20,7 @@ from rankloop.data.io.formats import read_batches, write_batches
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat
-from rankloop.data.parts import give_back, in_parts, is_mapped
+from rankloop.data.mapped_parts import give_back, in_parts, is_mapped
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError, ParseError
 

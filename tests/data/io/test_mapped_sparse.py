@@ -17,7 +17,7 @@ from rankloop.data.io.formats import read_batches
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat
-from rankloop.data.parts import give_back, in_parts, is_mapped
+from rankloop.data.mapped_parts import give_back, in_parts, is_mapped
 from rankloop.exceptions import DataError, ParseError
 
 from .test_mapped import WRONG, everything, rewrite, same, some

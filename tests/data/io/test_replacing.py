@@ -21,7 +21,7 @@ from rankloop.exceptions import DataError
 def way(request, monkeypatch):
     """Both ways to write beside a file; `hidden` is that of systems without nameless files."""
     if request.param == "hidden":
-        monkeypatch.setattr(replacing._Nameless, "made", lambda *_: None)
+        monkeypatch.setattr(replacing._Nameless, "make", lambda *_: None)
     return request.param
 
 
@@ -137,7 +137,7 @@ KILLED = """
 import os, signal, sys
 from rankloop.data.io import replacing
 if sys.argv[2] == "hidden":
-    replacing._Nameless.made = lambda *_: None
+    replacing._Nameless.make = lambda *_: None
 with replacing.replaced_when_done(sys.argv[1]) as partial:
     partial.write_bytes(b"new" * 100_000)
     if sys.argv[3] == "inside":
@@ -204,7 +204,7 @@ import resource, signal, sys
 from rankloop.data.io import replacing
 from rankloop.exceptions import DataError
 if sys.argv[2] == "hidden":
-    replacing._Nameless.made = lambda *_: None
+    replacing._Nameless.make = lambda *_: None
 if len(sys.argv) > 3:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))

@@ -16,9 +16,13 @@ from hypothesis import strategies as st
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
-from rankloop.data.io import table as table_module
-from rankloop.data.io import table_build, table_write
-from rankloop.data.io.table import from_table, iter_table, read_table, to_table, write_table
+from rankloop.data.io.tables import reading, writing
+from rankloop.data.io.tables.reading import (
+    from_table,
+    iter_table,
+    read_table,
+)
+from rankloop.data.io.tables.writing import to_table, write_table
 from rankloop.exceptions import DataError, MemoryLimitError, MissingExtraError, ParseError
 
 FLOAT32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -85,7 +89,7 @@ def small(n: int = 6, **options) -> QueryDataset:
 @given(data=datasets(), suffix=st.sampled_from(SUFFIXES), step=st.sampled_from([1, 200, 2**26]))
 def test_writing_and_reading_changes_nothing(tmp_path, monkeypatch, data, suffix, step):
     with monkeypatch.context() as patch:
-        patch.setattr(table_write, "_SLICE_BYTES", step)  # several row groups
+        patch.setattr(writing, "_SLICE_BYTES", step)  # several row groups
         for layout in ("wide", "list"):
             columns = ["label", "qid", "doc_id", "doc_weight", "query_weight"]
             names = list(data.feature_names or ())
@@ -245,7 +249,7 @@ def test_batches_are_whole_queries_in_order(tmp_path, monkeypatch, sizes, batch_
     qid = np.repeat(np.arange(len(sizes)), sizes)
     data = small(len(qid), qid=qid, query_weight=np.arange(len(sizes)))
     with monkeypatch.context() as patch:
-        patch.setattr(table_write, "_SLICE_BYTES", step)
+        patch.setattr(writing, "_SLICE_BYTES", step)
         write_table(data, tmp_path / f"a{suffix}")
     parts = list(iter_table(tmp_path / f"a{suffix}", batch_rows=batch_rows))
     assert [q for part in parts for q in part.query_ids.tolist()] == list(range(len(sizes)))
@@ -384,7 +388,7 @@ def test_a_damaged_file_is_an_error_of_ours(tmp_path, suffix):
 def test_memory_is_checked_before_reading(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"a{suffix}"
     write_table(small(1000), path)
-    monkeypatch.setattr(table_build, "read_roles", None)  # must not get there
+    monkeypatch.setattr(reading, "read_roles", None)  # must not get there
     with pytest.raises(MemoryLimitError, match=r"1,000 rows and 2 features takes .* with its ids"):
         read_table(path, memory_limit="9KB")
 
@@ -404,13 +408,13 @@ def test_an_error_midway_leaves_the_old_file(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"a{suffix}"
     write_table(small(4), path)
     before = path.read_bytes()
-    slices = table_module.record_batches
+    slices = writing.record_batches
 
     def breaking(*args):
         yield next(slices(*args))
         raise OSError("disk full")
 
-    monkeypatch.setattr(table_module, "record_batches", breaking)
+    monkeypatch.setattr(writing, "record_batches", breaking)
     with pytest.raises(OSError, match="disk full"):
         write_table(small(8), path)
     assert path.read_bytes() == before
@@ -426,7 +430,7 @@ def test_writing_needs_a_known_suffix_and_layout(tmp_path):
 
 
 def test_large_tables_are_written_in_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_write, "_SLICE_BYTES", 72 * 10)
+    monkeypatch.setattr(writing, "_SLICE_BYTES", 72 * 10)
     write_table(small(25), tmp_path / "a.parquet")
     assert pq.ParquetFile(tmp_path / "a.parquet").num_row_groups == 3
 

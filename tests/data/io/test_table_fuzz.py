@@ -84,15 +84,15 @@ def test_a_table_that_says_another_number_of_rows(data, claimed, monkeypatch, tm
     """As damaged metadata may say: the features are never left unset, nor the memory taken."""
     path = tmp_path / "a.parquet"
     rl.data.write_table(data, path)
-    from rankloop.data.io import table_source
+    from rankloop.data.io.tables import sources
 
-    real = table_source._parquet
+    real = sources._parquet
 
     def lying(file):
         source = real(file)
-        return table_source.Source(source.schema, claimed, source.batches, source.decoding)
+        return sources.TableSource(source.schema, claimed, source.batches, source.decoding)
 
-    monkeypatch.setattr(table_source, "_parquet", lying)
+    monkeypatch.setattr(sources, "_parquet", lying)
     expected = MemoryLimitError if claimed > 10**9 else ParseError
     with pytest.raises(expected, match=r"the table says that it has|but the limit is"):
         rl.read_table(path)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.clicks.bias.relevance import as_features
 from rankloop.clicks.models.base import check_iterations, count_ranks
 from rankloop.clicks.models.counts import add_up
 from rankloop.exceptions import DataError
-from rankloop.processors import threads
 from rankloop.rankers.batch.lbfgs import descend
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.clicks.models.base import count_ranks
 from rankloop.clicks.models.counts import add_up
 from rankloop.exceptions import DataError
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import expit
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError, NotFittedError
-from rankloop.processors import threads
 from rankloop.rankers.batch.lbfgs import descend
 
 if TYPE_CHECKING:

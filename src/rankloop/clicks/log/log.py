@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop._utils.messages import count
 from rankloop.clicks.log.checks import (
     as_clicks,
     as_positions,
@@ -21,7 +22,6 @@ from rankloop.clicks.log.coding import code_ids, match_ids
 from rankloop.clicks.log.grouped import GroupedPages, group
 from rankloop.data.grouping import as_ids, group_by_id
 from rankloop.data.validation import as_weights, check_length
-from rankloop.data.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

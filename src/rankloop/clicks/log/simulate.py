@@ -9,7 +9,7 @@ import numpy as np
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.io.files import bare_suffix
 from rankloop.data.io.replacing import replaced_when_done
-from rankloop.data.io.table_source import arrow
+from rankloop.data.io.tables.sources import arrow
 from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
 from rankloop.measures.ranking import rank_order

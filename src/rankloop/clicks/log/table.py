@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.messages import show_names
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.io.files import bare_suffix, open_input
-from rankloop.data.io.table_columns import show_names
-from rankloop.data.io.table_source import arrow, in_file, in_memory
+from rankloop.data.io.tables.sources import arrow, in_file, in_memory
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
-    from rankloop.data.io.table_source import Source
+    from rankloop.data.io.tables.sources import TableSource
 
 ROLES = {
     "query": ("query", "query_id", "qid", "user_query"),
@@ -97,7 +97,7 @@ def read_click_values(
         return _numbers(source, column, log, os.fspath(path))
 
 
-def _numbers(source: Source, column: str, log: ClickLog, name: str) -> NDArray[np.float64]:
+def _numbers(source: TableSource, column: str, log: ClickLog, name: str) -> NDArray[np.float64]:
     if column not in source.schema.names:
         known = show_names(source.schema.names)
         raise ParseError(name, None, f"there is no column {column!r}; the columns are {known}")
@@ -124,7 +124,7 @@ def _read_csv(path: str | os.PathLike[str]) -> pyarrow.Table:
             raise ParseError(os.fspath(path), None, f"cannot read it: {error}") from None
 
 
-def _build(source: Source, columns: dict[str, str]) -> ClickLog:
+def _build(source: TableSource, columns: dict[str, str]) -> ClickLog:
     roles = _resolve(source.schema.names, columns)
     pa = arrow()
     batches = list(source.batches(list(dict.fromkeys(roles.values())), 1 << 20))

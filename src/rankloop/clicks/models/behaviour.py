@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.data.validation import check_rng
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

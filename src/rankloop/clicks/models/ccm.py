@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import prior_mean
 from rankloop.clicks.models.dbn import count_up_to_last_click
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog

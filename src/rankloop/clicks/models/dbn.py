@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, prior_mean, ratio
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

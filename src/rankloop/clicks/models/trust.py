@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.clicks.models.base import (
     ClickModel,
     by_position,
@@ -18,7 +19,6 @@ from rankloop.clicks.models.base import (
 )
 from rankloop.clicks.models.behaviour import Independent
 from rankloop.clicks.models.counts import by_rank, prior_mean, ratio
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import row_scores
+from rankloop._utils.arithmetic import row_scores
 from rankloop.clicks.interleaving.base import seeded_by
 from rankloop.clicks.interleaving.team_draft import draft
 from rankloop.clicks.rankers.base import ClickRanker, features_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import row_pairs, tanh
+from rankloop._utils.arithmetic import row_pairs, tanh
 from rankloop.clicks.rankers.drawn import DrawsRankings
 from rankloop.data.grouping import one_query
 from rankloop.rankers.batch.network import explain_units

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import row_scores
+from rankloop._utils.arithmetic import row_scores
 from rankloop.clicks.rankers.taught import TaughtByClicks
 from rankloop.exceptions import DataError
 from rankloop.rankers.parameters import check_number

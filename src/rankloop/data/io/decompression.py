@@ -30,7 +30,7 @@ class DecompressionLimitError(Exception):
         self.limit = limit
 
 
-def decompressed(raw: BinaryIO, codec: str, limit: int) -> BinaryIO:
+def decompress(raw: BinaryIO, codec: str, limit: int) -> BinaryIO:
     """Return the content of a compressed file: `.gz`, `.xz` or `.zst`.
 
     Reading it raises EOFError, LZMAError, zlib.error or BadGzipFile if the file is incomplete or

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from rankloop.data.io.decompression import (
     DecompressionLimitError,
-    decompressed,
+    decompress,
     zstandard_package,
 )
 from rankloop.data.io.replacing import replaced_when_done
@@ -35,13 +35,6 @@ def bare_suffix(path: str | os.PathLike[str]) -> str:
     return (name.with_suffix("") if name.suffix in COMPRESSED_SUFFIXES else name).suffix.lower()
 
 
-def is_compressed(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's first bytes say that it is compressed."""
-    with Path(path).open("rb") as raw:
-        head = raw.read(6)
-    return any(head.startswith(magic) for magic in _MAGIC)
-
-
 @contextlib.contextmanager
 def open_input(
     path: str | os.PathLike[str], decompression_limit: int = DECOMPRESSION_LIMIT
@@ -59,16 +52,16 @@ def open_input(
     """
     name = os.fspath(path)
     try:
-        with _opened(name) as raw:
+        with _open(name) as raw:
             head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
             codec = next((code for magic, code in _MAGIC.items() if head.startswith(magic)), None)
-            yield raw if codec is None else decompressed(raw, codec, decompression_limit)
+            yield raw if codec is None else decompress(raw, codec, decompression_limit)
     except gzip.BadGzipFile as error:
-        raise damaged(name, error) from None
+        raise damage_error(name, error) from None
     except OSError as error:
         raise unreadable(name, error) from None
     except (EOFError, lzma.LZMAError, zlib.error) as error:
-        raise damaged(name, error) from None
+        raise damage_error(name, error) from None
     except DecompressionLimitError as error:
         raise MemoryLimitError(
             f"{name}: decompressing it takes more than {show_size(error.limit)}; raise "
@@ -83,7 +76,7 @@ def open_input(
 
 
 @contextlib.contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
+def _open(name: str) -> Iterator[BinaryIO]:
     if name != "-":
         try:
             raw = Path(name).open("rb")  # noqa: SIM115
@@ -98,7 +91,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     yield stdin
 
 
-def damaged(name: str, error: Exception) -> ParseError:
+def damage_error(name: str, error: Exception) -> ParseError:
     """Return the error for a compressed file that ends early or is corrupt."""
     return ParseError(
         name,
@@ -126,13 +119,13 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     with replaced_when_done(name) as partial, partial.open("wb") as raw:
-        stream = _compressed(raw, Path(name).suffix)
+        stream = _compress(raw, Path(name).suffix)
         yield stream
         if stream is not raw:
             stream.close()
 
 
-def _compressed(raw: BinaryIO, suffix: str) -> BinaryIO:
+def _compress(raw: BinaryIO, suffix: str) -> BinaryIO:
     if suffix == ".gz":
         return cast("BinaryIO", gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
     if suffix == ".xz":

@@ -1,4 +1,4 @@
-"""The names of the formats of data, and how a file's format is found."""
+"""The names of the formats of data, and how a file's format is decided."""
 
 from __future__ import annotations
 
@@ -78,10 +78,28 @@ def detect(path: PathLike) -> str:
     return "csv" if named and re.search(rb"[,;|\t]", first) else "letor"
 
 
-def table_format(path: PathLike) -> str:
-    """Return the format of a file that holds a table; if nothing is known, it is Parquet."""
-    known = detect(path)
-    return known if known in TABLES else "parquet"
+def decide_format(path: PathLike, format: str | None = None) -> str:
+    """Return the format in which to read a file: the given one, or else the detected one.
+
+    This is the one place where that is decided. Detection opens the file, so callers decide once
+    and pass the result on, for example as `format=` of :func:`rankloop.read`.
+    """
+    check_format(format)
+    if is_sql(path):
+        return "sql"
+    return format or detect(path)
+
+
+def decide_table_format(path: PathLike, format: str | None = None) -> str:
+    """Return the format of a file that holds a table; if nothing else is known, it is Parquet."""
+    decided = decide_format(path, format)
+    return decided if decided in TABLES else "parquet"
+
+
+def check_format(format: str | None) -> None:
+    """Raise if a format is unknown; None leaves it open."""
+    if format not in (None, "sql", *FORMATS):
+        raise DataError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
 
 
 def format_for(path: PathLike) -> str:

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
-from rankloop.data.io.format_names import FORMATS, TABLES, PathLike, detect, format_for
+from rankloop.data.io.format_names import TABLES, PathLike, check_format, decide_format, format_for
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
-from rankloop.data.io.letor_options import LetorOptions
+from rankloop.data.io.letor_rows import LetorOptions
 from rankloop.data.io.locations import data_files, local_copies
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat, join_within
+from rankloop.data.mapped_parts import borrow, in_parts, is_mapped
 from rankloop.data.memory import memory_limit_or_default
-from rankloop.data.parts import in_parts, is_mapped, lent
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -48,64 +48,70 @@ def read(
     memory_limit : the memory for reading all of them, as in :func:`read_letor`
     like, width : the features of the model that will use the data, as a description or as names,
         and their number: tables are read with these columns, text with this number of features
-    options : options of text files (:class:`rankloop.data.io.letor_options.LetorOptions`) or of
-        tables (:class:`rankloop.data.io.table_columns.TableOptions`); an option that applies to
+    options : options of text files (:class:`rankloop.data.io.letor_rows.LetorOptions`) or of
+        tables (:class:`rankloop.data.io.tables.columns.TableOptions`); an option that applies to
         none of the files is an error
     """
     if not paths:
         raise DataError("name at least one file or folder to read")
     places = [file for path in paths for file in data_files(path)]
-    for_text, for_tables = _sorted_out(options)
+    for_text, for_tables = _divide_options(options)
     with local_copies(places) as files:
-        known = [_known(format) or detect(file) for file in files]
-        check_options(options, known)
+        formats = [decide_format(file, format) for file in files]
+        check_options(options, formats)
         left = memory_limit_or_default(memory_limit)
         parts: list[QueryDataset] = []
-        tables = [file for file, one in zip(files, known, strict=True) if one in TABLES]
-        for file, one in zip(files, known, strict=True):
-            if one in TABLES and file != tables[0]:
-                continue
-            together = tables if one in TABLES else [file]
+        for group in _read_together(formats):
             given = {**_for_model(like, width), **for_text, **for_tables}
-            parts.append(_read_some(together, one, format, max(left, 1), given))
+            in_group = [files[i] for i in group], [formats[i] for i in group]
+            parts.append(_read_group(*in_group, max(left, 1), given))
             in_place = len(files) == 1 and is_mapped(parts[-1])
             left -= 0 if in_place else parts[-1].nbytes
-    found = join_within(parts, left)
-    if not found.n_documents:
+    data = join_within(parts, left)
+    if not data.n_documents:
         raise ParseError(os.fspath(places[0]), None, "it has no rows; there is nothing to learn")
-    return found
+    return data
+
+
+def _read_together(formats: list[str]) -> list[list[int]]:
+    """Group the positions of files: all tables are one group, and each other file is its own.
+
+    Tables are read together, so that they number the categories of a column in the same way.
+    """
+    tables = [i for i, name in enumerate(formats) if name in TABLES]
+    groups = [[i] for i, name in enumerate(formats) if name not in TABLES or i == tables[0]]
+    return [tables if group[0] in tables else group for group in groups]
 
 
 def _for_model(like: Features | Sequence[str] | None, width: int | None) -> dict[str, object]:
-    found: dict[str, object] = {"features": like} if like else {}
-    return found if width is None else {**found, "n_features": width}
+    options: dict[str, object] = {"features": like} if like else {}
+    return options if width is None else {**options, "n_features": width}
 
 
-def _read_some(
+def _read_group(
     files: list[str],
-    known: str,
-    format: str | None,
+    formats: list[str],
     memory_limit: int | str | None,
     options: dict[str, object],
 ) -> QueryDataset:
-    for_text, for_tables = _sorted_out(options)
-    if known == "letor":
+    for_text, for_tables = _divide_options(options)
+    if formats[0] == "letor":
         return read_letor(*files, memory_limit=memory_limit, **for_text)
-    if known == "qrels":
+    if formats[0] == "qrels":
         from rankloop.data.io.trec import read_qrels
         from rankloop.data.io.trec_join import dataset_from_qrels
 
         return dataset_from_qrels(read_qrels(files[0]))
-    if known == "rlds":
+    if formats[0] == "rlds":
         return read_mapped(files[0])
-    from rankloop.data.io.table import read_table
+    from rankloop.data.io.tables.reading import read_table
 
     return read_table(
-        *files, allow_nan=True, memory_limit=memory_limit, format=format, **for_tables
+        *files, allow_nan=True, memory_limit=memory_limit, format=formats, **for_tables
     )
 
 
-def _sorted_out(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _divide_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide options into those of text and those of tables."""
     for_text = {name: value for name, value in options.items() if name in _LETOR}
     return for_text, {name: value for name, value in options.items() if name not in _LETOR}
@@ -113,9 +119,9 @@ def _sorted_out(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 def check_options(options: dict[str, object], formats: list[str]) -> None:
     """Raise if an option applies to none of the formats."""
-    for_text, for_tables = _sorted_out(options)
+    for_text, for_tables = _divide_options(options)
     for_tables.pop("format", None)
-    fits = {"text": "letor" in formats, "tables": any(one in TABLES for one in formats)}
+    fits = {"text": "letor" in formats, "tables": any(name in TABLES for name in formats)}
     for kind, given in (("text", for_text), ("tables", for_tables)):
         named = [name for name, value in given.items() if _says_something(name, value)]
         if named and not fits[kind]:
@@ -146,23 +152,23 @@ def read_batches(
     batch. `progress` is called before each batch with the share of the file read so far. CSV, JSON
     lines and queries of databases are held in memory as a table.
     """
-    for_text, for_tables = _sorted_out(options)
+    for_text, for_tables = _divide_options(options)
     with local_copies([os.fspath(path)]) as (file,):
-        known = _known(format) or detect(file)
-        check_options(options, [known])
-        if known == "letor":
+        decided = decide_format(file, format)
+        check_options(options, [decided])
+        if decided == "letor":
             yield from iter_letor(file, progress=progress, **for_text)
-        elif known == "qrels":
-            yield _read_some([file], known, format, None, {})
-        elif known == "rlds":
+        elif decided == "qrels":
+            yield _read_group([file], [decided], None, {})
+        elif decided == "rlds":
             for part in in_parts(read_mapped(file)):
-                with lent(part):
+                with borrow(part):
                     yield part
         else:
-            from rankloop.data.io.table import iter_table
+            from rankloop.data.io.tables.reading import iter_table
 
             batches = iter_table(
-                file, progress=progress, allow_nan=True, format=format, **for_tables
+                file, progress=progress, allow_nan=True, format=decided, **for_tables
             )
             first = next(batches, None)
             if first is None:
@@ -186,7 +192,8 @@ def write_batches(
     format : one of `FORMATS` except JSON lines; by default the suffix determines it
     options : options of the writer: `sparse` and `zero_based` for text, `layout` for tables
     """
-    known = _known(format) or format_for(path)
+    check_format(format)
+    known = format or format_for(path)
     if known == "letor":
         write_letor(batches, path, **options)
     elif known == "jsonl":
@@ -207,12 +214,6 @@ def write_batches(
         if known == "rlds":
             write_mapped(batches, path)
             return
-        from rankloop.data.io.table import write_table
+        from rankloop.data.io.tables.writing import write_table
 
         write_table(batches, path, format=known, **options)
-
-
-def _known(format: str | None) -> str | None:
-    if format is not None and format not in FORMATS:
-        raise DataError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
-    return format

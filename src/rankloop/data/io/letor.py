@@ -20,8 +20,8 @@ from rankloop import _core
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import DECOMPRESSION_LIMIT, open_input, open_output
-from rankloop.data.io.letor_options import LetorOptions
 from rankloop.data.io.letor_rows import (
+    LetorOptions,
     PathLike,
     check_rows,
     make_reader,

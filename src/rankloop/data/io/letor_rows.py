@@ -1,4 +1,4 @@
-"""Rows of LETOR text from the compiled core: how they become a data set, and their errors."""
+"""Options and rows of the compiled LETOR reader: how rows become a data set, and their errors."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.messages import count
+from rankloop._utils.processors import threads
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT, Grouping, group_by_size, group_runs
 from rankloop.data.io.files import open_input
 from rankloop.data.memory import show_size
 from rankloop.data.sparse_rows import SparseRows, as_dense_type
-from rankloop.data.words import count
-from rankloop.exceptions import BadRowsWarning, MemoryLimitError, ParseError
+from rankloop.exceptions import BadRowsWarning, DataError, MemoryLimitError, ParseError
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -28,12 +29,73 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.grouping import Ids
-    from rankloop.data.io.letor_options import LetorOptions
 
 PathLike = str | os.PathLike[str]
 
+_MAX_FEATURES = 10_000_000
+_LARGEST = float(np.finfo(np.float32).max)
 _MUCH_LARGER = 8  # a dense matrix than the nonzeros, from which on they stay sparse
 _TEXTS_AT_ONCE = 4096  # ids that are Python objects at the same time
+
+
+@dataclass(frozen=True)
+class LetorOptions:
+    """How to read LETOR text.
+
+    Parameters
+    ----------
+    n_features : number of columns; None means the largest index
+    zero_based : whether indices start at 0; None means from 1, unless there is an index 0
+    null : the value for `NULL`; with NaN, missing values stay missing, and `nan` and its Microsoft
+        spellings (`1.#QNAN`, `-1.#IND`) are missing values instead of errors
+    max_index : a larger feature index is an error instead of a huge matrix; None means 100,000,
+        or 10 million for sparse rows
+    skip_bad_rows : leave out bad rows, with a BadRowsWarning that counts them
+    doc_ids : keep the ids of `#docid = ...` comments
+    sparse : keep only the features that are not 0 (:class:`SparseRows`): memory and time follow
+        from the nonzeros, whatever the largest index is. `"auto"` reads sparse rows and makes them
+        dense where they are not at most an eighth of the dense matrix.
+    threads : number of threads, at most 1,024; None means one per processor, at most 8. Any number
+        gives the same result.
+    """
+
+    n_features: int | None = None
+    zero_based: bool | None = None
+    null: float = 0.0
+    max_index: int | None = None
+    skip_bad_rows: bool = False
+    doc_ids: bool = True
+    sparse: bool | Literal["auto"] = False
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        limits = {"n_features": _MAX_FEATURES, "max_index": _MAX_FEATURES, "threads": 1024}
+        for name, limit in limits.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not isinstance(value, int | np.integer):
+                raise DataError(f"{name} must be a whole number; found {value!r}")
+            if value < 1:
+                raise DataError(f"{name} must be at least 1; found {value}")
+            if value > limit:
+                raise DataError(f"{name} must be at most {limit:,}; found {value:,}")
+        if self.sparse not in (True, False, "auto"):
+            raise DataError(f"sparse must be True, False or 'auto'; found {self.sparse!r}")
+        if not isinstance(self.null, int | float | np.number) or abs(self.null) > _LARGEST:
+            raise DataError(
+                f"null must be a number that float32 can hold, or NaN; found {self.null!r}"
+            )
+
+    @property
+    def largest_index(self) -> int:
+        """The largest index that is not an error."""
+        return self.max_index or (_MAX_FEATURES if self.sparse else 100_000)
+
+    @property
+    def n_threads(self) -> int:
+        """Threads to use."""
+        return self.threads or threads()
 
 
 class LetorRows(TypedDict):

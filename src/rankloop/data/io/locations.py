@@ -127,12 +127,10 @@ def local_copies(names: list[str]) -> Iterator[list[str]]:
         yield names
         return
     with tempfile.TemporaryDirectory() as folder:
-        yield [
-            _copied(name, folder, k) if is_remote(name) else name for k, name in enumerate(names)
-        ]
+        yield [_copy(name, folder, k) if is_remote(name) else name for k, name in enumerate(names)]
 
 
-def _copied(name: str, folder: str, k: int) -> str:
+def _copy(name: str, folder: str, k: int) -> str:
     system, path = _fsspec(name)
     target = Path(folder, str(k), path.rstrip("/").rsplit("/", 1)[-1] or "data")
     target.parent.mkdir()

@@ -15,7 +15,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.mapped import ALIGNED, DENSE, FIRST, MAGIC, SPARSE, START
 from rankloop.data.io.replacing import replaced_when_done
-from rankloop.data.parts import in_parts, lent
+from rankloop.data.mapped_parts import borrow, in_parts
 from rankloop.data.sparse_rows import SparseRows
 from rankloop.exceptions import DataError
 
@@ -55,14 +55,14 @@ def write_mapped(data: QueryDataset | Iterable[QueryDataset], path: str | os.Pat
         contextlib.ExitStack() as files,
     ):
         writer = _Writer(out, first, files)
-        for whole in _chained(first, parts):
+        for whole in _chain(first, parts):
             for part in in_parts(whole):
-                with lent(part):
+                with borrow(part):
                     writer.add(part)
         writer.finish()
 
 
-def _chained(first: QueryDataset, rest: Iterator[QueryDataset]) -> Iterator[QueryDataset]:
+def _chain(first: QueryDataset, rest: Iterator[QueryDataset]) -> Iterator[QueryDataset]:
     yield first
     del first  # what is handed over is not kept here
     yield from rest
@@ -102,7 +102,7 @@ class _Writer:
         if part.sample_weight is not None:
             self._wait("sample_weight", part.sample_weight)
         if part.doc_ids is not None:
-            ends, text = _packed(part.doc_ids)
+            ends, text = _pack(part.doc_ids)
             self._wait("doc_ids.sizes", np.diff(ends, prepend=0))
             self._wait("doc_ids.text", text)
 
@@ -127,7 +127,7 @@ class _Writer:
 
     def finish(self) -> None:
         """Write what has waited, the header, and then the first bytes, which make it a data set."""
-        ids = _joined_ids(self._ids)
+        ids = _join_ids(self._ids)
         if len(np.unique(ids)) < len(ids):
             raise DataError(
                 "a query starts again after other queries; bring the rows of each query together "
@@ -151,11 +151,11 @@ class _Writer:
         if self._weights:
             self._place(arrays, "query_weight", [np.concatenate(self._weights)])
         if ids.dtype == TEXT:
-            self._text(arrays, "query_ids", *([part] for part in _packed(ids)))
+            self._text(arrays, "query_ids", *([part] for part in _pack(ids)))
         else:
             self._place(arrays, "query_ids", [ids.astype("<i8")])
         if "doc_ids.text" in self._waiting:
-            ends = _summed(self._blocks("doc_ids.sizes", "<i8"))
+            ends = _running_sums(self._blocks("doc_ids.sizes", "<i8"))
             self._text(arrays, "doc_ids", ends, self._blocks("doc_ids.text", "|u1"))
         described = self._like.features
         header = {
@@ -168,14 +168,14 @@ class _Writer:
             "arrays": arrays,
         }
         text = json.dumps(header).encode()
-        at = self._aligned()
+        at = self._align()
         self._out.write(text)
         self._out.seek(0)
         version = SPARSE if sparse else DENSE
         self._out.write(START.pack(MAGIC, version, zlib.crc32(text), at, len(text)))
         self._out.flush()
 
-    def _aligned(self) -> int:
+    def _align(self) -> int:
         """Move to the first place behind all arrays where one may begin."""
         end = self._out.seek(0, os.SEEK_END)
         return self._out.seek(max(end + -end % ALIGNED, FIRST))
@@ -192,7 +192,7 @@ class _Writer:
 
     def _place(self, arrays: Described, name: str, blocks: Blocks) -> None:
         """Write one array behind the others."""
-        at = self._aligned()
+        at = self._align()
         crc, length, kind = 0, 0, "|u1"
         for block in blocks:
             block.tofile(self._out)
@@ -201,14 +201,14 @@ class _Writer:
         arrays[name] = {"type": kind, "shape": [length], "at": at, "crc32": crc}
 
 
-def _packed(texts: Ids) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def _pack(texts: Ids) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return texts as one array of bytes, and where each ends."""
     coded = [text.encode() for text in texts.tolist()]
     ends = np.cumsum([len(text) for text in coded], dtype=np.int64)
     return ends, np.frombuffer(b"".join(coded), np.uint8)
 
 
-def _summed(blocks: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+def _running_sums(blocks: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
     total = np.int64(0)
     for block in blocks:
         ends = total + np.cumsum(block)
@@ -216,7 +216,7 @@ def _summed(blocks: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
         yield ends
 
 
-def _joined_ids(ids: list[Ids]) -> Ids:
+def _join_ids(ids: list[Ids]) -> Ids:
     """Join ids of batches; if some are text, all are."""
     if any(some.dtype == TEXT for some in ids):
         ids = [some if some.dtype == TEXT else some.astype(str).astype(TEXT) for some in ids]

@@ -52,7 +52,7 @@ def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
         with _as_our_error(path, OSError, ValueError):
             folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
             opened.callback(os.close, folder)
-            new = _Nameless.made(target, folder) or _Hidden(target)
+            new = _Nameless.make(target, folder) or _Hidden(target)
             opened.callback(new.close)
         with _as_our_error(path):
             yield new.path
@@ -93,7 +93,7 @@ class _Nameless:
         self._target, self._folder = target, folder
 
     @classmethod
-    def made(cls, target: Path, folder: int) -> _Nameless | None:
+    def make(cls, target: Path, folder: int) -> _Nameless | None:
         """Make one in the folder, or return None if the file system does not support it."""
         flag = getattr(os, "O_TMPFILE", None)
         if flag is None or not Path("/proc/self/fd").is_dir():

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from rankloop._utils.messages import count
 from rankloop.data.grouping import TEXT, as_ids, ids_from_text
 from rankloop.data.io.files import open_input, open_output
 from rankloop.data.validation import as_text, check_length
-from rankloop.data.words import count
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:

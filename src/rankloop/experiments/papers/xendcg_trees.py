@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.clicks.cascade import cascade_clicks, click_probabilities
-from rankloop.data.perturb import add_negatives, perturb_grades
+from rankloop.data.noise import add_negatives, perturb_grades
 from rankloop.experiments.compare import compare_rankers
 from rankloop.experiments.fold_source import Trials
 from rankloop.experiments.papers.declaration import (

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop._utils.estimator import Estimator
     from rankloop.data.dataset import QueryDataset
-    from rankloop.estimator import Estimator
     from rankloop.measures.measure import Measure
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.forms import Form

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.processors import threads
+from rankloop._utils.processors import threads
 from rankloop.rankers.batch.near_equal import best_first, first_largest
 from rankloop.rankers.batch.stumps import StumpRanker
 from rankloop.rankers.parameters import check_whole

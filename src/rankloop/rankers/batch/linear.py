@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.parts import in_parts
+from rankloop._utils.processors import threads
+from rankloop.data.mapped_parts import in_parts
 from rankloop.data.sparse_rows import core_rows
-from rankloop.processors import threads
 from rankloop.rankers.batch.base import BatchRanker, teaching, teaching_rows
 from rankloop.rankers.batch.loss_sum import LentLoss, PartLoss
 from rankloop.rankers.batch.solver import Ridge, minimise

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.parts import lent
+from rankloop._utils.processors import threads
+from rankloop.data.mapped_parts import borrow
 from rankloop.data.sparse_rows import core_rows
 from rankloop.losses.by_query import summed_loss
 from rankloop.losses.whole import WholeLoss
-from rankloop.processors import threads
 from rankloop.rankers.batch.preconditioner import spread_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class LentLoss:
 
     def _each(self, what: Callable[[PartLoss], _T]) -> Iterable[_T]:
         for part in self._parts:
-            with lent(part):
+            with borrow(part):
                 yield what(self._part_loss(part))
 
 

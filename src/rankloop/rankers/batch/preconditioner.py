@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.data.sparse_rows import core_rows
-from rankloop.processors import threads
 from rankloop.rankers.sparse import query_blocks
 
 if TYPE_CHECKING:

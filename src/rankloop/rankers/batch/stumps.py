@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError, ModelError
-from rankloop.processors import threads
 from rankloop.rankers.batch.base import BatchRanker
 from rankloop.rankers.forms import Array
 from rankloop.rankers.parameters import check_whole

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError
-from rankloop.processors import threads
 from rankloop.rankers.base import Ranker
 from rankloop.rankers.batch.base import fit_again, teaching_rows
 from rankloop.rankers.boosting import bridge

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError, MissingExtraError, ModelError
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError
-from rankloop.processors import threads
 from rankloop.rankers.batch.base import BatchRanker
 from rankloop.rankers.boosting import bridge
 from rankloop.rankers.boosting.text import check_trees

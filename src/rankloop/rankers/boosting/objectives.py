@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.losses.by_query import summed_loss
 from rankloop.measures.conventions import CONVENTIONS
 from rankloop.measures.evaluation import evaluate
-from rankloop.processors import threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import dot, exp2, log2, row_pairs, total
+from rankloop._utils.arithmetic import dot, exp2, log2, row_pairs, total
 from rankloop.exceptions import DataError
 from rankloop.rankers.kernel.kernels import RBF
 

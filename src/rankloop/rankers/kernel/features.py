@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rankloop.arithmetic import cos, dot, log, row_pairs, sin
+from rankloop._utils.arithmetic import cos, dot, log, row_pairs, sin
 from rankloop.data.transformer import Transformer
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError

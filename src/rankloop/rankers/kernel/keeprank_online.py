@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from rankloop.arithmetic import row_pairs
+from rankloop._utils.arithmetic import row_pairs
 from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError
 from rankloop.rankers.kernel.budget import removal_by_name

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import row_pairs
+from rankloop._utils.arithmetic import row_pairs
+from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError
-from rankloop.processors import threads
 from rankloop.rankers.parameters import check_number, check_whole
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.arithmetic import row_pairs, total
+from rankloop._utils.arithmetic import row_pairs, total
 from rankloop.rankers.kernel.blocks import kernel_blocks
 
 if TYPE_CHECKING:

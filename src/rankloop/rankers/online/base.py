@@ -9,7 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.data.columns import columns_by_name, in_order, with_columns
 from rankloop.data.grouping import one_query
-from rankloop.data.parts import in_parts, is_mapped, lent
+from rankloop.data.mapped_parts import borrow, in_parts, is_mapped
 from rankloop.data.sparse_rows import SparseRows, as_dense_type, is_sparse, stacked
 from rankloop.data.validation import (
     as_grades,
@@ -146,7 +146,7 @@ class OnlineRanker(Ranker):
         for _ in range(self.passes):
             order = None if rng is None else rng.permutation(len(data))
             for part in in_parts(data, order=order):
-                with lent(part):
+                with borrow(part):
                     self._learn_data(part)
         yield
 
@@ -331,7 +331,7 @@ class OnlineRanker(Ranker):
             done = 0
             for part in in_parts(data):
                 end = done + part.n_documents
-                with lent(part):
+                with borrow(part):
                     new._learn_data(part, None if scores is None else scores[done:end])
                 done = end
             self._become(new)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from rankloop.arithmetic import row_scores
+from rankloop._utils.arithmetic import row_scores
 from rankloop.data.sparse_rows import core_rows
 from rankloop.rankers.explaining import weight_parts
 from rankloop.rankers.forms import Anything, Array, Nothing, Whole

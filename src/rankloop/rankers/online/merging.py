@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import row_pairs
+from rankloop._utils.arithmetic import row_pairs
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:

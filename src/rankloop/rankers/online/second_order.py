@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from rankloop.arithmetic import row_pairs
+from rankloop._utils.arithmetic import row_pairs
 from rankloop.exceptions import DataError
 from rankloop.rankers.forms import Array
 from rankloop.rankers.online.clipped import ClippedRanker

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.arithmetic import dot, log
-from rankloop.arithmetic import power as raised
+from rankloop._utils.arithmetic import dot, log
+from rankloop._utils.arithmetic import power as raised
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:

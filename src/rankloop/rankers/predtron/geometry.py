@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import log, power, row_pairs, total
+from rankloop._utils.arithmetic import log, power, row_pairs, total
 from rankloop.exceptions import DataError
 from rankloop.rankers.parameters import check_number
 

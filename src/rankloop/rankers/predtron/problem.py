@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.arithmetic import dot, row_pairs
+from rankloop._utils.arithmetic import dot, row_pairs
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import dot, row_pairs, row_scores
+from rankloop._utils.arithmetic import dot, row_pairs, row_scores
 from rankloop.exceptions import DataError
 from rankloop.rankers.forms import Array
 from rankloop.rankers.online.clipped import CLIP, ClippedRanker, share

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from rankloop._utils.estimator import Estimator
 from rankloop.data.validation import as_matrix, check_not_empty
-from rankloop.estimator import Estimator
 from rankloop.exceptions import DataError, NotFittedError
 from rankloop.rankers.parameters import check_whole
 from rankloop.rankers.predtron.predtron import Predtron

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.arithmetic import row_pairs
+from rankloop._utils.arithmetic import row_pairs
 from rankloop.exceptions import DataError
 from rankloop.rankers.kernel.text import parse_kernel
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.arithmetic import dot, exp2, log2
+from rankloop._utils.arithmetic import dot, exp2, log2
 from rankloop.exceptions import DataError, MeasureError
 from rankloop.measures.measure import Measure, parse
 from rankloop.rankers.predtron.decreasing import Decreasing, Positions, unit_positions

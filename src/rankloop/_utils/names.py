@@ -25,10 +25,10 @@ def check_name(kind: str, name: str) -> None:
         )
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> DataError:
+def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> DataError:
     """Return the error for an unknown name, with the known ones and the closest of them.
 
-    >>> print(unknown("ranker", "slamm", ["slam", "mix"]))
+    >>> print(unknown_name_error("ranker", "slamm", ["slam", "mix"]))
     unknown ranker 'slamm'; did you mean 'slam'?; known: slam, mix
     """
     known = list(known)
@@ -38,6 +38,6 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> DataError:
 
 
 @cache
-def provided(group: str) -> dict[str, EntryPoint]:
+def find_entry_points(group: str) -> dict[str, EntryPoint]:
     """Return what installed packages provide in a group of entry points, by name."""
     return {entry.name: entry for entry in entry_points(group=group)}

@@ -25,8 +25,8 @@ class Estimator:
     @classmethod
     def parameters(cls) -> dict[str, object]:
         """Return the names of the parameters with their defaults."""
-        found = inspect.signature(cls).parameters.values()
-        return {p.name: p.default for p in found}
+        parameters = inspect.signature(cls).parameters
+        return {name: parameter.default for name, parameter in parameters.items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters by name; with `deep`, also those of parameters that are estimators."""

@@ -1,4 +1,4 @@
-"""Turn Arrow columns into checked arrays; an error names the row."""
+"""Turn Arrow columns into checked arrays of ids, grades and features; an error names the row."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.grouping import TEXT
-from rankloop.data.io.table_coding import days, plain_words
-from rankloop.data.io.table_columns import is_number
-from rankloop.data.io.table_source import arrow
+from rankloop.data.io.tables.sources import arrow
 from rankloop.data.validation import bad_feature
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypeVar
 
     import pyarrow
     from numpy.typing import NDArray
 
+    from rankloop.data.features import Kind
     from rankloop.data.grouping import Ids
-    from rankloop.data.io.table_columns import Columns
-    from rankloop.data.io.table_source import Source
+    from rankloop.data.io.tables.columns import Columns
+    from rankloop.data.io.tables.sources import TableSource
 
     S = TypeVar("S", bound=np.generic)
 
 
+_DAY = 86_400_000_000  # microseconds
 _TEXT_COPIES = 4  # of ids: in a page, as they are read, joined and gathered
 
 
 def read_roles(
-    source: Source, roles: dict[str, str], first_row: int, spare: int | None = None
+    source: TableSource, roles: dict[str, str], first_row: int, spare: int | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return ids, grades and weights by role; errors count rows from `first_row`.
 
@@ -166,3 +167,92 @@ def _floats(array: pyarrow.Array, dtype: type[S]) -> NDArray[S]:
     """Return Arrow numbers as floats: null as NaN, and too large ones as inf."""
     kind = arrow().from_numpy_dtype(dtype)
     return np.asarray(array.cast(kind, safe=False).to_numpy(zero_copy_only=False))
+
+
+def is_list(kind: pyarrow.DataType) -> bool:
+    """Whether each value of this Arrow type is a list."""
+    types = arrow().types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def is_number(kind: object) -> bool:
+    """Whether values of this Arrow type are numbers, or all missing."""
+    t = arrow().types
+    return any(
+        test(kind) for test in (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal, t.is_null)
+    )
+
+
+def kind_of(kind: pyarrow.DataType) -> Kind | None:
+    """Return the kind of values of an Arrow type; None if a ranker cannot use them."""
+    t = arrow().types
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    if t.is_boolean(kind):
+        return "boolean"
+    if is_number(kind):
+        return "number"
+    if t.is_date(kind) or t.is_timestamp(kind):
+        return "date"
+    text = (t.is_string, t.is_large_string, t.is_string_view)
+    return "category" if any(test(kind) for test in text) else None
+
+
+class Coder:
+    """Gives codes to the categories of a column, in order of appearance or as a model has them."""
+
+    def __init__(self, categories: Sequence[str] | None = None) -> None:
+        self._code = {category: k for k, category in enumerate(categories or ())}
+        self.grows = categories is None
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories, by code."""
+        return tuple(self._code)
+
+    def code(self, array: pyarrow.Array) -> NDArray[np.float32]:
+        """Return the code of each value; NaN if it is null, or unknown to the model."""
+        pa = arrow()
+        if pa.types.is_dictionary(array.type):
+            array = plain_words(array)
+        if pa.types.is_floating(array.type):
+            array = _whole(array)
+        encoded = array.cast(pa.string()).dictionary_encode()
+        words = encoded.dictionary.to_pylist()
+        if self.grows:
+            for word in words:
+                self._code.setdefault(word, len(self._code))
+        codes = np.array([*(self._code.get(word, np.nan) for word in words), np.nan], np.float32)
+        places = encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
+        found: NDArray[np.float32] = codes[places]
+        return found
+
+
+def plain_words(array: pyarrow.DictionaryArray) -> pyarrow.Array:
+    """Return the values of a dictionary array, without the dictionary."""
+    pa = arrow()
+    words = array.dictionary  # of polars: views, which `take` does not know
+    words = words.cast(pa.string()) if words.type == pa.string_view() else words
+    return words.take(array.indices)
+
+
+def days(array: pyarrow.Array) -> NDArray[np.float32]:
+    """Return dates or times as days since 1970, NaN if null."""
+    pa = arrow()
+    try:
+        instants = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"cannot read a date: {error}") from None
+    known = ~array.is_null().to_numpy(zero_copy_only=False)
+    found = np.full(len(array), np.nan, np.float32)
+    found[known] = instants.drop_null().to_numpy(zero_copy_only=False) / _DAY
+    return found
+
+
+def _whole(array: pyarrow.Array) -> pyarrow.Array:
+    """Return whole numbers as integers; frames hold them as floats if some are missing."""
+    pa = arrow()
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return array

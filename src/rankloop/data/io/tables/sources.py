@@ -1,4 +1,4 @@
-"""The source of a table, a file or memory, which can be read several times, by columns."""
+"""Sources of tables, files or memory, which can be read several times, some columns at a time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankloop.data.io.files import unreadable
+from rankloop.data.io.format_names import decide_table_format
 from rankloop.exceptions import (
     DataError,
     MemoryLimitError,
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 
     import pyarrow.parquet
 
+    from rankloop.data.io.tables.columns import TableOptions
+
 COLUMNS_AT_ONCE = 16
 """To decode a column takes some MB however few rows are read, so that many are read at once."""
 _COLUMN_BYTES = 6 * 2**20
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """The schema of a table, its number of rows, and a function that reads some of its columns."""
 
     schema: pyarrow.Schema
@@ -48,7 +51,7 @@ def arrow() -> ModuleType:
     return module
 
 
-def in_memory(table: object) -> Source:
+def in_memory(table: object) -> TableSource:
     """Take a pyarrow table, or anything that pyarrow can convert to one."""
     pa = arrow()
     try:
@@ -58,7 +61,7 @@ def in_memory(table: object) -> Source:
             f"cannot take a {type(table).__name__} as a table: {error}; give a pyarrow table or a "
             "pandas or polars frame"
         ) from None
-    return Source(
+    return TableSource(
         taken.schema,
         taken.num_rows,
         lambda names, rows: iter(taken.select(names).to_batches(max_chunksize=rows)),
@@ -86,15 +89,90 @@ def naming(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def in_file(path: str | os.PathLike[str]) -> Iterator[Source]:
+def in_file(path: str | os.PathLike[str]) -> Iterator[TableSource]:
     """Open a Parquet or Arrow file."""
     name = os.fspath(path)
     with naming(name), contextlib.ExitStack() as stack:
         yield open_binary(name, stack)
 
 
-def open_binary(name: str, stack: contextlib.ExitStack) -> Source:
-    """Open a Parquet or Arrow file by its first bytes."""
+@contextlib.contextmanager
+def in_files(
+    paths: Sequence[str | os.PathLike[str]],
+    formats: str | Sequence[str] | None,
+    options: TableOptions,
+) -> Iterator[TableSource]:
+    """Open the files of one table; their formats are given, or one for all, or are detected here.
+
+    Readers that have already detected the formats pass them on, because each detection opens the
+    file and reads its beginning.
+    """
+    if not paths:
+        raise DataError("name at least one file to read")
+    names = [os.fspath(path) for path in paths]
+    with contextlib.ExitStack() as stack:
+        sources = []
+        for i, name in enumerate(names):
+            with naming(name):
+                given = formats if formats is None or isinstance(formats, str) else formats[i]
+                decided = decide_table_format(name, given)
+                sources.append(_open(name, decided, options, stack))
+        with naming(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"):
+            yield sources[0] if len(sources) == 1 else _chain(names, sources)
+
+
+def _open(
+    name: str, format: str, options: TableOptions, stack: contextlib.ExitStack
+) -> TableSource:
+    if format in ("csv", "tsv"):
+        from rankloop.data.io.tables.text import read_csv
+
+        return in_memory(read_csv(name, options, "\t" if format == "tsv" else None))
+    if format == "jsonl":
+        from rankloop.data.io.tables.text import read_json_lines
+
+        return in_memory(read_json_lines(name))
+    if format == "sql":
+        from rankloop.data.io.tables.databases import run_query
+
+        return in_memory(run_query(name))
+    return open_binary(name, stack)
+
+
+def _chain(names: list[str], sources: list[TableSource]) -> TableSource:
+    """Return files as one source; their columns may be in any order."""
+    pa = arrow()
+    first = sources[0].schema
+    for name, source in zip(names, sources, strict=True):
+        differ = set(first.names) ^ set(source.schema.names)
+        if differ:
+            lacks = sorted(differ - set(source.schema.names))
+            difference = f"lacks {lacks[0]!r}" if lacks else f"also has {min(differ)!r}"
+            raise ParseError(
+                name,
+                None,
+                f"it {difference}, unlike {names[0]}; the files of one table must have the same "
+                "columns: read this file separately",
+            )
+    try:
+        schemas = [source.schema.remove_metadata() for source in sources]
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+    except pa.ArrowTypeError as error:
+        raise DataError(f"a column has different types in different files: {error}") from None
+
+    def batches(columns: Sequence[str], rows: int) -> Iterator[pyarrow.RecordBatch]:
+        wanted = pa.schema([schema.field(name) for name in columns])
+        for source in sources:
+            for batch in source.batches(columns, rows):
+                yield batch.select(list(columns)).cast(wanted)
+
+    decoding = max(source.decoding for source in sources)
+    schema = schema.with_metadata(first.metadata)
+    return TableSource(schema, sum(source.n_rows for source in sources), batches, decoding)
+
+
+def open_binary(name: str, stack: contextlib.ExitStack) -> TableSource:
+    """Open a Parquet or Arrow file; its first bytes decide, even if the caller named a format."""
     try:
         with Path(name).open("rb") as file:
             head = file.read(6)
@@ -114,7 +192,7 @@ def open_binary(name: str, stack: contextlib.ExitStack) -> Source:
     )
 
 
-def _parquet(file: pyarrow.parquet.ParquetFile) -> Source:
+def _parquet(file: pyarrow.parquet.ParquetFile) -> TableSource:
     def batches(names: Sequence[str], rows: int) -> Iterator[pyarrow.RecordBatch]:
         for group in range(file.num_row_groups):  # one at a time: bounds the memory
             yield from file.iter_batches(rows, row_groups=[group], columns=list(names))
@@ -122,10 +200,10 @@ def _parquet(file: pyarrow.parquet.ParquetFile) -> Source:
     metadata = file.metadata
     groups = (metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups))
     decoding = min(_COLUMN_BYTES * COLUMNS_AT_ONCE, 2 * max([0, *groups]))
-    return Source(file.schema_arrow, metadata.num_rows, batches, decoding)
+    return TableSource(file.schema_arrow, metadata.num_rows, batches, decoding)
 
 
-def _ipc(opened: object) -> Source:
+def _ipc(opened: object) -> TableSource:
     import pyarrow as pa
 
     def whole_batches(fields: list[int]) -> Iterator[pyarrow.RecordBatch]:
@@ -143,7 +221,7 @@ def _ipc(opened: object) -> Source:
 
     schema = pa.ipc.open_file(opened).schema
     sizes = [batch.num_rows for batch in whole_batches([0] if schema.names else [])]
-    return Source(schema, sum(sizes), batches, 2 * max([0, *sizes]) * _row_bytes(schema))
+    return TableSource(schema, sum(sizes), batches, 2 * max([0, *sizes]) * _row_bytes(schema))
 
 
 def _row_bytes(schema: pyarrow.Schema) -> int:

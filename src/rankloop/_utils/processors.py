@@ -1,11 +1,11 @@
-"""How many processors there are for us."""
+"""How many processors and threads this process may use."""
 
 from __future__ import annotations
 
 import os
 
-_MAX = 8  # beyond it memory is the limit
-_MAX_ASKED = 256  # nobody has more use for
+_MAX = 8  # with more threads, memory is the bottleneck
+_MAX_ASKED = 256  # more than any use of threads here gains from
 
 
 def processors() -> int:

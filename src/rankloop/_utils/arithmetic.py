@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
-from rankloop.processors import threads
+from rankloop._utils.processors import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.table_source import arrow
+from rankloop.data.io.tables.sources import arrow
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
 
 if TYPE_CHECKING:

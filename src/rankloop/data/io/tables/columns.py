@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.messages import count, show_names
 from rankloop.data.features import Feature, Features
-from rankloop.data.io.table_coding import Coder
-from rankloop.data.io.table_source import COLUMNS_AT_ONCE, arrow
-from rankloop.data.words import count
+from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow
+from rankloop.data.io.tables.values import Coder, is_list, is_number, kind_of
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from rankloop.data.features import Kind
-    from rankloop.data.io.table_source import Source
+    from rankloop.data.io.tables.sources import TableSource
 
 ROLES = {
     "label": ("label", "y", "relevance", "grade", "target"),
@@ -140,7 +140,7 @@ class Columns:
         )
 
 
-def resolve(source: Source, options: TableOptions) -> Columns:
+def resolve(source: TableSource, options: TableOptions) -> Columns:
     """Find the role of each column; an error lists the columns."""
     schema, given = source.schema, options.roles
     present: list[str] = schema.names
@@ -162,7 +162,7 @@ def resolve(source: Source, options: TableOptions) -> Columns:
     if chosen is None:
         aside |= {*found.values(), *_index_columns(schema)}
         chosen = [name for name in present if name not in aside]
-    columns = _described(source, options, found, chosen)
+    columns = _describe_columns(source, options, found, chosen)
     if not ours:
         by_name = frozenset(role for role in found if given[role] is None)
         columns = replace(columns, guessed=by_name)
@@ -171,15 +171,15 @@ def resolve(source: Source, options: TableOptions) -> Columns:
     return columns
 
 
-def feature_columns(source: Source, options: TableOptions) -> Columns:
+def feature_columns(source: TableSource, options: TableOptions) -> Columns:
     """Use all columns of a table, or the chosen ones, as features."""
     names = source.schema.names
     _check_present(options.chosen or (), names)
-    return _described(source, options, {}, options.chosen or names)
+    return _describe_columns(source, options, {}, options.chosen or names)
 
 
-def _described(
-    source: Source, options: TableOptions, roles: dict[str, str], chosen: list[str]
+def _describe_columns(
+    source: TableSource, options: TableOptions, roles: dict[str, str], chosen: list[str]
 ) -> Columns:
     schema, ours = source.schema, _our_note(source.schema)
     listed = len(chosen) == 1 and is_list(schema.field(chosen[0]).type)
@@ -188,7 +188,7 @@ def _described(
     kinds = () if listed else _kinds(schema, chosen, options)
     width = _list_width(source, chosen[0]) if listed else len(chosen)
     names = ours.get("names") if listed else list(chosen)
-    unnamed = ours.get("unnamed") and names == numbered(width)
+    unnamed = ours.get("unnamed") and names == number_names(width)
     if names is None or len(names) != width or unnamed:
         names = None
     known = options.description
@@ -233,44 +233,9 @@ def _kinds(schema: pyarrow.Schema, chosen: list[str], options: TableOptions) -> 
     return tuple(kind for kind in kinds if kind is not None)
 
 
-def numbered(width: int) -> list[str]:
+def number_names(width: int) -> list[str]:
     """Return names for features that have none."""
     return [f"f{j}" for j in range(width)]
-
-
-def show_names(names: Sequence[str], joint: str = ", ") -> str:
-    """List names for an error message, the first 20 of them."""
-    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-    return (joint.join(map(repr, names[:20])) or "none") + more
-
-
-def is_list(kind: pyarrow.DataType) -> bool:
-    """Whether each value of this Arrow type is a list."""
-    types = arrow().types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def is_number(kind: object) -> bool:
-    """Whether values of this Arrow type are numbers, or all missing."""
-    t = arrow().types
-    return any(
-        test(kind) for test in (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal, t.is_null)
-    )
-
-
-def kind_of(kind: pyarrow.DataType) -> Kind | None:
-    """Return the kind of values of an Arrow type; None if a ranker cannot use them."""
-    t = arrow().types
-    if t.is_dictionary(kind):
-        kind = kind.value_type
-    if t.is_boolean(kind):
-        return "boolean"
-    if is_number(kind):
-        return "number"
-    if t.is_date(kind) or t.is_timestamp(kind):
-        return "date"
-    text = (t.is_string, t.is_large_string, t.is_string_view)
-    return "category" if any(test(kind) for test in text) else None
 
 
 def _guess(role: str, free: list[str], present: list[str], needed: Sequence[str]) -> str | None:
@@ -324,7 +289,7 @@ def _index_columns(schema: pyarrow.Schema) -> set[str]:
     return {*(name for name in stored if isinstance(name, str)), *unnamed}
 
 
-def _list_width(source: Source, name: str) -> int:
+def _list_width(source: TableSource, name: str) -> int:
     kind = source.schema.field(name).type
     if arrow().types.is_fixed_size_list(kind):
         return int(kind.list_size)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankloop as rl
-from rankloop.data.perturb import GRADE_PROBABILITIES
+from rankloop.data.noise import GRADE_PROBABILITIES
 from rankloop.exceptions import DataError
 
 

@@ -69,7 +69,7 @@ def in_parts(
 
 
 @contextmanager
-def lent(data: QueryDataset) -> Iterator[QueryDataset]:
+def borrow(data: QueryDataset) -> Iterator[QueryDataset]:
     """Yield a part, and give its pages back to the system at the end, if it is mapped."""
     try:
         yield data

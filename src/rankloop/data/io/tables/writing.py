@@ -3,31 +3,99 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rankloop._utils.messages import show_names
+from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
-from rankloop.data.io.files import open_output
+from rankloop.data.io.files import bare_suffix, open_output
 from rankloop.data.io.replacing import replaced_when_done
-from rankloop.data.io.table_columns import ROLES, is_list, numbered, show_names
-from rankloop.data.io.table_source import arrow
+from rankloop.data.io.tables.columns import ROLES, number_names
+from rankloop.data.io.tables.sources import arrow
+from rankloop.data.io.tables.values import is_list
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow
     from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
-
 Layout = Literal["wide", "list"]
+PARQUET_SUFFIXES = (".parquet", ".pq")
+ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+TEXT_SUFFIXES = (".csv", ".tsv")
 _SLICE_BYTES = 2**26
+
+
+def to_table(dataset: QueryDataset, layout: Layout = "wide") -> pyarrow.Table:
+    """Return a pyarrow table with the rows in the caller's order; it copies everything.
+
+    Queries without documents have no row and are lost.
+
+    Parameters
+    ----------
+    layout : `wide`, one column per feature (`f0`, `f1`, ... if they have no names), or `list`,
+        one column `features`
+
+    Examples
+    --------
+    >>> data = QueryDataset.from_arrays([[1.0, 2.0], [3.0, 4.0]], [0, 1], qid=[7, 7])
+    >>> to_table(data).column_names
+    ['label', 'qid', 'f0', 'f1']
+    """
+    schema = table_schema(dataset, layout)
+    return arrow().Table.from_batches(record_batches(dataset, schema), schema)
+
+
+def write_table(
+    data: QueryDataset | Iterable[QueryDataset],
+    path: str | os.PathLike[str],
+    layout: Layout = "wide",
+    *,
+    format: str | None = None,
+) -> None:
+    """Write a Parquet, Arrow, CSV or TSV file, completely or not at all, about 64 MB at a time.
+
+    Parameters
+    ----------
+    data : a data set, or several with the same columns to write one after the other
+    path : the file; rows in the caller's order, as in :func:`to_table`
+    layout : as in :func:`to_table`
+    format : `parquet`, `arrow`, `csv` or `tsv`; by default, the suffix decides: `.parquet`,
+        `.pq`, `.arrow`, `.feather` or `.ipc`, `.csv` or `.tsv`; text may be compressed: `.csv.gz`
+    """
+    suffix = f".{format}" if format else bare_suffix(path)
+    known = PARQUET_SUFFIXES + ARROW_SUFFIXES + TEXT_SUFFIXES
+    if suffix not in known:
+        raise DataError(
+            f"cannot tell the format of {os.fspath(path)!r}; end its name in "
+            f"{', '.join(known)}, or pass format='parquet', 'arrow', 'csv' or 'tsv'"
+        )
+    parts = iter([data] if isinstance(data, QueryDataset) else data)
+    first = next(parts, None)
+    if first is None:
+        raise DataError("there is no data set to write; give at least one")
+    schema = table_schema(first, layout)
+    kind = "parquet" if suffix in PARQUET_SUFFIXES else "arrow"
+    kind = suffix[1:] if suffix in TEXT_SUFFIXES else kind
+    with table_writer(path, schema, kind) as writer:
+        for i, part in enumerate(itertools.chain([first], parts)):
+            if not table_schema(part, layout).equals(schema, check_metadata=True):
+                raise DataError(
+                    f"data set {i} has different columns from the first: "
+                    f"{how_they_differ(part, first)}; write them to separate files, or join "
+                    "them with concat"
+                )
+            for batch in record_batches(part, schema):
+                writer.write_batch(batch)
 
 
 def table_schema(dataset: QueryDataset, layout: Layout) -> pyarrow.Schema:
@@ -40,7 +108,7 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> pyarrow.Schema:
         for name, values, _ in _role_columns(dataset)
     ]
     d = dataset.n_features
-    names = numbered(d) if dataset.feature_names is None else list(dataset.feature_names)
+    names = number_names(d) if dataset.feature_names is None else list(dataset.feature_names)
     note: dict[str, object] = {"unnamed": dataset.feature_names is None}
     if layout == "wide" or d == 0:
         clash, count = Counter([name for name, _ in fields] + names).most_common(1)[0]
@@ -152,12 +220,12 @@ def table_writer(path: str | os.PathLike[str], schema: pyarrow.Schema, kind: str
 def how_they_differ(a: QueryDataset, b: QueryDataset) -> str:
     """Return a text about the columns of two data sets, for an error message."""
 
-    def told(data: QueryDataset) -> str:
+    def describe(data: QueryDataset) -> str:
         roles = (f"{name} ({v.dtype.name})" for name, v, _ in _role_columns(data))
         names = "" if data.feature_names is None else f" named {show_names(data.feature_names)}"
         return f"{', '.join(roles)}, {data.n_features} features{names}"
 
-    return f"{told(a)}; not {told(b)}"
+    return f"{describe(a)}; not {describe(b)}"
 
 
 def _role_columns(dataset: QueryDataset) -> list[tuple[str, NDArray[Any], bool]]:

@@ -6,9 +6,10 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.files import is_compressed, open_input
-from rankloop.data.io.table_columns import ROLES
-from rankloop.data.io.table_source import arrow
+from rankloop.data.io.decompression import memory_taken
+from rankloop.data.io.files import open_input
+from rankloop.data.io.tables.columns import ROLES
+from rankloop.data.io.tables.sources import arrow
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow
 
-    from rankloop.data.io.table_columns import TableOptions
+    from rankloop.data.io.tables.columns import TableOptions
 
 _BLOCK = 2**20
 _HEAD = 2**18
@@ -45,7 +46,7 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
     parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in head)
     missing: dict[str, object] = {"strings_can_be_null": True, "quoted_strings_can_be_null": False}
     rest = {"read_options": csv.ReadOptions(block_size=_BLOCK), "parse_options": parsing}
-    with _complaints(name):
+    with _parse_errors(name):
         guess = csv.read_csv(
             arrow().py_buffer(head[: head.rfind(b"\n") + 1] or head),
             parse_options=parsing,
@@ -65,7 +66,7 @@ def read_json_lines(name: str) -> pyarrow.Table:
     """Read one JSON object per line."""
     from pyarrow import json
 
-    with _complaints(name):
+    with _parse_errors(name):
         options = json.ReadOptions(block_size=_BLOCK)
         table = _read(json.read_json, name, read_options=options)
     for j, column in enumerate(table.columns):
@@ -95,10 +96,10 @@ def _read(
     """Call a reader of pyarrow, which reads uncompressed files by itself."""
     if isinstance(name, bytes):
         return reader(arrow().BufferReader(name), **options)
-    if name != "-" and not is_compressed(name):
-        return reader(name, **options)
     with open_input(name) as stream:
-        return reader(stream, **options)
+        if name == "-" or memory_taken(stream):
+            return reader(stream, **options)
+    return reader(name, **options)
 
 
 def _header(name: str, head: bytes) -> str:
@@ -132,20 +133,21 @@ def _narrow(schema: pyarrow.Schema, options: TableOptions) -> dict[str, object]:
     """Return the types for reading columns: float32 for those that look like features."""
     pa = arrow()
     usual = {name for names in ROLES.values() for name in names}
-    kept = {*options.roles.values(), *options.category}
+    own_type = {*options.roles.values(), *options.category}
     return {
         field.name: pa.float32() if field.type == pa.float64() else field.type
         for field in schema
-        if field.name not in kept
+        if field.name not in own_type
         and field.name.lower() not in usual
         and field.type not in (pa.null(), pa.int64())
     }
 
 
 @contextlib.contextmanager
-def _complaints(name: str) -> Iterator[None]:
+def _parse_errors(name: str) -> Iterator[None]:
+    """Turn errors of pyarrow into errors that name the file."""
     try:
         yield
     except arrow().ArrowInvalid as error:
-        told = str(error).replace("CSV parse error: ", "").replace("JSON parse error: ", "")
-        raise ParseError(name, None, f"cannot read it: {told.splitlines()[0]}") from None
+        reason = str(error).replace("CSV parse error: ", "").replace("JSON parse error: ", "")
+        raise ParseError(name, None, f"cannot read it: {reason.splitlines()[0]}") from None

@@ -1,0 +1,1 @@
+"""Helpers that every package may use: exact arithmetic, names, processors, estimators."""

@@ -1,0 +1,1 @@
+"""Tables in files, databases and memory: columns found, values checked, queries gathered."""
