@@ -48,7 +48,7 @@ def page_of(module: str) -> str:
     """Return where the page of a module lies.
 
     >>> page_of("rankloop.client"), page_of("rankloop.measures")
-    ('api/rankloop/client.md', 'api/rankloop/metrics/index.md')
+    ('api/rankloop/client.md', 'api/rankloop/measures/index.md')
     """
     place = module.replace(".", "/")
     return f"api/{place}/index.md" if (SOURCE / place).is_dir() else f"api/{place}.md"
