@@ -77,7 +77,7 @@ OTHERS = [
     (
         2,
         ["train", "good.txt", "-o", "out.rlm", "--from", "model.rlm", "-r", "slam"],
-        "leave out -l",
+        "leave out -r",
     ),
     (
         2,
