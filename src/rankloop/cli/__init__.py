@@ -42,9 +42,9 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             result = command(*args, **options)
             sys.stdout.flush()
         except RankloopError as error:
-            from rankloop.cli.options import in_words_of_options
+            from rankloop.cli.options import use_option_names
 
-            _fail(in_words_of_options(str(error)), 1)
+            _fail(use_option_names(str(error)), 1)
         except BrokenPipeError:  # the reader of our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)

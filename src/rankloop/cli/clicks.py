@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.tables import print_json, print_table
 
 if TYPE_CHECKING:
@@ -179,9 +180,9 @@ def evaluate(
 
 
 @app.command("simulate")
-@reads_data
+@takes_groups
 def simulate(
-    source: Source,
+    source: DataSource,
     output: Annotated[Path, typer.Option("--output", "-o", help="Log to write, .csv or .parquet.")],
     user: Annotated[
         str,

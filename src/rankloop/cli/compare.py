@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
-from rankloop.cli.progress import fold_progress, typed_command
-from rankloop.cli.tables import Shown
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
+from rankloop.cli.progress import fold_progress, read_command_line
+from rankloop.cli.tables import Printer
 
 
-@reads_data
-@shows
+@takes_groups
 def compare(
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     ranker: o.Contenders,
     folds: Annotated[
         str | None,
@@ -25,7 +25,7 @@ def compare(
             "--folds",
             help="letor, or a number of folds by query. Default: LETOR's if there are any, or 5.",
             metavar="F",
-            callback=o.checked(o.check_folds),
+            callback=o.check_with(o.check_folds),
         ),
     ] = None,
     splits: Annotated[
@@ -63,7 +63,7 @@ def compare(
         typer.Option(
             "--report",
             help="Write a report, .md or .html.",
-            callback=o.checked(o.check_report),
+            callback=o.check_with(o.check_report),
         ),
     ] = None,
     plot: o.Plot = None,
@@ -102,12 +102,12 @@ def compare(
             **source.options,
         )
     if report is not None:
-        write_report(standings, report, typed_command())
+        write_report(standings, report, read_command_line())
     if plot is not None:
         save_figure(plot_standings(standings), plot)
-    if shown.records(standings.to_dicts()):
+    if printer.records(standings.to_dicts()):
         return
     for table in tables(standings):
-        shown.table(table.columns, table.rows, table.title)
+        printer.table(table.columns, table.rows, table.title)
         if table.note:
-            shown.note(f"{table.note}\n")
+            printer.note(f"{table.note}\n")

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
-from rankloop.cli.tables import Shown
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
+from rankloop.cli.tables import Printer
 
 if TYPE_CHECKING:
     from rankloop.measures.comparison import Comparison
 
 
-@reads_data
-@shows
+@takes_groups
 def compare_runs(
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     scores: Annotated[
         list[str], typer.Option("--scores", help="Score file, as FILE or NAME=FILE; repeat.")
     ] = [],
@@ -40,7 +40,7 @@ def compare_runs(
         typer.Option(
             "--test",
             help="randomisation, paired_t, wilcoxon or bootstrap.",
-            callback=o.checked(o.check_test),
+            callback=o.check_with(o.check_test),
         ),
     ] = "randomisation",
     level: Annotated[float, typer.Option("--level", help="Significance level.")] = 0.05,
@@ -78,13 +78,13 @@ def compare_runs(
         for measure, comparison in found.items()
         for row in comparison.to_dicts()
     ]
-    if shown.records(records):
+    if printer.records(records):
         return
     for measure, comparison in found.items():
-        _print(comparison, f"{measure} ({convention}), {test} test", level, shown)
+        _print(comparison, f"{measure} ({convention}), {test} test", level, printer)
 
 
-def _print(comparison: Comparison, title: str, level: float, shown: Shown) -> None:
+def _print(comparison: Comparison, title: str, level: float, printer: Printer) -> None:
     interval = f"{100 * (1 - level):g}% interval"
     columns = ["system", "mean", "against", "mean", "difference", interval, "effect"]
     rows = [
@@ -102,7 +102,7 @@ def _print(comparison: Comparison, title: str, level: float, shown: Shown) -> No
         ]
         for d in comparison.differences
     ]
-    shown.table([*columns, "won/tied/lost", "p", "p (Holm)"], rows, title)
+    printer.table([*columns, "won/tied/lost", "p", "p (Holm)"], rows, title)
 
 
 def _named(item: str) -> tuple[str, Path]:

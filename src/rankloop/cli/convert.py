@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.progress import progress_bar
 from rankloop.cli.tables import print_json
 
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
 
 
-@reads_data
+@takes_groups
 def convert(
-    source: Source,
+    source: DataSource,
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
             help="letor, parquet, arrow, csv, tsv, qrels or rlds; by default, the suffix of the "
             "output decides.",
-            callback=o.checked(o.check_format),
+            callback=o.check_with(o.check_format),
         ),
     ] = None,
     output: Annotated[

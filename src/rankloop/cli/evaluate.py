@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
-from rankloop.cli.tables import Shown
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
+from rankloop.cli.tables import Printer
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
     from rankloop.measures.evaluation import Result
 
 
-@reads_data
-@shows
+@takes_groups
 def evaluate(
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     scores: Annotated[
         Path | None,
         typer.Option("--scores", help="Text file: one score per line, in the data's row order."),
@@ -54,41 +54,41 @@ def evaluate(
             raise typer.BadParameter(
                 "--cluster measures a --model; leave out --per-query and --explain"
             )
-        _show(_on_cluster(cluster, source, model, measures, convention), shown)
+        _show(_on_cluster(cluster, source, model, measures, convention), printer)
         return
     judged = source.read()
     system = read_system(judged, *systems[0])
     if explain:
-        _explain(system.data, system.scores, measures, convention[0], shown)
+        _explain(system.data, system.scores, measures, convention[0], printer)
         return
     results = [
         result
         for name in convention
         for result in measure(system.data, system.scores, measures, name)
     ]
-    if shown.json:
-        shown.records([_as_dict(result, system.data, per_query) for result in results])
+    if printer.json:
+        printer.records([_as_dict(result, system.data, per_query) for result in results])
         return
     if per_query:
         columns = ["query", *(f"{r.measure} ({r.convention})" for r in results)]
         values = zip(system.data.query_ids, *(r.values for r in results), strict=True)
-        shown.table(columns, ([str(row[0]), *map(float, row[1:])] for row in values))
-    if not (per_query and shown.csv):
-        _show(results, shown)
+        printer.table(columns, ([str(row[0]), *map(float, row[1:])] for row in values))
+    if not (per_query and printer.csv):
+        _show(results, printer)
     for note in system.notes:
-        shown.note(note)
+        printer.note(note)
 
 
-def _show(results: list[Result], shown: Shown) -> None:
-    if shown.json:
-        shown.records([result.to_dict() for result in results])
+def _show(results: list[Result], printer: Printer) -> None:
+    if printer.json:
+        printer.records([result.to_dict() for result in results])
         return
     rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
-    shown.table(["measure", "convention", "mean", "queries", "left out"], rows)
+    printer.table(["measure", "convention", "mean", "queries", "left out"], rows)
 
 
 def _on_cluster(
-    cluster: str, source: Source, model: Path, measures: list[str], conventions: list[str]
+    cluster: str, source: DataSource, model: Path, measures: list[str], conventions: list[str]
 ) -> list[Result]:
     from rankloop.cli.progress import parts_progress
     from rankloop.distributed import Parts, connect
@@ -118,13 +118,13 @@ def _as_dict(result: Result, data: QueryDataset, per_query: bool) -> dict[str, o
 
 
 def _explain(
-    data: QueryDataset, scores: ArrayLike, metrics: list[str], base: str, shown: Shown
+    data: QueryDataset, scores: ArrayLike, metrics: list[str], base: str, printer: Printer
 ) -> None:
     from rankloop.measures.explain import explain_measure
 
     found = {name: explain_measure(data, scores, name, base) for name in metrics}
     records = [{"measure": m, **row.to_dict()} for m, rows in found.items() for row in rows]
-    if shown.records(records):
+    if printer.records(records):
         return
     for name, explained in found.items():
         rows = []
@@ -140,4 +140,4 @@ def _explain(
                 ]
             )
         title = f"{name}: {base} first; each step adds to its mean"
-        shown.table(["convention", "mean", "queries", "left out", "why"], rows, title)
+        printer.table(["convention", "mean", "queries", "left out", "why"], rows, title)

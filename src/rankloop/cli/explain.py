@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
-from rankloop.cli.tables import Shown, print_json
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
+from rankloop.cli.tables import Printer, print_json
 
 
-@reads_data
-@shows
+@takes_groups
 def explain(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     top: Annotated[
         int | None,
         typer.Option("--top", help="Number of rows to show; the most important come first.", min=1),
@@ -42,7 +42,7 @@ def explain(
         for option, given in (("--of", one_query), ("--plot", plot)):
             if given is not None:
                 raise typer.BadParameter(f"{option} needs DATA; give files of data")
-        _show(parts_of(ranker)[:top], shown)
+        _show(parts_of(ranker)[:top], printer)
         return
     queries = source.read(labelled=False, **read_like(ranker))
     if one_query is not None:
@@ -54,16 +54,16 @@ def explain(
         from rankloop.plotting.save import save_figure
 
         save_figure(plot_explained(found), plot)
-    _show(found, shown)
+    _show(found, printer)
 
 
-def _show(parts: list[dict[str, object]], shown: Shown) -> None:
-    if shown.json:
+def _show(parts: list[dict[str, object]], printer: Printer) -> None:
+    if printer.json:
         print_json(parts)
         return
     columns = list(dict.fromkeys(key for part in parts for key in part))
     rows = ([_shown(part.get(key), key != "effect") for key in columns] for part in parts)
-    shown.table(columns, rows)
+    printer.table(columns, rows)
 
 
 def _shown(value: object, signed: bool = True) -> str:

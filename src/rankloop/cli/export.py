@@ -29,12 +29,14 @@ def export(
         typer.Option(
             "--to",
             help="json, c, sql, onnx, elasticsearch[-native], opensearch, solr or vespa.",
-            callback=o.checked(_check_target),
+            callback=o.check_with(_check_target),
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write.", callback=o.checked(o.check_folder)),
+        typer.Option(
+            "--output", "-o", help="File to write.", callback=o.check_with(o.check_folder)
+        ),
     ] = None,
     features: Annotated[
         str | None,

@@ -15,7 +15,7 @@ def import_model(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Model file to write.", callback=o.checked(o.check_folder)
+            "--output", "-o", help="Model file to write.", callback=o.check_with(o.check_folder)
         ),
     ],
 ) -> None:

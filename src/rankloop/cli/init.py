@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from rankloop.cli.option_groups import Source, reads_data
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 
 
-@reads_data
+@takes_groups
 def init(
-    source: Source,
+    source: DataSource,
     output: Annotated[Path, typer.Option("--output", "-o", help="Configuration to write.")] = Path(
         "rankloop.toml"
     ),

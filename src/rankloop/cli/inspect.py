@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
-from rankloop.cli.tables import Shown, print_json
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
+from rankloop.cli.tables import Printer, print_json
 
 if TYPE_CHECKING:
     from rankloop.data.summary import Summary
 
 
-@reads_data
-@shows
+@takes_groups
 def inspect(
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     list_features: Annotated[bool, typer.Option("--list", help="List every feature.")] = False,
     plot: o.Plot = None,
 ) -> None:
@@ -31,13 +31,13 @@ def inspect(
         from rankloop.plotting.summary import plot_summary
 
         save_figure(plot_summary(summary), plot)
-    if shown.json:
+    if printer.json:
         print_json(summary.to_dict())
     else:
-        _print(summary, list_features, shown)
+        _print(summary, list_features, printer)
 
 
-def _print(s: Summary, list_features: bool, shown: Shown) -> None:
+def _print(s: Summary, list_features: bool, printer: Printer) -> None:
     from rankloop.data.memory import show_size
 
     lengths = ", ".join(f"{n:g}" for n in s.list_lengths)
@@ -54,13 +54,13 @@ def _print(s: Summary, list_features: bool, shown: Shown) -> None:
         ("duplicate features", len(s.duplicate_features)),
         ("duplicate documents", s.duplicate_documents),
     ]
-    shown.table(
+    printer.table(
         ["", ""],
         [(name, value if isinstance(value, str) else f"{value:,}") for name, value in rows],
     )
     total = max(sum(s.grades.counts), 1)
     shares = ((label, count, f"{100 * count / total:.1f}%") for label, count in s.grades.rows())
-    shown.table(["grade", "documents", "share"], shares)
+    printer.table(["grade", "documents", "share"], shares)
     if list_features:
         columns = ["feature", "min", "max", "mean", "zeros", "missing"]
         found = (
@@ -74,6 +74,6 @@ def _print(s: Summary, list_features: bool, shown: Shown) -> None:
             )
             for f in s.feature_summaries
         )
-        shown.table(columns, found)
+        printer.table(columns, found)
     for note in s.notes:
-        shown.note(f"- {note}")
+        printer.note(f"- {note}")

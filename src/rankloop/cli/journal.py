@@ -9,7 +9,8 @@ import typer
 
 from rankloop.cli import guarded
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_tables
+from rankloop.cli.data_source import DenseSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.tables import print_json, print_table, quality_cells
 
 journal = typer.Typer(help="Look at a loop's journal, verify it, import and export data.")
@@ -154,10 +155,10 @@ def clicks(
 
 @journal.command("import")
 @guarded
-@reads_tables
+@takes_groups
 def import_(
     address: Address,
-    source: Source,
+    source: DenseSource,
     loop: Name = "loop",
     config: Annotated[
         Path | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,17 +12,17 @@ import typer
 from rankloop.exceptions import RankloopError
 
 
-def checked(check: Callable[[str], object]) -> Callable[[object], object]:
+def check_with(check: Callable[[str], object]) -> Callable[[object], object]:
     """Return a callback that turns an error about a value into a usage error."""
 
-    def callback(value: object) -> object:
-        for one in value if isinstance(value, list) else [value]:
-            if one is not None:
+    def callback(given: object) -> object:
+        for value in given if isinstance(given, list) else [given]:
+            if value is not None:
                 try:
-                    check(str(one))
+                    check(str(value))
                 except RankloopError as error:
-                    raise typer.BadParameter(in_words_of_options(str(error))) from None
-        return value
+                    raise typer.BadParameter(use_option_names(str(error))) from None
+        return given
 
     return callback
 
@@ -67,7 +66,7 @@ def check_contender(text: str) -> None:
         check_ranker(text)
 
 
-def check_metric(text: str) -> None:
+def check_measure(text: str) -> None:
     """Raise unless this is a measure."""
     from rankloop.measures.measure import FAMILIES, parse
 
@@ -149,20 +148,41 @@ def check_folder(path: str) -> None:
         raise typer.BadParameter(f"there is no folder {Path(path).parent}; make it first")
 
 
-_ARGUMENTS = re.compile(
-    r"\b(query|label|doc_id|features|drop|format|n_features|skip_bad_rows|null|category|position)="
-    r"(\[[^]]*\])?"
-)
+_OPTIONS = {
+    "query": "--query",
+    "label": "--label",
+    "doc_id": "--doc-id",
+    "doc_weight": "--weight",
+    "position": "--position",
+    "features": "--features",
+    "drop": "--drop",
+    "category": "--category",
+    "format": "--format",
+    "n_features": "--n-features",
+    "skip_bad_rows": "--skip-bad-rows",
+    "null": "--null",
+    "layout": "--layout",
+}
+"""The arguments of Python that errors name, and the options that stand for them."""
 
 
-def in_words_of_options(message: str) -> str:
+def use_option_names(message: str) -> str:
     """Replace the names of Python arguments in an error by those of options.
 
-    >>> in_words_of_options("pass doc_id= to choose one, or features=[...]")
+    >>> use_option_names("pass doc_id= to choose one, or features=[...]")
     'pass --doc-id to choose one, or --features'
+    >>> use_option_names("write it with layout='list'")
+    'write it with --layout list'
     """
-    message = message.replace("doc_weight=", "--weight").replace("layout='list'", "--layout list")
-    return _ARGUMENTS.sub(lambda found: f"--{found[1].replace('_', '-')}", message)
+    return " ".join(map(_use_option_name, message.split(" ")))
+
+
+def _use_option_name(word: str) -> str:
+    argument, equals, value = word.partition("=")
+    if not equals or argument not in _OPTIONS:
+        return word
+    value = value.partition("]")[2] if value.startswith("[") else value.replace("'", "")
+    return _OPTIONS[argument] + (f" {value}" if value[:1].isalnum() else value)
 
 
 Measures = Annotated[
@@ -171,7 +191,7 @@ Measures = Annotated[
         "--measure",
         "-m",
         help="Measure, such as nDCG@10 or AP(rel=2); repeat for more.",
-        callback=checked(check_metric),
+        callback=check_with(check_measure),
     ),
 ]
 Conventions = Annotated[
@@ -180,7 +200,7 @@ Conventions = Annotated[
         "--convention",
         "-c",
         help="standard, letor4, trec_eval, ...; repeat for more.",
-        callback=checked(check_convention),
+        callback=check_with(check_convention),
     ),
 ]
 Measure = Annotated[
@@ -189,7 +209,7 @@ Measure = Annotated[
         "--measure",
         "-m",
         help="Measure, such as nDCG@10 or AP(rel=2).",
-        callback=checked(check_metric),
+        callback=check_with(check_measure),
     ),
 ]
 Convention = Annotated[
@@ -198,7 +218,7 @@ Convention = Annotated[
         "--convention",
         "-c",
         help="standard, letor4, trec_eval, ...",
-        callback=checked(check_convention),
+        callback=check_with(check_convention),
     ),
 ]
 
@@ -216,7 +236,7 @@ Rankers = Annotated[
         "-r",
         help="Ranker, such as slam or solar-ii:gamma=1000; repeat. See `rankloop rankers`.",
         show_default=False,
-        callback=checked(check_ranker),
+        callback=check_with(check_ranker),
         autocompletion=_names,
     ),
 ]
@@ -227,7 +247,7 @@ Contenders = Annotated[
         "-r",
         help="Ranker, such as slam or solar-ii:gamma=1000, lightgbm, xgboost or catboost; repeat.",
         show_default=False,
-        callback=checked(check_contender),
+        callback=check_with(check_contender),
         autocompletion=_names,
     ),
 ]
@@ -238,7 +258,7 @@ Ranker = Annotated[
         "-r",
         help="Ranker, such as slam or solar-ii:gamma=1000. See `rankloop rankers`.",
         show_default=False,
-        callback=checked(check_ranker),
+        callback=check_with(check_ranker),
         autocompletion=_names,
     ),
 ]
@@ -248,7 +268,7 @@ Scale = Annotated[
         "--scale",
         help="Scale features: query-minmax, standard or log.",
         metavar="S",
-        callback=checked(check_scale),
+        callback=check_with(check_scale),
     ),
 ]
 Plot = Annotated[
@@ -256,7 +276,7 @@ Plot = Annotated[
     typer.Option(
         "--plot",
         help="Write a figure to this .png, .svg or .pdf file.",
-        callback=checked(check_plot),
+        callback=check_with(check_plot),
     ),
 ]
 Cluster = Annotated[
@@ -265,7 +285,7 @@ Cluster = Annotated[
         "--cluster",
         help="Run on a Dask cluster: its scheduler's address, or local:N for N processes here.",
         metavar="ADDRESS|local:N",
-        callback=checked(check_cluster),
+        callback=check_with(check_cluster),
     ),
 ]
 ByQuery = Annotated[

@@ -131,6 +131,6 @@ def parts_progress() -> Iterator[Callable[[PartsProgress], None]]:
     yield show
 
 
-def typed_command() -> str:
+def read_command_line() -> str:
     """Return the command as it was typed."""
     return shlex.join(["rankloop", *sys.argv[1:]])

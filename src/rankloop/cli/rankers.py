@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankloop.cli.option_groups import shows
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.options import did_you_mean
-from rankloop.cli.tables import Shown
+from rankloop.cli.tables import Printer
 
 if TYPE_CHECKING:
     from rankloop.experiments.peers import Peer
     from rankloop.rankers.base import Ranker
 
 
-@shows
+@takes_groups
 def rankers(
-    shown: Shown,
+    printer: Printer,
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show one ranker with its parameters.")
     ] = None,
@@ -33,14 +33,14 @@ def rankers(
         raise typer.BadParameter(
             f"unknown ranker {name!r}{did_you_mean(name, known)}; see `rankloop rankers`"
         )
-    if shown.json:
-        shown.records([_described(one) for one in ([name] if name else known)])
+    if printer.json:
+        printer.records([_described(one) for one in ([name] if name else known)])
     elif name is None:
         rows = ([one["ranker"], _short(one), one["summary"]] for one in map(_described, known))
-        shown.table(["ranker", "learns", "what it is"], rows)
-        shown.note("`rankloop rankers NAME` shows parameters, cost and reference.")
+        printer.table(["ranker", "learns", "what it is"], rows)
+        printer.note("`rankloop rankers NAME` shows parameters, cost and reference.")
     else:
-        _show(_described(name), shown)
+        _show(_described(name), printer)
 
 
 def _described(name: str) -> dict[str, Any]:
@@ -68,13 +68,13 @@ def _short(one: dict[str, object]) -> str:
     return "online" if one["streams"] else "in batch"
 
 
-def _show(one: dict[str, Any], shown: Shown) -> None:
+def _show(one: dict[str, Any], printer: Printer) -> None:
     rows = [
         [key, value, ", ".join(map(_value, one["searched"].get(key, [])))]
         for key, value in one["parameters"].items()
     ]
-    shown.note(f"{one['about']}\n")
-    shown.table(["parameter", "default", "searched"], rows, one["ranker"])
+    printer.note(f"{one['about']}\n")
+    printer.table(["parameter", "default", "searched"], rows, one["ranker"])
 
 
 def _value(value: object) -> str:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import shows
-from rankloop.cli.progress import progress_bar, typed_command
-from rankloop.cli.tables import Shown
+from rankloop.cli.option_groups import takes_groups
+from rankloop.cli.progress import progress_bar, read_command_line
+from rankloop.cli.tables import Printer
 
 if TYPE_CHECKING:
     from rankloop.experiments.papers.declaration import Experiment, Setting
     from rankloop.experiments.papers.runner import Outcome
 
 
-@shows
+@takes_groups
 def reproduce(
-    shown: Shown,
+    printer: Printer,
     experiments: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ID]...", help="Which experiments, or `all`; see --list."),
@@ -47,7 +47,7 @@ def reproduce(
         typer.Option(
             "--report",
             help="Write one page about this run, .html.",
-            callback=o.checked(o.check_page),
+            callback=o.check_with(o.check_page),
         ),
     ] = None,
     trials: Annotated[
@@ -63,18 +63,18 @@ def reproduce(
     from rankloop.experiments.papers.page import write_page
 
     if list_all or not experiments:
-        _list(shown)
+        _list(printer)
         return
     outcomes = _run(_chosen(experiments), Setting(quick, seed, trials), data, out)
     if report is not None:
-        write_page(outcomes, report, typed_command())
-    if shown.json:
-        shown.records([outcome.to_dict() for outcome in outcomes])
+        write_page(outcomes, report, read_command_line())
+    if printer.json:
+        printer.records([outcome.to_dict() for outcome in outcomes])
         return
     for outcome in outcomes:
-        _show(outcome, shown)
+        _show(outcome, printer)
         if outcome.reason and not quick:
-            shown.note(f"Why some are far: {outcome.reason}\n")
+            printer.note(f"Why some are far: {outcome.reason}\n")
 
 
 def _chosen(names: list[str]) -> list[Experiment]:
@@ -117,7 +117,7 @@ def _run(
     return outcomes
 
 
-def _show(outcome: Outcome, shown: Shown) -> None:
+def _show(outcome: Outcome, printer: Printer) -> None:
     counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
     rows = [
         [j.part, j.name, j.ours, j.spread or None, j.expected, str(j.verdict), j.data]
@@ -126,14 +126,14 @@ def _show(outcome: Outcome, shown: Shown) -> None:
     ]
     missing = dict.fromkeys((j.part, j.why) for j in outcome.judged if j.ours is None)
     rows += [[part, "", None, None, None, "not run", why] for part, why in missing]
-    shown.table(
+    printer.table(
         ["part", "value", "ours", "±", "published", "verdict", "data"],
         rows,
         f"{outcome.experiment.id}: {outcome.experiment.source}. {counts}",
     )
 
 
-def _list(shown: Shown) -> None:
+def _list(printer: Printer) -> None:
     from rankloop.experiments.papers import EXPERIMENTS
 
     rows = [
@@ -147,6 +147,6 @@ def _list(shown: Shown) -> None:
         }
         for e in EXPERIMENTS.values()
     ]
-    if not shown.records(rows):
+    if not printer.records(rows):
         columns = ["id", "source", "shows", "values", "seconds"]
-        shown.table(columns, ([row[column] for column in columns] for row in rows))
+        printer.table(columns, ([row[column] for column in columns] for row in rows))

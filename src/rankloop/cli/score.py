@@ -8,21 +8,22 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.tables import json_text
 
 
-@reads_data
+@takes_groups
 def score(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    source: Source,
+    source: DataSource,
     output: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
             help="File to write; - for standard output.",
-            callback=o.checked(o.check_folder),
+            callback=o.check_with(o.check_folder),
         ),
     ] = Path("-"),
     run: Annotated[bool, typer.Option("--run", help="Write a TREC run instead.")] = False,

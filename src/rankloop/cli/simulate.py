@@ -23,7 +23,7 @@ def simulate(
             "--output",
             "-o",
             help="File to write; its suffix determines the format.",
-            callback=o.checked(o.check_folder),
+            callback=o.check_with(o.check_folder),
         ),
     ],
     queries: Annotated[

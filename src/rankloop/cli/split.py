@@ -8,16 +8,17 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.tables import print_json
 
 NAMES = {2: ("train", "test"), 3: ("train", "vali", "test")}
 """How the parts of a split are called, by their number."""
 
 
-@reads_data
+@takes_groups
 def split(
-    source: Source,
+    source: DataSource,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for train, vali and test.")
     ],
@@ -40,7 +41,7 @@ def split(
         typer.Option(
             "--to",
             help="letor, parquet, arrow, csv, tsv or rlds; by default, that of the first file.",
-            callback=o.checked(o.check_format),
+            callback=o.check_with(o.check_format),
         ),
     ] = None,
     seed: o.Seed = 0,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.progress import leaderboard
-from rankloop.cli.tables import Shown
+from rankloop.cli.tables import Printer
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
     from rankloop.rankers.online.base import OnlineRanker
 
 
-@reads_data
-@shows
+@takes_groups
 def stream(
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     ranker: o.Rankers,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
@@ -77,13 +77,13 @@ def stream(
             raise typer.BadParameter("--clicks needs all data at once, not standard input")
         if permutations > 1:
             raise typer.BadParameter("--permutations needs all data at once, not standard input")
-        _live(rankers, measures, convention, seed, source, shown)
+        _live(rankers, measures, convention, seed, source, printer)
         return
     (queries,) = numbers_only(source.read())
     if scale is not None:
         queries = scaler_from_name(scale).fit(queries).transform(queries)
     if clicks:
-        _clicks(rankers, queries, clicks, impressions, permutations, measures[0], seed, shown)
+        _clicks(rankers, queries, clicks, impressions, permutations, measures[0], seed, printer)
         return
     with leaderboard(list(rankers), permutations, f"{measures[0]} ({convention[0]})") as show:
         streams = progressive(
@@ -102,8 +102,8 @@ def stream(
         save_figure(plot_streams(streams, window), plot)
     if bounds is not None:
         _draw_bounds(rankers, queries, bounds, seed)
-    if not shown.records([found.to_dict() for found in streams]):
-        _print(streams, shown)
+    if not printer.records([found.to_dict() for found in streams]):
+        _print(streams, printer)
 
 
 def _clicks(
@@ -114,7 +114,7 @@ def _clicks(
     runs: int,
     measures: str,
     seed: int,
-    shown: Shown,
+    printer: Printer,
 ) -> None:
     """Let simulated users click; measure what they saw and what was learnt."""
     from rankloop.clicks.users import user_for
@@ -130,10 +130,10 @@ def _clicks(
         seed=seed,
     )
     rows = [stream.to_dict() for stream in found]
-    if shown.records(rows):
+    if printer.records(rows):
         return
     columns = ["ranker", "user", "final", "final_std", "online", "online_std"]
-    shown.table(columns, [[row[name] for name in columns] for row in rows])
+    printer.table(columns, [[row[name] for name in columns] for row in rows])
 
 
 def _draw_bounds(
@@ -159,8 +159,8 @@ def _live(
     metrics: list[str],
     conventions: list[str],
     seed: int,
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
 ) -> None:
     """Learn from standard input as it arrives; an interrupt ends it and shows the means."""
     import numpy as np
@@ -179,18 +179,18 @@ def _live(
         typer.echo("interrupted", err=True)
     if not live.queries:
         raise DataError("standard input contained no queries; there is nothing to measure")
-    if not shown.records(live.to_dicts()):
+    if not printer.records(live.to_dicts()):
         rows = [[r["ranker"], r["measure"], r["convention"], r["mean"]] for r in live.to_dicts()]
-        shown.table(["ranker", "measure", "convention", "mean"], rows)
+        printer.table(["ranker", "measure", "convention", "mean"], rows)
 
 
-def _print(streams: list[Stream], shown: Shown) -> None:
+def _print(streams: list[Stream], printer: Printer) -> None:
     columns = list(dict.fromkeys(f"{s.measure} ({s.convention})" for s in streams))
     found = {(s.ranker, f"{s.measure} ({s.convention})"): s for s in streams}
     names = dict.fromkeys(s.ranker for s in streams)
     best = sorted(names, key=lambda name: -found[name, columns[0]].mean)
     rows = [[name, *(_spread(found[name, c]) for c in columns)] for name in best]
-    shown.table(["ranker", *columns], rows)
+    printer.table(["ranker", *columns], rows)
 
 
 def _spread(found: Stream) -> str:

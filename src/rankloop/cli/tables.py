@@ -34,7 +34,7 @@ _LATEX = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class Printer:
     """How a command shows its result; each field is an option of the command line."""
 
     json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=_PANEL)] = (
@@ -79,14 +79,14 @@ class Shown:
         elif self.markdown:
             write(f"{text}\n\n")
 
-    def records(self, found: Sequence[Mapping[str, object]]) -> bool:
+    def records(self, records: Sequence[Mapping[str, object]]) -> bool:
         """Print records if JSON or CSV was chosen; return whether it was."""
         if self.json:
-            print_json(list(found))
+            print_json(list(records))
         elif self.csv:
-            plain = [{k: v for k, v in one.items() if _is_plain(v)} for one in found]
-            columns = list(dict.fromkeys(key for one in plain for key in one))
-            write(csv_text(columns, ([one.get(key) for key in columns] for one in plain)))
+            plain = [{k: v for k, v in record.items() if _is_plain(v)} for record in records]
+            columns = list(dict.fromkeys(key for record in plain for key in record))
+            write(csv_text(columns, ([record.get(key) for key in columns] for record in plain)))
         return self.json or self.csv
 
 
@@ -140,16 +140,16 @@ def latex_text(
     columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
 ) -> str:
     """Return a table as LaTeX's `tabular`, with the rules of `booktabs`."""
-    cells = [[_escaped(cell(value)) for value in row] for row in rows]
+    cells = [[_escape(cell(value)) for value in row] for row in rows]
     shape = "".join("r" if right else "l" for right in _numbers(cells, len(columns)))
     lines = [f"% {title}"] if title else []
     lines += [rf"\begin{{tabular}}{{{shape}}}", r"\toprule"]
-    lines += [" & ".join(map(_escaped, columns)) + r" \\", r"\midrule"]
+    lines += [" & ".join(map(_escape, columns)) + r" \\", r"\midrule"]
     lines += [" & ".join(row) + r" \\" for row in cells]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n\n"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text.replace("\n", " "))
 
 
@@ -164,7 +164,7 @@ def print_table(
     width = real.width if real.is_terminal else 1000  # a pipe has no width: cut nothing
     cells = [[cell(value) for value in row] for row in rows]
     encoding = sys.stdout.encoding
-    drawn = _drawn(columns, cells, title, ascii_only=not (encoding or "").lower().startswith("utf"))
+    drawn = _draw(columns, cells, title, ascii_only=not (encoding or "").lower().startswith("utf"))
     console = Console(
         file=out,
         width=width,
@@ -177,10 +177,10 @@ def print_table(
         console.print(drawn)
         write(out.getvalue())
     else:
-        write(_stacked(columns, cells, title))
+        write(_stack(columns, cells, title))
 
 
-def _drawn(
+def _draw(
     columns: Sequence[str], cells: list[list[str]], title: str | None, ascii_only: bool
 ) -> Table:
     from rich import box
@@ -198,11 +198,11 @@ def _drawn(
         column.justify = "right" if right else "left"
         column.no_wrap = True
     for row in cells:
-        table.add_row(*(Text(one) for one in row))
+        table.add_row(*(Text(text) for text in row))
     return table
 
 
-def _stacked(columns: Sequence[str], cells: list[list[str]], title: str | None) -> str:
+def _stack(columns: Sequence[str], cells: list[list[str]], title: str | None) -> str:
     """Return each row as lines of name and value."""
     wide = max((len(name) for name in columns), default=0)
     blocks = [
@@ -219,11 +219,11 @@ def _stacked(columns: Sequence[str], cells: list[list[str]], title: str | None) 
 
 def _numbers(cells: Sequence[Sequence[str]], width: int) -> list[bool]:
     """Return which columns hold numbers, which are aligned to the right."""
-    found = []
+    numbers = []
     for i in range(width):
-        shown = [row[i].strip("*+-%~ ").replace(",", "") for row in cells if row[i]]
-        found.append(bool(shown) and all(map(_is_number, shown)))
-    return found
+        texts = [row[i].strip("*+-%~ ").replace(",", "") for row in cells if row[i]]
+        numbers.append(bool(texts) and all(map(_is_number, texts)))
+    return numbers
 
 
 def _is_number(text: str) -> bool:

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.progress import parts_progress, rounds_progress
-from rankloop.cli.tables import Shown, print_json
+from rankloop.cli.tables import Printer, print_json
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.rankers.base import Ranker
 
 
-@reads_data
-@shows
+@takes_groups
 def train(
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Model file to write.", callback=o.checked(o.check_folder)
+            "--output", "-o", help="Model file to write.", callback=o.check_with(o.check_folder)
         ),
     ],
     ranker: Annotated[
@@ -34,7 +34,7 @@ def train(
             "--ranker",
             "-r",
             help="Ranker, such as auto (the default) or solar-ii:gamma=1000.",
-            callback=o.checked(o.check_ranker),
+            callback=o.check_with(o.check_ranker),
         ),
     ] = None,
     scale: o.Scale = None,
@@ -90,7 +90,7 @@ def train(
     if cluster is not None:
         model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
         model, judged = _on_cluster(cluster, model, source, valid, measures[0], by_query, mix_every)
-        _report(model, judged, output, measures, convention, shown)
+        _report(model, judged, output, measures, convention, printer)
         return
     if resume is None:
         model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
@@ -109,13 +109,13 @@ def train(
             if keep is not None:
                 model.discount_past(keep)
             model.go_on(queries, valid=judged, on_round=show)
-    _report(model, judged, output, measures, convention, shown)
+    _report(model, judged, output, measures, convention, printer)
 
 
 def _on_cluster(
     cluster: str,
     model: Ranker,
-    source: Source,
+    source: DataSource,
     valid: str | None,
     measure: str,
     by_query: bool,
@@ -137,7 +137,7 @@ def _report(
     output: Path,
     measures: list[str],
     convention: list[str],
-    shown: Shown,
+    printer: Printer,
 ) -> None:
     """Measure a model on validation data, write it, and say so."""
     from rankloop._utils.messages import count
@@ -149,7 +149,7 @@ def _report(
         scores = model.predict(judged)
         results = [r for rule in convention for r in evaluate(judged, scores, measures, rule)]
     model.save(output)
-    if shown.json:
+    if printer.json:
         print_json(
             {
                 "model": str(output),
@@ -162,12 +162,12 @@ def _report(
         )
         return
     rounds = "" if model.rounds_ is None else f" in {count(model.rounds_, 'round', 'rounds')}"
-    shown.note(f"{output}: {model!r}, {model.n_queries_seen_:,} queries learnt{rounds}")
+    printer.note(f"{output}: {model!r}, {model.n_queries_seen_:,} queries learnt{rounds}")
     if results:
         rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
-        shown.table(["measure", "convention", "mean", "queries", "left out"], rows)
+        printer.table(["measure", "convention", "mean", "queries", "left out"], rows)
         if any(refit_parameters(model).values()):
-            shown.note(
+            printer.note(
                 "The model was trained on the validation data too (refit), so these values are too "
                 "high; measure it on other data with `rankloop evaluate`"
             )

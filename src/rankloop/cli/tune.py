@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 
 from rankloop.cli import options as o
-from rankloop.cli.option_groups import Source, reads_data, shows
+from rankloop.cli.data_source import DataSource
+from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.progress import trials_progress
-from rankloop.cli.tables import Shown, print_json
+from rankloop.cli.tables import Printer, print_json
 
 
-@reads_data
-@shows
+@takes_groups
 def tune(
-    source: Source,
-    shown: Shown,
+    source: DataSource,
+    printer: Printer,
     ranker: o.Ranker,
     folds: Annotated[int, typer.Option("--folds", help="Folds by query.", min=2)] = 5,
     measure: o.Measure = "nDCG@10",
@@ -59,22 +59,22 @@ def tune(
             on_trial=show,
             **options,
         )
-    given = [*source.typed(), *(["--scale", scale] if scale else [])]
+    given = [*source.to_words(), *(["--scale", scale] if scale else [])]
     words = ["rankloop", "train", *source.places, "-r", found.ranker, *given, "-o", "model.rlm"]
     command = shlex.join(words)
-    if shown.json:
+    if printer.json:
         asked = {"measure": measure, "convention": convention, "folds": folds, "command": command}
         print_json({**found.to_dict(), **asked})
         return
     best = sorted((t for t in found.trials if not t.pruned), key=lambda t: -(t.value or 0))
     names = list(found.setting)
     rows = [[t.number, *(_shown(t.setting.get(n)) for n in names), t.value] for t in best[:10]]
-    shown.table(["trial", *names, f"{measure} ({convention})"], rows)
+    printer.table(["trial", *names, f"{measure} ({convention})"], rows)
     pruned = sum(trial.pruned for trial in found.trials)
-    shown.note(
+    printer.note(
         f"{len(found.trials)} trials, {pruned} stopped early. To train with the best setting:\n"
     )
-    shown.note(f"  {command}")
+    printer.note(f"  {command}")
 
 
 def _shown(value: object) -> str:
