@@ -24,7 +24,12 @@ from rankloop import _core
 from rankloop.clicks.bias.randomised import RandomTraffic
 from rankloop.clicks.bias.regression import RegressionEM
 from rankloop.clicks.bias.relevance import LogisticRelevance, as_features
-from rankloop.clicks.corrections import DoublyRobust, InversePropensity, Naive, training_data
+from rankloop.clicks.corrections import (
+    DoublyRobustCorrection,
+    InversePropensity,
+    Naive,
+    training_data,
+)
 from rankloop.clicks.log.table import from_click_table
 from rankloop.clicks.models.trust import TrustBias
 from rankloop.clicks.offpolicy.examination import Examination
@@ -125,7 +130,7 @@ def corrections(
     found["self-normalised IPS"] = InversePropensity(examination, CLIP, normalised=True)
     relevance = LogisticRelevance().fit(standardised, log.clicks.astype(float), log.row_counts)
     predicted = relevance.predict(standardised)
-    found["DR"] = DoublyRobust(examination, predicted, CLIP)
+    found["DR"] = DoublyRobustCorrection(examination, predicted, CLIP)
     by_place = from_click_table(
         train, query="srch_destination_id", page="srch_id", document="prop_id"
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.clicks.users import USERS, simulated_user
+from rankloop.clicks.users import USERS, make_user
 from rankloop.data.folds import letor_folds
 from rankloop.data.io.replacing import replaced_when_done
 from rankloop.data.scaling import QueryMinMax
@@ -70,7 +70,7 @@ def play_once(name: str, user: str, ranker: str, run: int, parts: Parts, impress
     if run < len(done):
         return
     top = int(max(part.y.max() for part, _ in parts)) + 1
-    simulated = simulated_user(user, top, stops_after="document")
+    simulated = make_user(user, top, stops_after="document")
     held_out, shown = click_run(
         parts, make_online_ranker(ranker), simulated, run, impressions=impressions, points=2
     )

@@ -19,7 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from benchmarks.chromium import chromium, prefer, requests_of, resize
 from rankloop import Feedback
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.client import Client
 from rankloop.serving.app import Service
 from rankloop.serving.config import as_settings
@@ -47,7 +47,7 @@ class Clock:
 def simulate(client: Client, service: Service, clock: Clock) -> None:
     """Let a week pass: people search and click, and change their taste on the fourth day."""
     rng = np.random.default_rng(3)
-    user = simulated_user("informational", grades=3)
+    user = make_user("informational", grades=3)
     tastes = rng.normal(size=(2, len(FEATURES)))
     tastes[:, 0] = 1.5
     loop = service.loops["shop"]

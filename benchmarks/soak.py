@@ -31,7 +31,7 @@ import msgspec
 import numpy as np
 
 from rankloop.cli.tables import print_table
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.serving.config import Settings, as_settings
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.models import qualities
@@ -62,7 +62,7 @@ class Users(threading.Thread):
         super().__init__(daemon=True)
         self.rng = np.random.default_rng(seed)
         tastes = np.random.default_rng(0).normal(size=(2, WIDTH))
-        self.tastes, self.user = tastes, simulated_user("navigational", grades=3)
+        self.tastes, self.user = tastes, make_user("navigational", grades=3)
         self.rate, self.seconds, self.seen = rate, seconds, seen
         self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.begun = time.perf_counter()

@@ -17,7 +17,7 @@ from rankloop.clicks.log.simulate import simulate_log
 from rankloop.clicks.offpolicy.estimators import IPS
 from rankloop.clicks.offpolicy.evaluate import evaluate_policy
 from rankloop.clicks.offpolicy.examination import Examination
-from rankloop.clicks.offpolicy.target import Target
+from rankloop.clicks.offpolicy.target import TargetPages
 from rankloop.clicks.users import ultra_user
 
 
@@ -44,7 +44,7 @@ def main() -> None:
     }.items():
         ranker = rl.RankSVM().fit(training_data(log, shown, correction))
         found[name] = ranker.predict(test)
-        target = Target.by_scores(log, ranker.predict(shown))
+        target = TargetPages.by_scores(log, ranker.predict(shown))
         value = evaluate_policy(log, target, IPS(examination), "clicks")
         print(
             f"{name}: {value.value:.2f} clicks a page expected, {value.low:.2f} to {value.high:.2f}"

@@ -11,7 +11,7 @@ from rankloop.clicks.bias.harvesting import AllPairs
 from rankloop.clicks.bias.randomised import RandomTraffic
 from rankloop.clicks.bias.result import PositionBias, estimate_bias
 from rankloop.clicks.log.simulate import simulate_log
-from rankloop.clicks.users import simulated_user, ultra_user
+from rankloop.clicks.users import make_user, ultra_user
 from rankloop.data.simulate import mslr_like
 from rankloop.experiments.click_streams import click_streams, held_out_parts
 from rankloop.plotting.bias import plot_bias
@@ -51,7 +51,7 @@ def draw_live(data: rl.QueryDataset) -> None:
     streams = click_streams(
         held_out_parts(data, 3),
         {name: make_online_ranker(name) for name in names},
-        {"navigational": simulated_user("navigational", 5)},
+        {"navigational": make_user("navigational", 5)},
         impressions=1000,
         runs=3,
         points=12,

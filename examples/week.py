@@ -20,7 +20,7 @@ from rich.console import Console
 
 from rankloop import Feedback
 from rankloop.cli.tables import print_table
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.client import Client
 from rankloop.plotting.save import save_figure
 from rankloop.plotting.weeks import plot_week
@@ -55,7 +55,7 @@ class Users:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.user = simulated_user("informational", grades=3)
+        self.user = make_user("informational", grades=3)
         self.tastes = rng.normal(size=(2, WIDTH))
 
     def ask(self, day: float) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t pages_a_thread = 4096;
 
-// As rankloop.clicks.log.grouped.GroupedPages has them.
+// As rankloop.clicks.log.grouped_pages.GroupedPages has them.
 using PageArrays = std::tuple<In<std::int64_t, 1>, In<std::int64_t, 1>, In<std::int64_t, 1>, In<double, 1>,
                               In<std::int32_t, 1>, In<std::int32_t, 1>, In<std::uint8_t, 1>>;
 // And the document of each pair.

@@ -16,7 +16,7 @@ from rankloop.clicks.users import (
     GradedUser,
     PositionUser,
     cascade_user,
-    simulated_user,
+    make_user,
     ultra_user,
 )
 from rankloop.exceptions import DataError
@@ -93,19 +93,17 @@ def test_pages_do_not_touch_each_other(rng):
 
 def test_named_users():
     """The numbers of the literature, for three and five grades."""
-    assert simulated_user("perfect").clicks == (0, 0.5, 1)
-    assert simulated_user("navigational").stops == (0.2, 0.5, 0.9)
-    five = simulated_user("informational", grades=5)
+    assert make_user("perfect").clicks == (0, 0.5, 1)
+    assert make_user("navigational").stops == (0.2, 0.5, 0.9)
+    five = make_user("informational", grades=5)
     assert five.clicks == (0.4, 0.6, 0.7, 0.8, 0.9)
     assert five.stops == (0.1, 0.2, 0.3, 0.4, 0.5)
-    assert simulated_user("almost-random", grades=5).clicks == (0.4, 0.45, 0.5, 0.55, 0.6)
+    assert make_user("almost-random", grades=5).clicks == (0.4, 0.45, 0.5, 0.55, 0.6)
     assert ultra_user().probabilities([4, 4])[1] == pytest.approx(0.61)
     assert cascade_user().stops == (1, 1, 1, 1, 1)
     for name in ("perfect", "navigational", "informational", "almost-random"):
         for grades in (2, 3, 5):
-            assert list(simulated_user(name, grades).clicks) == sorted(
-                simulated_user(name, grades).clicks
-            )
+            assert list(make_user(name, grades).clicks) == sorted(make_user(name, grades).clicks)
 
 
 def test_both_readings_of_when_a_user_stops():
@@ -118,7 +116,7 @@ def test_both_readings_of_when_a_user_stops():
 
 def test_users_draw_as_the_reference_does(rng):
     """Clicks up to the first document where the user stops, whichever reading."""
-    user, times = simulated_user("informational", stops_after="document"), 4000
+    user, times = make_user("informational", stops_after="document"), 4000
     grades = np.tile([0, 2, 1, 0], times)
     offsets = np.arange(0, 4 * times + 1, 4)
     found = user.sample(rng, grades, offsets).reshape(times, 4).mean(axis=0)
@@ -135,23 +133,23 @@ def test_unjudged_documents_count_as_irrelevant():
 
 def test_user_errors(rng):
     with pytest.raises(DataError, match="unknown user 'lazy'; known: perfect"):
-        simulated_user("lazy")
+        make_user("lazy")
     with pytest.raises(DataError, match="users for 2, 3 and 5 grades; found 4"):
-        simulated_user("perfect", grades=4)
+        make_user("perfect", grades=4)
     with pytest.raises(DataError, match="grades go up to 3, but there are probabilities only for"):
-        simulated_user("perfect").sample(rng, [3])
+        make_user("perfect").sample(rng, [3])
     with pytest.raises(DataError, match="2 probabilities of a click and 1 of stopping"):
         GradedUser((0, 1), (0,))
     with pytest.raises(DataError, match="stops_after must be"):
         GradedUser((0, 1), (0, 0), "never")
     with pytest.raises(DataError, match="rng must be"):
-        simulated_user("perfect").sample(3, [0])
+        make_user("perfect").sample(3, [0])
 
 
 def test_scores_by_hand():
     log = ClickLog.from_pages([("q", ["a", "b"], ["a"]), ("q", ["a"], [])])
     model = PBM(
-        examination=np.array([0.8, 0.5]), attraction=log.grouped.table(np.full(2, 0.5), 0.5)
+        examination=np.array([0.8, 0.5]), attraction=log.grouped_pages.table(np.full(2, 0.5), 0.5)
     )
     scores = evaluate_clicks(model, log)
     first, second = [0.4, 0.6], [0.75]

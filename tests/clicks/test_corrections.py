@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankloop.clicks.corrections import DoublyRobust, InversePropensity, Naive, training_data
+from rankloop.clicks.corrections import (
+    DoublyRobustCorrection,
+    InversePropensity,
+    Naive,
+    training_data,
+)
 from rankloop.clicks.log.log import ClickLog
 from rankloop.clicks.offpolicy.examination import Examination
 from rankloop.exceptions import DataError
@@ -31,8 +36,8 @@ def test_corrected_clicks_are_relevance_on_average(rng, offsets):
     wrong = np.tile([0.9, 0.1, 0.1], len(log))
     for correction in (
         InversePropensity(examination, clip=0.0),
-        DoublyRobust(examination, wrong, clip=0.0),
-        DoublyRobust(examination, np.tile(relevance, len(log)), clip=0.9),
+        DoublyRobustCorrection(examination, wrong, clip=0.0),
+        DoublyRobustCorrection(examination, np.tile(relevance, len(log)), clip=0.9),
     ):
         found = correction.relevance(log).reshape(-1, 3).mean(axis=0)
         np.testing.assert_allclose(found, relevance, atol=0.03)
@@ -85,7 +90,7 @@ def test_bad_input_is_refused():
             log, np.eye(2), grades=[1, 1]
         ),
         "largest must be above 0": lambda: training_data(log, np.eye(2), largest=0),
-        "predicted has 1 values": lambda: DoublyRobust(examination, [0.5]).relevance(log),
+        "predicted has 1 values": lambda: DoublyRobustCorrection(examination, [0.5]).relevance(log),
         "no page of the log has a click": lambda: training_data(
             log.with_clicks([False, False]), np.eye(2)
         ),

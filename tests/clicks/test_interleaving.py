@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rankloop as rl
 from rankloop.clicks.interleaving.balanced import Balanced
-from rankloop.clicks.interleaving.base import seeded_by
+from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.interleaving.optimised import Optimised, all_lists, probabilities
 from rankloop.clicks.interleaving.pairwise import PairwisePreference
 from rankloop.clicks.interleaving.probabilistic import Probabilistic, ProbabilisticList
@@ -25,7 +25,7 @@ from rankloop.clicks.interleaving.simulation import (
 )
 from rankloop.clicks.interleaving.sosm import SampleOnlyScored
 from rankloop.clicks.interleaving.team_draft import TeamDraft
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.exceptions import DataError
 
 TWO = {
@@ -67,9 +67,9 @@ def test_lists_and_preferences_have_their_form(name, seed, rankers, k):
 def test_the_same_seed_gives_the_same_list(name):
     method = {**TWO, **MANY}[name]
     rankings = [["a", "b", "c", "d"], ["d", "b", "e", "a"]]
-    one, same = (method.interleave(rankings, seeded_by("r1")).documents for _ in range(2))
+    one, same = (method.interleave(rankings, make_rng("r1")).documents for _ in range(2))
     assert one == same
-    many = {method.interleave(rankings, seeded_by(f"r{i}")).documents for i in range(40)}
+    many = {method.interleave(rankings, make_rng(f"r{i}")).documents for i in range(40)}
     assert len(many) > 1
 
 
@@ -260,7 +260,7 @@ def judged(rng):
 def test_playing(judged, rng):
     rankings = rankings_of(judged, [judged.y, -judged.y])
     assert rankings[0][0][:3] == [0, 1, 2]
-    played = list(play(TeamDraft(), rankings, judged, simulated_user("perfect"), rng, 30, k=5))
+    played = list(play(TeamDraft(), rankings, judged, make_user("perfect"), rng, 30, k=5))
     assert len(played) == 30
     assert sum(shown.preferences(clicks)[0, 1] for shown, clicks in played) > 10
 
@@ -272,7 +272,7 @@ def test_interleaving_is_more_sensitive_than_ab(judged, rng):
         judged,
         (noisy, noisier),
         {"team draft": TeamDraft(), "optimised": Optimised()},
-        simulated_user("informational"),
+        make_user("informational"),
         rng,
         impressions=200,
         repeats=10,
@@ -280,7 +280,7 @@ def test_interleaving_is_more_sensitive_than_ab(judged, rng):
     assert found.difference > 0
     assert found.found["team draft"][-1] > found.found[AB][-1]
     assert found.right["team draft"][-1] > 0.8
-    assert found.needed("team draft", share=2.0) is None
+    assert found.impressions_needed("team draft", share=2.0) is None
 
 
 def test_binary_error():
@@ -309,4 +309,4 @@ def test_errors(rng):
         all_lists([list(range(40)), list(range(39, -1, -1))], 20)
     data = rl.QueryDataset.from_arrays(np.zeros((2, 1)), [1, 0], group=[2])
     with pytest.raises(DataError, match="the same nDCG@10"):
-        measure_sensitivity(data, (data.y, data.y), {}, simulated_user("perfect"), rng)
+        measure_sensitivity(data, (data.y, data.y), {}, make_user("perfect"), rng)

@@ -62,7 +62,7 @@ def test_groups_count_alike_pages_once(rng):
     pages = random_pages(rng, n=400, longest=2)
     log = ClickLog.from_pages(pages)
     seen = Counter((query, tuple(shown), tuple(clicked)) for query, shown, clicked in pages)
-    grouped = log.grouped
+    grouped = log.grouped_pages
     assert grouped.counts.sum() == len(pages)
     assert len(grouped.counts) == len(seen)
     documents = grouped.document_ids[grouped.pair_documents[grouped.pairs]]

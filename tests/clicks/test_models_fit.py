@@ -203,7 +203,7 @@ def test_known_parameters_are_found(rng):
     """Clicks drawn from a model teach that model back."""
     shown = [(0, rng.permutation(8).tolist(), []) for _ in range(40_000)]
     log = ClickLog.from_pages(shown)
-    attraction = log.grouped.table(np.linspace(0.15, 0.9, 8), 0.5)
+    attraction = log.grouped_pages.table(np.linspace(0.15, 0.9, 8), 0.5)
     examination = np.array([1.0, 0.8, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2])
     truth = PBM(examination=examination, attraction=attraction)
     fit = PBM(300).fit(truth.sample(rng, log))
@@ -213,7 +213,7 @@ def test_known_parameters_are_found(rng):
     truth = DBN(
         go_on=0.8,
         attraction=attraction,
-        satisfaction=log.grouped.table(np.linspace(0.7, 0.1, 8), 0.5),
+        satisfaction=log.grouped_pages.table(np.linspace(0.7, 0.1, 8), 0.5),
     )
     fit = DBN(300).fit(truth.sample(rng, log))
     assert fit.go_on == pytest.approx(0.8, abs=0.02)

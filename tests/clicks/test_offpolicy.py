@@ -11,9 +11,15 @@ from rankloop.clicks.log.log import ClickLog
 from rankloop.clicks.models.trust import TrustBias
 from rankloop.clicks.offpolicy.estimators import IPS, Direct, DoublyRobust, SelfNormalised
 from rankloop.clicks.offpolicy.evaluate import effective_size, evaluate_policy
-from rankloop.clicks.offpolicy.examination import Examination, pooled_exposure
+from rankloop.clicks.offpolicy.examination import Examination, pool_exposure
 from rankloop.clicks.offpolicy.item_position import ItemPosition
-from rankloop.clicks.offpolicy.target import Clicks, Discounted, Precision, Target, parse_measure
+from rankloop.clicks.offpolicy.target import (
+    Clicks,
+    Discounted,
+    Precision,
+    TargetPages,
+    parse_measure,
+)
 from rankloop.exceptions import DataError, MeasureError
 
 N, QUERIES = 4, 30
@@ -53,7 +59,7 @@ class World:
         return values[queries, log.document_ids[log.documents]]
 
     def target(self, log):
-        return Target.by_scores(log, self.of_rows(log, self.scores))
+        return TargetPages.by_scores(log, self.of_rows(log, self.scores))
 
     def truth(self, weights, extra=0.0):
         order = np.argsort(-self.scores, axis=1)
@@ -106,7 +112,7 @@ def test_pooled_and_doubly_robust_estimates_vary_less(rng):
         exposure = np.full(len(log.documents), BIAS.mean())
         for name, estimator in (
             ("plain", IPS(exam)),
-            ("pooled", IPS(exam, exposure=pooled_exposure(log, exam))),
+            ("pooled", IPS(exam, exposure=pool_exposure(log, exam))),
             ("robust", DoublyRobust(exam, relevance, exposure=exposure)),
         ):
             found[name].append(evaluate_policy(log, target, estimator, "DCG@3").value)
@@ -120,7 +126,7 @@ def test_without_clipping_the_estimate_cancels_out(rng):
     world = World()
     log = world.log(rng)
     exam, target = Examination.of(BIAS), world.target(log)
-    pooled = IPS(exam, exposure=pooled_exposure(log, exam))
+    pooled = IPS(exam, exposure=pool_exposure(log, exam))
     robust = DoublyRobust(exam, world.of_rows(log, world.relevance))
     assert evaluate_policy(log, target, robust).value == pytest.approx(
         evaluate_policy(log, target, pooled).value
@@ -186,11 +192,11 @@ def test_differences_are_sharper_than_values(rng):
     log = world.log(rng, 1000)
     estimator = IPS(Examination.of(BIAS))
     one = evaluate_policy(log, world.target(log), estimator, "DCG@3")
-    near = Target.by_scores(log, world.of_rows(log, world.scores + 0.02))
+    near = TargetPages.by_scores(log, world.of_rows(log, world.scores + 0.02))
     same = one.minus(evaluate_policy(log, near, estimator, "DCG@3"))
     assert (same.value, same.low, same.high) == (0, 0, 0)
     better = evaluate_policy(
-        log, Target.by_scores(log, world.of_rows(log, world.relevance)), estimator, "DCG@3"
+        log, TargetPages.by_scores(log, world.of_rows(log, world.relevance)), estimator, "DCG@3"
     ).minus(one)
     assert better.low > 0
     assert better.high - better.low < one.high - one.low
@@ -228,19 +234,19 @@ def test_the_log_refuses_what_it_cannot_answer(rng):
     log = world.log(rng, 200)
     target, exam = world.target(log), Examination.of(BIAS)
     elsewhere = np.where(target.positions == 1, 0, target.positions)
-    lost = Target.by_positions(log, elsewhere, np.ones(200, int))
+    lost = TargetPages.by_positions(log, elsewhere, np.ones(200, int))
     with pytest.raises(DataError, match=r"it covers only 75% of what the ranker would show"):
         evaluate_policy(log, lost, IPS(Examination.of([1.0] * 4)), Clicks())
     with pytest.raises(DataError, match=r"cannot answer this: the estimate would be based on"):
         evaluate_policy(log.select(range(5)), world.target(log.select(range(5))), IPS(exam))
     fixed = ClickLog.from_pages([("q", ["a", "b"], ["a"])] * 50)
     with pytest.raises(DataError, match="the log has no propensities"):
-        evaluate_policy(fixed, Target.by_scores(fixed, np.tile([0, 1], 50)), ItemPosition())
+        evaluate_policy(fixed, TargetPages.by_scores(fixed, np.tile([0, 1], 50)), ItemPosition())
     sure = ClickLog.from_rows(
         ["q"] * 4, ["a", "b"] * 2, [1, 0, 1, 0], page=[0, 0, 1, 1], propensity=[1.0] * 4
     )
     with pytest.raises(DataError, match="it covers only 0% of what the ranker would show"):
-        evaluate_policy(sure, Target.by_scores(sure, [0, 1, 0, 1]), ItemPosition())
+        evaluate_policy(sure, TargetPages.by_scores(sure, [0, 1, 0, 1]), ItemPosition())
     with pytest.raises(DataError, match="self-normalisation does not work with trust bias"):
         evaluate_policy(log, target, SelfNormalised(Examination(BIAS, TRUST)))
 
@@ -264,10 +270,10 @@ def test_measures_and_targets():
     with pytest.raises(MeasureError, match="'clicks', 'DCG', 'DCG@k' or 'P@k'; found 'nDCG'"):
         parse_measure("nDCG")
     log = ClickLog.from_pages([("q", ["a", "b", "c"], []), ("q", ["a", "b"], [])])
-    assert Target.by_scores(log, [1, 1, 2, 0, 3]).positions.tolist() == [2, 3, 1, 2, 1]
+    assert TargetPages.by_scores(log, [1, 1, 2, 0, 3]).positions.tolist() == [2, 3, 1, 2, 1]
     with pytest.raises(DataError, match="NaN"):
-        Target.by_scores(log, [1, 1, np.nan, 0, 3])
+        TargetPages.by_scores(log, [1, 1, np.nan, 0, 3])
     with pytest.raises(DataError, match="whole numbers from 1, or 0"):
-        Target.by_positions(log, [1, 2, -1, 1, 2])
+        TargetPages.by_positions(log, [1, 2, -1, 1, 2])
     assert effective_size(np.ones(7)) == 7
     assert effective_size(np.zeros(0)) == 0

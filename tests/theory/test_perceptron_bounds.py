@@ -17,7 +17,7 @@ from rankloop.theory.bounds import (
     slam_cutoff_bound,
 )
 from rankloop.theory.margin import best_margin, max_norm, separating_weights
-from rankloop.theory.surrogates import data_seen_by, measure_losses, weight_ratio
+from rankloop.theory.surrogates import data_for, measure_losses, weight_ratio
 
 from .twins import algorithm_2, noisy, simulated
 
@@ -43,7 +43,7 @@ def comparisons(data, measure, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_theorems_6_and_8_on_separable_data(measure, seed):
     data = simulated(seed)
-    seen = data_seen_by(measure, data)
+    seen = data_for(measure, data)
     best = best_margin(seen)
     bound = bound_of(data, best.weights / best.margin, measure)
     assert bound.holds
@@ -136,12 +136,12 @@ def test_lemma_5_can_fail_below_the_cutoff():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_slam_at_any_rate_on_separable_data(measure, rate, seed):
     data = simulated(seed)
-    u = separating_weights(data_seen_by(measure, data))
+    u = separating_weights(data_for(measure, data))
     ranker = Slam(measure, rate=rate)
     losses = measure_losses(data, ranker.predict_then_learn(data), measure)
     bound = slam_any_rate_bound(data, u, measure, rate=rate)
     assert 0 < losses.sum() <= bound.value
-    best = best_margin(data_seen_by(measure, data)).margin
+    best = best_margin(data_for(measure, data)).margin
     expected = (4 * max_norm(data) ** 2 + 2 / rate) / best**2
     assert bound.value == pytest.approx(expected, rel=1e-2)
 

@@ -17,7 +17,7 @@ from rankloop.theory.bounds import (
     solar_i_measure_bound,
     solar_ii_measure_bound,
 )
-from rankloop.theory.surrogates import data_seen_by, measure_losses
+from rankloop.theory.surrogates import data_for, measure_losses
 from rankloop.theory.tracking import track
 
 from .twins import algorithm_2, noisy, simulated
@@ -73,7 +73,7 @@ def test_on_separable_data_perceptrons_lose_a_constant():
         bound = track(make_ranker(text), data).bound
         assert bound[-1] <= bound[20] * 1.5
     ap = track(make_ranker("slam:measure=AP"), data)
-    seen = track(make_ranker("slam:measure=AP"), data_seen_by("AP", data))
+    seen = track(make_ranker("slam:measure=AP"), data_for("AP", data))
     assert ap.bound == pytest.approx(seen.bound)
 
 

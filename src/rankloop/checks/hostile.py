@@ -41,7 +41,7 @@ def hostile_queries(
     for _ in range(n_queries):
         X, y = plain_query(rng, weights)
         if rng.random() < share:
-            X, y = spoilt(X, y, KINDS[rng.integers(len(KINDS))], rng)
+            X, y = spoil(X, y, KINDS[rng.integers(len(KINDS))], rng)
         yield X.astype(np.float32), y
 
 
@@ -52,7 +52,7 @@ def plain_query(rng: np.random.Generator, weights: NDArray[np.float64]) -> Query
     return X, np.floor(3 * places / len(X))
 
 
-def spoilt(
+def spoil(
     X: NDArray[np.float32], y: NDArray[np.float64], kind: str, rng: np.random.Generator
 ) -> Query:
     """Return a query with one thing wrong; every value stays finite."""

@@ -38,12 +38,12 @@ def easy_queries(n_queries: int = 60, seed: int = 0) -> QueryDataset:
     return simulated.data
 
 
-def fitted(ranker: L, data: QueryDataset) -> L:
+def fit_copy(ranker: L, data: QueryDataset) -> L:
     """Fit a copy of the ranker."""
     return copy.deepcopy(ranker).fit(data.X, data.y, qid=data.qid)
 
 
-def scored(model: Any, X: NDArray[np.float32], qid: ArrayLike | None = None) -> Scores:
+def score_rows(model: Any, X: NDArray[np.float32], qid: ArrayLike | None = None) -> Scores:
     """Score rows; a ranker that looks at whole queries gets the query ids (default: one query)."""
     if getattr(model, "scores_rows_alone", True):
         return np.asarray(model.predict(X))
@@ -65,16 +65,16 @@ def check_learns_easy_data(ranker: RankerLike) -> None:
     if getattr(ranker, "baseline", False):
         return
     train, test = easy_queries(80, seed=1), easy_queries(80, seed=1).select(slice(60, 80))
-    model = fitted(ranker, train.select(slice(0, 60)))
+    model = fit_copy(ranker, train.select(slice(0, 60)))
     shuffled = test.shuffled(np.random.default_rng(0))
-    reached = evaluate(shuffled, scored(model, shuffled.X, shuffled.qid), "nDCG@10")["nDCG@10"]
+    reached = evaluate(shuffled, score_rows(model, shuffled.X, shuffled.qid), "nDCG@10")["nDCG@10"]
     assert reached > 0.75, f"nDCG@10 on separable data is {reached:.3f}; chance is about 0.6"
 
 
 def check_scores_are_finite(ranker: RankerLike) -> None:
     """`predict` returns one finite number per row."""
     data = easy_queries(20)
-    scores = scored(fitted(ranker, data), data.X, data.qid)
+    scores = score_rows(fit_copy(ranker, data), data.X, data.qid)
     assert scores.shape == (data.n_documents,), f"scores have shape {scores.shape}"
     assert np.isfinite(scores).all(), "scores are not finite"
 
@@ -86,25 +86,25 @@ def check_rows_are_scored_alone(ranker: RankerLike) -> None:
     depend on the order of a query's rows.
     """
     data = easy_queries(20)
-    model = fitted(ranker, data)
+    model = fit_copy(ranker, data)
     rows = data.X[:12]  # one query
-    together = scored(model, rows)
+    together = score_rows(model, rows)
     if getattr(ranker, "scores_rows_alone", True):
-        alone = [scored(model, rows[i : i + 1])[0] for i in range(12)]
+        alone = [score_rows(model, rows[i : i + 1])[0] for i in range(12)]
         assert np.allclose(together, alone, rtol=1e-5, atol=1e-6), "a score depends on its batch"
-    backwards = scored(model, rows[::-1].copy())[::-1]
+    backwards = score_rows(model, rows[::-1].copy())[::-1]
     assert np.allclose(together, backwards, rtol=1e-5, atol=1e-6), "a score depends on row order"
 
 
 def check_same_data_same_model(ranker: RankerLike) -> None:
     """Fitting twice gives the same scores, and `fit` forgets earlier data."""
     data, other = easy_queries(20), easy_queries(20, seed=5)
-    scores = scored(fitted(ranker, data), data.X, data.qid)
-    assert np.array_equal(scores, scored(fitted(ranker, data), data.X, data.qid)), (
+    scores = score_rows(fit_copy(ranker, data), data.X, data.qid)
+    assert np.array_equal(scores, score_rows(fit_copy(ranker, data), data.X, data.qid)), (
         "fit is not deterministic"
     )
-    refitted = fitted(ranker, other).fit(data.X, data.y, qid=data.qid)
-    again = scored(refitted, data.X, data.qid)
+    refitted = fit_copy(ranker, other).fit(data.X, data.y, qid=data.qid)
+    again = score_rows(refitted, data.X, data.qid)
     assert np.array_equal(scores, again), "fit remembers earlier data"
 
 
@@ -112,9 +112,9 @@ def check_rows_in_any_order(ranker: RankerLike) -> None:
     """Rows of different queries may be mixed: the query id counts, not the position."""
     data = easy_queries(10)
     mixed = np.argsort(np.arange(data.n_documents) % 12, kind="stable")
-    scores = scored(fitted(ranker, data), data.X, data.qid)
+    scores = score_rows(fit_copy(ranker, data), data.X, data.qid)
     model = copy.deepcopy(ranker).fit(data.X[mixed], data.y[mixed], qid=data.qid[mixed])
-    assert np.allclose(scored(model, data.X, data.qid), scores, rtol=1e-4, atol=1e-5), (
+    assert np.allclose(score_rows(model, data.X, data.qid), scores, rtol=1e-4, atol=1e-5), (
         "row order counts"
     )
 
@@ -122,13 +122,15 @@ def check_rows_in_any_order(ranker: RankerLike) -> None:
 def check_refuses_bad_input(ranker: RankerLike) -> None:
     """NaN features, wrong lengths and a wrong number of features raise errors."""
     data = easy_queries(10)
-    model = fitted(ranker, data)
+    model = fit_copy(ranker, data)
     broken = data.X.copy()
     broken[3, 1] = np.inf
     calls: dict[str, Callable[[], object]] = {
-        "infinite features in fit": lambda: fitted(ranker, data).fit(broken, data.y, qid=data.qid),
-        "too few grades": lambda: fitted(ranker, data).fit(data.X, data.y[:-1], qid=data.qid),
-        "another number of features": lambda: scored(model, data.X[:, :-1]),
+        "infinite features in fit": lambda: fit_copy(ranker, data).fit(
+            broken, data.y, qid=data.qid
+        ),
+        "too few grades": lambda: fit_copy(ranker, data).fit(data.X, data.y[:-1], qid=data.qid),
+        "another number of features": lambda: score_rows(model, data.X[:, :-1]),
     }
     for what, call in calls.items():
         try:
@@ -147,11 +149,11 @@ def check_learning_goes_on(ranker: OnlineRankerLike) -> None:
         looped.learn(query.X, query.y)
     for part in (data.select(slice(0, 10)), data.select(slice(10, 20))):
         halves.partial_fit(part.X, part.y, qid=part.qid)
-    scores = scored(whole, data.X, data.qid)
-    assert np.array_equal(scores, scored(looped, data.X, data.qid)), (
+    scores = score_rows(whole, data.X, data.qid)
+    assert np.array_equal(scores, score_rows(looped, data.X, data.qid)), (
         "learn differs from partial_fit"
     )
-    assert np.array_equal(scores, scored(halves, data.X, data.qid)), (
+    assert np.array_equal(scores, score_rows(halves, data.X, data.qid)), (
         "partial_fit does not continue from the current state"
     )
 
@@ -194,8 +196,8 @@ def check_missing_values_are_refused(ranker: RankerLike) -> None:
     X = data.X.copy()
     X[3, 1] = np.nan
     missing = replace(data, X=X)
-    model = fitted(ranker, data)
-    before = scored(model, data.X, data.qid)
+    model = fit_copy(ranker, data)
+    before = score_rows(model, data.X, data.qid)
     for method in ("fit", "partial_fit"):
         try:
             learns: Callable[..., object] = getattr(model, method, model.fit)
@@ -207,7 +209,7 @@ def check_missing_values_are_refused(ranker: RankerLike) -> None:
             pass
         else:
             raise AssertionError(f"{method} accepted a missing value without an error")
-        assert np.array_equal(scored(model, data.X, data.qid), before), (
+        assert np.array_equal(score_rows(model, data.X, data.qid), before), (
             f"a failed {method} changed the model"
         )
 
@@ -218,14 +220,14 @@ def check_survives_hostile_streams(ranker: OnlineRankerLike) -> None:
     rng = np.random.default_rng(0)
     rows = rng.random((20, 8), np.float32)
     for i, (X, y) in enumerate(hostile_queries(150, rng)):
-        before = scored(mine, rows) if i else None
+        before = score_rows(mine, rows) if i else None
         try:
             mine.learn(X, y)
         except RankloopError:
             if before is not None:
-                assert np.array_equal(scored(mine, rows), before), "an error changed the ranker"
+                assert np.array_equal(score_rows(mine, rows), before), "an error changed the ranker"
             continue
-        assert np.isfinite(scored(mine, rows)).all(), f"after query {i}, scores are not finite"
+        assert np.isfinite(score_rows(mine, rows)).all(), f"after query {i}, scores are not finite"
 
 
 def check_learns_after_outliers(ranker: OnlineRankerLike) -> None:
@@ -237,9 +239,9 @@ def check_learns_after_outliers(ranker: OnlineRankerLike) -> None:
         return
     data = easy_queries(200, seed=1)
 
-    def reached(value: float | None) -> float:
+    def measure_last(value: float | None) -> float:
         """Measure the last 100 queries, each before the ranker learns from it."""
-        mine = fitted(ranker, data.select(slice(0, 50)))
+        mine = fit_copy(ranker, data.select(slice(0, 50)))
         if value is not None:
             bad = outlier(data, 50, value)
             with contextlib.suppress(RankloopError):
@@ -248,13 +250,13 @@ def check_learns_after_outliers(ranker: OnlineRankerLike) -> None:
         mine.partial_fit(between.X, between.y, qid=between.qid)
         scores = []
         for query in last:
-            scores.append(scored(mine, query.X))
+            scores.append(score_rows(mine, query.X))
             mine.learn(query.X, query.y)
         return evaluate(last, np.concatenate(scores), "nDCG@5")["nDCG@5"]
 
-    usual = reached(None)
+    usual = measure_last(None)
     for value in (1e20, 3e38):
-        after = reached(value)
+        after = measure_last(value)
         assert after > 0.8 * usual, f"after a cell of {value:g}, nDCG@5 is {after:.2f}: {usual:.2f}"
 
 
@@ -265,13 +267,13 @@ def check_threads_see_one_state(ranker: OnlineRankerLike) -> None:
     for query in data:
         states.append(copy.deepcopy(states[-1]).learn(query.X, query.y))
     del states[0]
-    possible = {scored(state, data.X, data.qid).tobytes() for state in states}
+    possible = {score_rows(state, data.X, data.qid).tobytes() for state in states}
     shared = copy.deepcopy(states[0])
     seen: list[bytes] = []
 
     def look() -> None:
         while not done.is_set():
-            seen.append(scored(shared, data.X, data.qid).tobytes())
+            seen.append(score_rows(shared, data.X, data.qid).tobytes())
 
     done = threading.Event()
     looking = threading.Thread(target=look)

@@ -132,10 +132,10 @@ def judge(
     json: o.Json = False,
 ) -> None:
     """Turn clicks into judgements of queries and documents."""
-    from rankloop.clicks.judging import judge_clicks, write_judgements
+    from rankloop.clicks.judgements import judge_clicks, write_judgements
 
     found = judge_clicks(_read(log, format, column), by, least_views)
-    write_judgements(found if grades is None else found.graded(grades), output)
+    write_judgements(found if grades is None else found.to_grades(grades), output)
     if json:
         print_json({"file": str(output), "by": by, "judgements": len(found)})
     else:

@@ -74,7 +74,7 @@ class InversePropensity(Correction):
 
     def relevance(self, log: ClickLog) -> NDArray[np.float64]:
         """Return the corrected clicks."""
-        slope = clipped_slopes(log, self.examination, self.clip)
+        slope = clip_slopes(log, self.examination, self.clip)
         found = (log.clicks - self.examination.offset_at(log.positions)) / slope
         if not self.normalised:
             return np.asarray(found)
@@ -85,7 +85,7 @@ class InversePropensity(Correction):
 
 
 @dataclass(frozen=True, eq=False)
-class DoublyRobust(Correction):
+class DoublyRobustCorrection(Correction):
     """Predicted relevance r, corrected where clicks disagree with it.
 
     relevance = r + (click - slope_k r - offset_k) / slope_k at position k, where only the slope in
@@ -116,10 +116,10 @@ class DoublyRobust(Correction):
             - self.examination.slope_at(log.positions) * r
             - self.examination.offset_at(log.positions)
         )
-        return np.asarray(r + surprise / clipped_slopes(log, self.examination, self.clip))
+        return np.asarray(r + surprise / clip_slopes(log, self.examination, self.clip))
 
 
-def clipped_slopes(log: ClickLog, examination: Examination, clip: float) -> NDArray[np.float64]:
+def clip_slopes(log: ClickLog, examination: Examination, clip: float) -> NDArray[np.float64]:
     """Return the slope of each row's position, not below `clip`."""
     if not 0 <= clip <= 1:
         raise DataError(f"clip must be from 0 to 1; found {clip!r}")

@@ -45,7 +45,7 @@ _USERS = {  # name: number of grades: (clicks, stops)
     },
 }
 USERS = tuple(_USERS)
-"""The names that :func:`simulated_user` knows."""
+"""The names that :func:`make_user` knows."""
 
 
 class SimulatedUser(ABC):
@@ -168,7 +168,7 @@ class PositionUser(SimulatedUser):
         return Independent(np.array(self.clicks)[levels] * seen)
 
 
-def simulated_user(
+def make_user(
     name: str, grades: int = 3, stops_after: Literal["click", "document"] = "click"
 ) -> GradedUser:
     """Return a simulated user of the literature by name.
@@ -185,7 +185,7 @@ def simulated_user(
 
     Examples
     --------
-    >>> simulated_user("informational").clicks
+    >>> make_user("informational").clicks
     (0.4, 0.7, 0.9)
     """
     if name not in _USERS:
@@ -225,9 +225,7 @@ def user_for(grades: ArrayLike, name: str) -> SimulatedUser:
     top = float(np.max(grades, initial=0))
     for count in (2, 3, 5):
         if top < count:
-            return simulated_user(
-                known, count, "document" if stops_after == "document" else "click"
-            )
+            return make_user(known, count, "document" if stops_after == "document" else "click")
     raise DataError(
         f"grades go up to {top:g}, but there are users for 2, 3 and 5 grades; use GradedUser for "
         "others"

@@ -104,12 +104,12 @@ def click_streams(
 
     Examples
     --------
-    >>> from rankloop.clicks.users import simulated_user
+    >>> from rankloop.clicks.users import make_user
     >>> from rankloop.data.simulate import separable
     >>> from rankloop.rankers.registry import make_ranker
     >>> data = separable(60, np.random.default_rng(0), n_grades=3).data
     >>> parts = [(data.select(slice(0, 40)), data.select(slice(40, 60)))]
-    >>> users = {"perfect": simulated_user("perfect")}
+    >>> users = {"perfect": make_user("perfect")}
     >>> rankers = {"pdgd": make_ranker("pdgd"), "newton": make_ranker("newton")}
     >>> found = click_streams(parts, rankers, users, impressions=500)
     >>> [(one.ranker, bool(one.final[0] > 0.7)) for one in found]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.clicks.rankers.click_trained import ClickTrainedRanker
 from rankloop.clicks.rankers.neural_pdgd import NeuralPDGD
-from rankloop.clicks.rankers.taught import TaughtByClicks
 from rankloop.data.features import Features
 from rankloop.exceptions import DataError
 from rankloop.export.program import (
@@ -233,8 +233,8 @@ def _(ranker: Stacked, x: Node) -> Node:
     return describe(ranker.ranker_, Join((centred, frozen)))
 
 
-@describe.register(TaughtByClicks)
-def _(ranker: TaughtByClicks, x: Node) -> Node:
+@describe.register(ClickTrainedRanker)
+def _(ranker: ClickTrainedRanker, x: Node) -> Node:
     return describe(ranker.ranker_, x)
 
 

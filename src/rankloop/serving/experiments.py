@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from rankloop.clicks.sequences import EmpiricalBernstein
+from rankloop.clicks.confidence_sequences import EmpiricalBernstein
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from rankloop.clicks.sequences import Interval
+    from rankloop.clicks.confidence_sequences import Interval
 
 CHAMPION = 0
 """The champion's team; challengers have the teams from 1 on."""

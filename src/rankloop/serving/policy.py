@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils import arithmetic
-from rankloop.clicks.interleaving.base import seeded_by
+from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.interleaving.team_draft import draft
 from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE
 
@@ -100,7 +100,7 @@ def plackett_luce(scores: Floats, ranking_id: str, k: int, places: int) -> tuple
     ----------
     Plackett, The analysis of permutations (1975). Drawn by adding Gumbel noise to scores.
     """
-    chance = seeded_by(ranking_id).random(len(scores))
+    chance = make_rng(ranking_id).random(len(scores))
     noise = -arithmetic.log(-arithmetic.log(np.maximum(chance, 2.0**-53)))
     drawn = best_order(scores + noise)[:places]
     rest = best_order(scores)
@@ -115,7 +115,7 @@ def plackett_luce(scores: Floats, ranking_id: str, k: int, places: int) -> tuple
 
 def _takes_part(duel: Duel, ranking_id: str) -> bool:
     """Tell whether a ranking is one of the share that an experiment interleaves."""
-    return duel.share >= 1 or seeded_by(f"share {ranking_id}").random() < duel.share
+    return duel.share >= 1 or make_rng(f"share {ranking_id}").random() < duel.share
 
 
 def _interleaved(
@@ -125,7 +125,7 @@ def _interleaved(
     live = now.models[now.champion]
     scores = [score(live if model is None else model, X) for model in duel.models]
     orders = [best_order(own).tolist() for own in scores]
-    shown, teams = draft(orders, seeded_by(ranking_id), k)
+    shown, teams = draft(orders, make_rng(ranking_id), k)
     version = now.versions[now.champion] if duel.models[0] is None else duel.versions[0]
     return Choice(
         np.array(shown, np.int64),

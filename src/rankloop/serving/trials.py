@@ -16,7 +16,7 @@ from rankloop.serving.experiments import Tally, intervals, outcome
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.clicks.sequences import Interval
+    from rankloop.clicks.confidence_sequences import Interval
     from rankloop.rankers.snapshot import Snapshot
     from rankloop.serving.journal.entries import Ranked
 

@@ -21,7 +21,7 @@ from rankloop.theory.margin import max_norm, separating_weights
 from rankloop.theory.perceptron import best_rate, gradient_bound, of_data
 from rankloop.theory.surrogates import (
     check_measure,
-    data_seen_by,
+    data_for,
     measure_losses,
     slam_surrogate,
     slam_weights,
@@ -62,7 +62,7 @@ def track_own_rate(
     ('Theorem 8', True)
     """
     wanted = check_measure(measure)
-    seen = data_seen_by(wanted, data)
+    seen = data_for(wanted, data)
     u = separating_weights(seen) if weights is None else as_weights(data, weights)
     steep = _steepness(data, wanted)
     losses_of_u = [

@@ -76,7 +76,7 @@ def corollary_2(radius: float, margin: float, weights: tuple[float, float]) -> B
     The extracted text can be read as a_2^2; that would not scale with the weights, as losses do.
     The margin is twice the one of the textbooks, as rep is 1 and -1.
     """
-    return _named("Corollary 2", theorem_1(radius, margin, min(weights), max(weights)))
+    return _rename("Corollary 2", theorem_1(radius, margin, min(weights), max(weights)))
 
 
 def reject_bound(radius: float, margin: float, costs: tuple[float, ...]) -> Bound:
@@ -86,12 +86,12 @@ def reject_bound(radius: float, margin: float, costs: tuple[float, ...]) -> Boun
     """
     if not all(0 < cost <= 1 for cost in costs):
         raise DataError(f"costs of rejecting must be above 0 and at most 1; found {costs}")
-    return _named("reject", theorem_1(radius, margin, min(costs), 1.0))
+    return _rename("reject", theorem_1(radius, margin, min(costs), 1.0))
 
 
 def ordinal_bound(radius: float, margin: float, n_grades: int) -> Bound:
     """Bound sum |prediction - label| of ordinal regression: 4 (l - 1)^2 R^2 / margin^2."""
-    return _named("ordinal regression", theorem_1(radius, margin, 1.0, n_grades - 1.0))
+    return _rename("ordinal regression", theorem_1(radius, margin, 1.0, n_grades - 1.0))
 
 
 def corollary_5(radius: float, margin: float, n_documents: int, top_grade: float) -> Bound:
@@ -104,7 +104,7 @@ def corollary_5(radius: float, margin: float, n_documents: int, top_grade: float
     True
     """
     least = least_ranking_loss(n_documents, top_grade)
-    return _named("Corollary 5", theorem_1(radius, margin, least, 1.0))
+    return _rename("Corollary 5", theorem_1(radius, margin, least, 1.0))
 
 
 def corollary_6(
@@ -120,7 +120,7 @@ def corollary_6(
 
 def corollary_7(radius: float, margin: float, n_labels: int, top_grade: float = 1.0) -> Bound:
     """Bound 1 - nDCG of multilabel ranking; as Corollary 5, with R the norm of an input vector."""
-    return _named("Corollary 7", corollary_5(radius, margin, n_labels, top_grade))
+    return _rename("Corollary 7", corollary_5(radius, margin, n_labels, top_grade))
 
 
 def corollary_8(
@@ -201,5 +201,5 @@ def _check(radius: float, margin: float, smallest_loss: float, largest_loss: flo
         )
 
 
-def _named(name: str, bound: Bound) -> Bound:
+def _rename(name: str, bound: Bound) -> Bound:
     return Bound(name, bound.value, bound.terms, bound.quantities, bound.assumptions)

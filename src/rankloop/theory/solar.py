@@ -14,7 +14,7 @@ from rankloop.exceptions import DataError
 from rankloop.theory.levels import as_weights, exact_scores
 from rankloop.theory.perceptron import of_data
 from rankloop.theory.result import Bound
-from rankloop.theory.surrogates import check_measure, seen_by
+from rankloop.theory.surrogates import check_measure, grades_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def pair_constant(grades: ArrayLike, measure: str | Measure = "nDCG") -> float:
     0.5
     """
     wanted = check_measure(measure)
-    y = np.sort(np.maximum(seen_by(wanted, grades), 0.0))[::-1]
+    y = np.sort(np.maximum(grades_for(wanted, grades), 0.0))[::-1]
     if wanted.name == "AP":
         return float(1 / max(y.sum(), 1.0)) if y.any() else 0.0
     gains = (np.exp2(y) - 1.0)[: wanted.cutoff]
@@ -143,7 +143,7 @@ def ranking_constant(
     counts = np.unique(y, return_counts=True)[1]
     lower = np.r_[0, np.cumsum(counts)[:-1]]
     pairs = int(counts @ lower)
-    seen = seen_by(wanted, y)
+    seen = grades_for(wanted, y)
     above = int((seen > seen.min()).sum())
     above = above if wanted.cutoff is None else min(above, wanted.cutoff)
     steepest = min(radius, np.sqrt(slack))

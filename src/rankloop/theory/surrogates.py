@@ -40,15 +40,15 @@ def check_measure(measure: str | Measure) -> Measure:
     return wanted
 
 
-def seen_by(measure: Measure, grades: ArrayLike) -> Floats:
+def grades_for(measure: Measure, grades: ArrayLike) -> Floats:
     """Return the grades as a measure uses them: 0 and 1 for AP; unjudged ones stay below 0."""
     y = np.asarray(grades, np.float64)
     return np.where(y > 0, 1.0, y) if measure.name == "AP" else y
 
 
-def data_seen_by(measure: str | Measure, data: QueryDataset) -> QueryDataset:
+def data_for(measure: str | Measure, data: QueryDataset) -> QueryDataset:
     """Return the data with grades as a measure sees them."""
-    return replace(data, y=seen_by(check_measure(measure), data.y))
+    return replace(data, y=grades_for(check_measure(measure), data.y))
 
 
 def slam_weights(grades: ArrayLike, measure: str | Measure, order: ArrayLike) -> Floats:
@@ -61,7 +61,7 @@ def slam_weights(grades: ArrayLike, measure: str | Measure, order: ArrayLike) ->
     [0.0, 0.5, 0.5]
     """
     wanted = check_measure(measure)
-    y = np.maximum(seen_by(wanted, grades), 0.0)  # unjudged documents have no gain either
+    y = np.maximum(grades_for(wanted, grades), 0.0)  # unjudged documents have no gain either
     return SlamLoss(wanted).weights(np.asarray(order, np.float64), y)
 
 
@@ -104,7 +104,7 @@ def slam_surrogate(
     order : the scores that fix v inside a grade; default: `scores` themselves, as the paper says,
         which gives the least value. The ranker's own scores give f_t of the regret bound.
     """
-    y = seen_by(check_measure(measure), grades)
+    y = grades_for(check_measure(measure), grades)
     v = slam_weights(y, measure, scores if order is None else order)
     return float(v @ np.maximum(0.0, 1.0 + excesses(scores, y)))
 

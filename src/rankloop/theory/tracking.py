@@ -21,7 +21,7 @@ from rankloop.theory.result import Assumption
 from rankloop.theory.solar import hinge_squares, largest_constant, pair_radius, squares
 from rankloop.theory.surrogates import (
     check_measure,
-    data_seen_by,
+    data_for,
     is_mistake,
     max_pair_surrogate,
     measure_losses,
@@ -139,7 +139,7 @@ def track(
     theorem, curve, needs = _BOUNDS[kind](ranker, data, wanted, scores)
     separable = None
     if weights is None:
-        u, separable = _choose(player, data_seen_by(wanted, data), data, curve)
+        u, separable = _choose(player, data_for(wanted, data), data, curve)
     else:
         u = as_weights(data, weights)
     assumptions = (
@@ -176,7 +176,7 @@ def _choose(
 def _slam(
     ranker: Slam, data: QueryDataset, measure: Measure, scores: Floats
 ) -> tuple[str, Curve, tuple[Assumption, ...]]:
-    seen = data_seen_by(measure, data)
+    seen = data_for(measure, data)
     radii = _radii_so_far(data)
 
     def curve(u: Floats) -> Floats:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rankloop import _core
-from rankloop.clicks.interleaving.base import seeded_by
+from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.rankers.base import click_grades
 from rankloop.clicks.rankers.dbgd import DBGD
 from rankloop.clicks.rankers.mgd import MGD
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
 from rankloop.measures.evaluation import evaluate
@@ -28,7 +28,7 @@ def test_a_neighbour_that_wins_is_followed(rng):
     X = rng.normal(size=(6, 4)).astype(np.float32)
     ranker = DBGD(rate=0.5)
     shown = ranker.show(X, id="r1")
-    u = _core.unit_directions(seeded_by("r1").random(4), 1, 4)[0]
+    u = _core.unit_directions(make_rng("r1").random(4), 1, 4)[0]
     wins = shown.teams == 1
     ranker.learn_ranking(shown, click_grades(shown, wins))
     np.testing.assert_allclose(ranker.weights_, 0.5 * u)
@@ -41,7 +41,7 @@ def test_many_neighbours_move_it_along_their_mean(rng):
     X = rng.normal(size=(30, 3)).astype(np.float32)
     ranker = MGD(rate=0.2, candidates=4)
     shown = ranker.show(X, id="r9", k=20)
-    directions = _core.unit_directions(seeded_by("r9").random(16), 4, 3)
+    directions = _core.unit_directions(make_rng("r9").random(16), 4, 3)
     clicks = np.isin(shown.teams, (2, 3))
     ranker.learn_ranking(shown, click_grades(shown, clicks))
     np.testing.assert_allclose(ranker.weights_, 0.2 * directions[[1, 2]].mean(axis=0))
@@ -51,7 +51,7 @@ def test_they_learn_from_clicks():
     data = separable(60, np.random.default_rng(2), n_features=5, n_grades=3).data
     mixed = data.shuffled(np.random.default_rng(0))
     for ranker in (DBGD(rate=0.1), MGD(rate=0.1)):
-        ranker.play(data, simulated_user("perfect"), np.random.default_rng(0), 400)
+        ranker.play(data, make_user("perfect"), np.random.default_rng(0), 400)
         assert evaluate(mixed, ranker.predict(mixed), "nDCG@10")["nDCG@10"] > 0.75
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from rankloop import _core
 from rankloop.clicks.rankers.base import click_grades, seen_grades
+from rankloop.clicks.rankers.click_trained import RANKS
 from rankloop.clicks.rankers.from_clicks import FromClicks
-from rankloop.clicks.rankers.taught import RANKS
-from rankloop.clicks.users import GradedUser, simulated_user
+from rankloop.clicks.users import GradedUser, make_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
 from rankloop.feedback.lessons import inverse_propensities
@@ -70,7 +70,7 @@ def test_how_far_people_read_is_learnt(rng):
 def test_online_rankers_learn_from_clicks(name, seen):
     data = separable(60, np.random.default_rng(2), n_features=6, n_grades=3).data
     ranker = FromClicks(make_ranker(name), seen)
-    ranker.play(data, simulated_user("navigational"), np.random.default_rng(0), 400)
+    ranker.play(data, make_user("navigational"), np.random.default_rng(0), 400)
     mixed = data.shuffled(np.random.default_rng(0))
     assert evaluate(mixed, ranker.predict(mixed), "nDCG@10")["nDCG@10"] > 0.85
 
@@ -110,7 +110,7 @@ def test_judged_queries_go_to_the_ranker(rng):
 def test_it_is_saved_with_how_far_people_read(tmp_path, rng):
     data = separable(20, np.random.default_rng(2), n_grades=3).data
     ranker = FromClicks(SolarII())
-    ranker.play(data, simulated_user("informational"), rng, 50)
+    ranker.play(data, make_user("informational"), rng, 50)
     save(ranker, tmp_path / "m.rlm")
     again = load(tmp_path / "m.rlm")
     assert again.digest() == ranker.digest()

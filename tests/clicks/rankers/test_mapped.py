@@ -12,7 +12,7 @@ from rankloop.clicks.rankers.mapped import MappedClicks
 from rankloop.clicks.rankers.neural_pdgd import NeuralPDGD
 from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.clicks.rankers.thompson import Thompson
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.feedback.ranking import best_first
@@ -49,7 +49,7 @@ def test_it_plays_as_the_ranker_on_mapped_rows(rng):
     data = QueryDataset.from_arrays(X, rng.integers(0, 3, 120), group=[12] * 10)
     rows = map_rows(MAPS, data.X, data.offsets)
     mapped, plain = MappedClicks(maps=MAPS), PDGD()
-    user = simulated_user("informational")
+    user = make_user("informational")
     for ranker, seen in ((mapped, data), (plain, replace(data, X=rows, feature_names=None))):
         ranker.play(seen, user, np.random.default_rng(3), 50)
     assert mapped.ranker_.digest() == plain.digest()
@@ -65,7 +65,7 @@ def test_a_kernel_learns_what_no_linear_ranker_can():
     rankers = [MappedClicks(PDGD(rate=1.0), [kernel]) for kernel in kernels]
     reached = []
     for ranker in (*rankers, PDGD()):
-        ranker.play(data, simulated_user("perfect"), np.random.default_rng(1), 1500)
+        ranker.play(data, make_user("perfect"), np.random.default_rng(1), 1500)
         reached.append(evaluate(data, ranker.predict(data), "nDCG@10")["nDCG@10"])
     assert min(reached[:2]) > 0.9 > reached[2] + 0.05
 

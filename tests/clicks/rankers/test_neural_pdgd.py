@@ -8,7 +8,7 @@ import pytest
 from rankloop.clicks.rankers.base import click_grades
 from rankloop.clicks.rankers.neural_pdgd import NeuralPDGD
 from rankloop.clicks.rankers.pdgd import PDGD
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.feedback.ranking import best_first
@@ -60,7 +60,7 @@ def test_it_learns_what_no_linear_ranker_can():
     data = QueryDataset.from_arrays(X, y, group=[10] * 60)
     reached = []
     for ranker in (NeuralPDGD(hidden=16, rate=0.5), PDGD()):
-        ranker.play(data, simulated_user("perfect"), np.random.default_rng(1), 2000)
+        ranker.play(data, make_user("perfect"), np.random.default_rng(1), 2000)
         reached.append(evaluate(data, ranker.predict(data), "nDCG@10")["nDCG@10"])
     assert reached[0] > 0.9 > reached[1] + 0.05
 

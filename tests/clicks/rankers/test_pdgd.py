@@ -11,7 +11,7 @@ from rankloop import _core
 from rankloop.clicks.rankers.base import click_grades, seen_grades
 from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.clicks.rankers.plackett_luce import sample_ranking
-from rankloop.clicks.users import simulated_user, ultra_user
+from rankloop.clicks.users import make_user, ultra_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
 from rankloop.feedback.ranking import PLACKETT_LUCE, Ranking
@@ -119,7 +119,7 @@ def test_judged_queries_count_every_pair_by_half(rng):
 def test_a_session_in_the_core_is_a_loop_of_learn_ranking(user, average):
     data = separable(30, np.random.default_rng(0), n_documents=14, n_grades=3).data
     played, looped = PDGD(average=average), PDGD(average=average)
-    session = played.play(data, simulated_user(user), np.random.default_rng(5), 200, k=8)
+    session = played.play(data, make_user(user), np.random.default_rng(5), 200, k=8)
     assert session.clicks.any()
     for q, shown, clicks in zip(session.queries, session.shown, session.clicks, strict=True):
         X = data.query(int(q)).X

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from rankloop import _core
-from rankloop.clicks.interleaving.base import seeded_by
+from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.rankers.base import click_grades
 from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.clicks.rankers.plackett_luce import sample_ranking
 from rankloop.clicks.rankers.thompson import POSTERIOR, Thompson
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.data.scaling import QueryMinMax
 from rankloop.data.simulate import mslr_like, separable
 from rankloop.exceptions import DataError
@@ -70,7 +70,7 @@ def test_it_explores_less_and_less():
         return len({tuple(ranker.show(query, id=str(i), k=5).order) for i in range(30)})
 
     before = orders()
-    ranker.play(data, simulated_user("perfect"), np.random.default_rng(0), 1500)
+    ranker.play(data, make_user("perfect"), np.random.default_rng(0), 1500)
     assert orders() < before / 2
     assert ranker.show(query, id="a").policy == POSTERIOR
     mixed = data.shuffled(np.random.default_rng(0))
@@ -86,7 +86,7 @@ def test_neither_spread_nor_temperature_shows_the_best_first(rng):
 def test_rankings_are_drawn_from_the_scaled_scores_of_drawn_weights(rng):
     X = rng.normal(size=(9, 3)).astype(np.float32)
     ranker = Thompson(temperature=0.5).learn(X, rng.integers(0, 3, 9))
-    shown, drawn = ranker.show(X, id="r1"), seeded_by("r1")
+    shown, drawn = ranker.show(X, id="r1"), make_rng("r1")
     weights = _core.draw_posterior(
         ranker.ranker_.last_weights_, ranker.ranker_.root_, drawn.random(4), ranker.spread
     )
@@ -101,7 +101,7 @@ def test_a_wrong_start_is_mended():
     """Long lists and noisy clicks: showing the best first would never see a relevant document."""
     data = mslr_like(60, np.random.default_rng(1), n_features=20, mean_length=100.0).data
     data = QueryMinMax().fit(data).transform(data)
-    user = simulated_user("almost-random", 5, stops_after="document")
+    user = make_user("almost-random", 5, stops_after="document")
     rankers = Thompson(), PDGD()
     for ranker in rankers:
         worst = np.where(data.y > 0, 0.0, 1.0)
@@ -115,7 +115,7 @@ def test_a_wrong_start_is_mended():
 def test_it_is_saved(tmp_path, rng):
     data = separable(20, np.random.default_rng(2), n_grades=3).data
     ranker = Thompson(SolarII())
-    ranker.play(data, simulated_user("informational"), rng, 50)
+    ranker.play(data, make_user("informational"), rng, 50)
     save(ranker, tmp_path / "m.rlm")
     again = load(tmp_path / "m.rlm")
     assert again.digest() == ranker.digest()

@@ -77,7 +77,7 @@ class DualLearning:
         if not self.most >= 1:
             raise DataError(f"most must be at least 1; found {self.most!r}")
         X, ranks = as_features(self.X, log), count_ranks(self.ranks, log)
-        pages = _Pages(log, ranks)
+        pages = _PageSums(log, ranks)
         examination, w = np.ones(ranks), np.zeros(X.shape[1])
         for _ in range(self.iterations):
             weights = np.minimum(examination[0] / examination[pages.place], self.most)
@@ -91,7 +91,7 @@ class DualLearning:
         self,
         X: NDArray[np.float32],
         w: NDArray[np.float64],
-        pages: _Pages,
+        pages: _PageSums,
         weights: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         taught = pages.clicked * weights
@@ -108,7 +108,7 @@ class DualLearning:
         return w
 
 
-class _Pages:
+class _PageSums:
     """Sums over the rows of a page."""
 
     def __init__(self, log: ClickLog, ranks: int) -> None:

@@ -133,7 +133,7 @@ class AllPairs:
         ranks = count_ranks(self.ranks, log)
         meetings = _meet(_cells(log, ranks), self.weights, only_neighbours=False)
         useful = (meetings.clicks > 0).any(axis=1)
-        linked = _linked(meetings.first[useful], meetings.second[useful], ranks)
+        linked = _find_linked(meetings.first[useful], meetings.second[useful], ranks)
         if len(linked) < 2:
             raise DataError(
                 "no document was clicked at one position and also shown at another, so "
@@ -148,7 +148,7 @@ class AllPairs:
 
 
 def _cells(log: ClickLog, ranks: int) -> _Cells:
-    pages = log.grouped
+    pages = log.grouped_pages
     keys = pages.pairs.astype(np.int64) * ranks + np.minimum(pages.positions, ranks) - 1
     found, at = np.unique(keys, return_inverse=True)
     seen = pages.row_counts
@@ -197,7 +197,9 @@ def _cells_of_a_document(cells: _Cells) -> tuple[NDArray[np.int64], NDArray[np.i
     return np.concatenate(ones), np.concatenate(twos)
 
 
-def _linked(first: NDArray[np.int64], second: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
+def _find_linked(
+    first: NDArray[np.int64], second: NDArray[np.int64], ranks: int
+) -> NDArray[np.int64]:
     """Return the positions that meetings link to the first one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -49,7 +49,7 @@ class Interleaver(ABC):
         Parameters
         ----------
         rankings : one per ranker, at least two; they need not contain the same documents
-        rng : random generator; :func:`seeded_by` makes one from a ranking's id
+        rng : random generator; :func:`make_rng` makes one from a ranking's id
         k : the length of the list
         """
 
@@ -99,10 +99,10 @@ def check_rankings(
         raise DataError(f"interleaving needs {wanted}; found {len(rankings)}")
 
 
-def seeded_by(ranking_id: str) -> np.random.Generator:
+def make_rng(ranking_id: str) -> np.random.Generator:
     """Return a generator that depends on a ranking's id alone, so that replay draws the same.
 
-    >>> bool(seeded_by("a1").integers(100) == seeded_by("a1").integers(100))
+    >>> bool(make_rng("a1").integers(100) == make_rng("a1").integers(100))
     True
     """
     digest = hashlib.blake2b(ranking_id.encode(), digest_size=16).digest()

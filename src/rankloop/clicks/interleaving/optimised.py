@@ -69,7 +69,7 @@ class Optimised(Interleaver):
         if self.lists is None:
             candidates = all_lists(rankings, k)
         else:
-            candidates = sampled_lists(rankings, rng, k, self.lists)
+            candidates = sample_lists(rankings, rng, k, self.lists)
         known = list(dict.fromkeys(document for shown in candidates for document in shown))
         worth = 1 / ranks_of(known, rankings)
         place = {document: row for row, document in enumerate(known)}
@@ -79,7 +79,7 @@ class Optimised(Interleaver):
         return Credited(candidates[chosen], credit[chosen], by_sign=False)
 
 
-def sampled_lists(
+def sample_lists(
     rankings: Sequence[Ranking], rng: np.random.Generator, k: int, lists: int
 ) -> list[tuple[Hashable, ...]]:
     """Return different lists, each position filled by a ranker drawn at random."""

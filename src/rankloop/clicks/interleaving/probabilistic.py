@@ -85,7 +85,7 @@ class Probabilistic(Interleaver):
         check_rankings(rankings, rng, k)
         if not self.tau > 0:
             raise DataError(f"tau must be above 0; found {self.tau!r}")
-        orders = [_drawn_order(ranking, self.tau, rng) for ranking in rankings]
+        orders = [_draw_order(ranking, self.tau, rng) for ranking in rankings]
         length = min(k, len({document for ranking in rankings for document in ranking}))
         pickers = rng.integers(len(rankings), size=length).tolist()
         shown: list[Hashable] = []
@@ -95,7 +95,7 @@ class Probabilistic(Interleaver):
         return ProbabilisticList(tuple(shown), _shares(shown, rankings, self.tau))
 
 
-def _drawn_order(ranking: Ranking, tau: float, rng: np.random.Generator) -> list[Hashable]:
+def _draw_order(ranking: Ranking, tau: float, rng: np.random.Generator) -> list[Hashable]:
     """Draw all documents of a ranking one after the other.
 
     Each document gets an exponential arrival time with its weight as the rate, and documents are

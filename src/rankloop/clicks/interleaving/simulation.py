@@ -74,7 +74,7 @@ def binary_error(preferences: NDArray[np.float64], quality: ArrayLike) -> float:
     return float(wrong[~np.eye(len(true), dtype=bool)].sum() / pairs)
 
 
-def discounted_clicks(clicks: NDArray[np.bool_]) -> float:
+def discount_clicks(clicks: NDArray[np.bool_]) -> float:
     """Return what an A/B experiment measures here: clicks, discounted by 1 / log2(1 + rank)."""
     return float((clicks / np.log2(np.arange(2, len(clicks) + 2))).sum())
 
@@ -94,7 +94,7 @@ class Sensitivity:
     right: Mapping[str, NDArray[np.float64]]
     found: Mapping[str, NDArray[np.float64]]
 
-    def needed(self, method: str, share: float = 0.8) -> int | None:
+    def impressions_needed(self, method: str, share: float = 0.8) -> int | None:
         """Return the impressions after which a difference is found this often; None: not enough."""
         enough = np.flatnonzero(self.found[method] >= share)
         return int(self.impressions[enough[0]]) if len(enough) else None
@@ -112,7 +112,7 @@ def measure_sensitivity(
     k: int = 10,
     alpha: float = 0.05,
     measure: str = "nDCG@10",
-    ab_outcome: Callable[[NDArray[np.bool_]], float] = discounted_clicks,
+    ab_outcome: Callable[[NDArray[np.bool_]], float] = discount_clicks,
 ) -> Sensitivity:
     """Compare methods of interleaving with an A/B experiment, by the impressions that they need.
 
@@ -137,11 +137,11 @@ def measure_sensitivity(
     Examples
     --------
     >>> from rankloop.clicks.interleaving.team_draft import TeamDraft
-    >>> from rankloop.clicks.users import simulated_user
+    >>> from rankloop.clicks.users import make_user
     >>> from rankloop.data.dataset import QueryDataset
     >>> data = QueryDataset.from_arrays(np.zeros((10, 1)), [2, 1] + [0] * 8, group=[10])
     >>> found = measure_sensitivity(
-    ...     data, (data.y, -data.y), {"team draft": TeamDraft()}, simulated_user("perfect"),
+    ...     data, (data.y, -data.y), {"team draft": TeamDraft()}, make_user("perfect"),
     ...     np.random.default_rng(0), impressions=50, repeats=5
     ... )
     >>> float(found.right["team draft"][-1]), AB in found.right

@@ -66,7 +66,7 @@ def draft(
     rankings: Sequence[Ranking], rng: np.random.Generator, k: int, credit_shared: bool = False
 ) -> tuple[list[Hashable], list[int]]:
     """Return documents by team draft and the team of each."""
-    shown = [] if credit_shared else shared_top(rankings, k)
+    shown = [] if credit_shared else find_shared_top(rankings, k)
     teams = [SHARED] * len(shown)
     taken = set(shown)
     left = [iter(ranking) for ranking in rankings]
@@ -84,7 +84,7 @@ def draft(
     return shown, teams
 
 
-def shared_top(rankings: Sequence[Ranking], k: int) -> list[Hashable]:
+def find_shared_top(rankings: Sequence[Ranking], k: int) -> list[Hashable]:
     """Return the documents at the top that all rankings share, at most k."""
     top: list[Hashable] = []
     for documents in zip(*rankings, strict=False):

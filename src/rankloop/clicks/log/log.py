@@ -19,7 +19,7 @@ from rankloop.clicks.log.checks import (
     whole_or_text,
 )
 from rankloop.clicks.log.coding import code_ids, match_ids
-from rankloop.clicks.log.grouped import GroupedPages, group
+from rankloop.clicks.log.grouped_pages import GroupedPages, group
 from rankloop.data.grouping import as_ids, group_by_id
 from rankloop.data.validation import as_weights, check_length
 
@@ -200,7 +200,7 @@ class ClickLog:
         return np.repeat(self.queries, self.sizes)
 
     @cached_property
-    def grouped(self) -> GroupedPages:
+    def grouped_pages(self) -> GroupedPages:
         """The same pages grouped by query, with equal pages counted together; computed once."""
         return group(self)
 

@@ -47,10 +47,10 @@ def simulate_log(
 
     Examples
     --------
-    >>> from rankloop.clicks.users import simulated_user
+    >>> from rankloop.clicks.users import make_user
     >>> from rankloop.data.simulate import separable
     >>> data = separable(5, np.random.default_rng(0), n_grades=3).data
-    >>> simulate_log(data, None, simulated_user("perfect"), np.random.default_rng(0))
+    >>> simulate_log(data, None, make_user("perfect"), np.random.default_rng(0))
     ClickLog(50 pages, 5 queries, 500 shown documents, 261 clicks)
     """
     check_rng(rng)

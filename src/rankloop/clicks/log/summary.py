@@ -61,7 +61,7 @@ def summarise_log(log: ClickLog) -> LogSummary:
     pages = pages_seen(log)
     clicked = by_page(log, log.clicks.astype(float)) > 0
     counts = np.ones(len(log)) if log.counts is None else log.counts
-    moved = _moved(log)
+    moved = _measure_moved(log)
     notes = list(log.notes)
     if moved < _FEW_MOVED:
         notes.append(
@@ -85,7 +85,7 @@ def summarise_log(log: ClickLog) -> LogSummary:
     )
 
 
-def _moved(log: ClickLog) -> float:
+def _measure_moved(log: ClickLog) -> float:
     keys = log.row_queries.astype(np.int64) * len(log.document_ids) + log.documents
     if len(keys) == 0:
         return 0.0

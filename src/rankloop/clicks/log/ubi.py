@@ -80,14 +80,14 @@ def read_ubi(
         for search in searches.values()
         if any(ordinal == 0 for ordinal in search.impressions.values())
     }
-    pages = _Pages()
+    pages = _PageRows()
     for name, search in searches.items():
         pages.add(name, search, left, first=0 if search.application in from_zero else 1)
     notes = tuple(f"{n:,} {words} left out" for words, n in left.items() if n)
     return replace(pages.log(), notes=notes)
 
 
-class _Pages:
+class _PageRows:
     """Columns of the rows gathered so far."""
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ class ClickModel(ABC):
         return log.with_clicks(self.behaviour(log).sample(rng))
 
 
-def fitted(value: T | None, model: ClickModel) -> T:
+def require_fitted(value: T | None, model: ClickModel) -> T:
     """Return a learnt parameter, or raise if the model has learnt nothing."""
     if value is None:
         name = type(model).__name__

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from rankloop.clicks.models.base import ClickModel, check_prior, fitted
+from rankloop.clicks.models.base import ClickModel, check_prior, require_fitted
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, prior_mean, ratio
 
@@ -51,7 +51,7 @@ class Cascade(ClickModel):
     def fit(self, log: ClickLog) -> Self:
         """Return the model with its parameters learnt from a log."""
         check_prior(self.prior)
-        pages = log.grouped
+        pages = log.grouped_pages
         first, _ = first_and_last_clicks(pages)
         seen = pages.row_counts * (np.arange(len(pages.pairs)) <= first)
         found = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
@@ -59,5 +59,5 @@ class Cascade(ClickModel):
 
     def behaviour(self, log: ClickLog) -> Chain:
         """Return what users do with the pages of a log."""
-        attraction = fitted(self.attraction, self).of(log)
+        attraction = require_fitted(self.attraction, self).of(log)
         return Chain(log.offsets, attraction, np.ones(len(attraction)), np.zeros(len(attraction)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils.processors import threads
-from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
+from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, require_fitted
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import prior_mean
 from rankloop.clicks.models.dbn import count_up_to_last_click
@@ -60,7 +60,7 @@ class CCM(ClickModel):
         """Return the model with its parameters learnt from a log."""
         check_prior(self.prior)
         check_iterations(self.iterations, least=1)
-        pages = log.grouped
+        pages = log.grouped_pages
         attraction, _ = count_up_to_last_click(pages, self.prior)
         start = prior_mean(self.prior)
         skip, useless, relevant = _core.fit_click_chain_model(
@@ -72,7 +72,7 @@ class CCM(ClickModel):
 
     def behaviour(self, log: ClickLog) -> Chain:
         """Return what users do with the pages of a log."""
-        attraction = fitted(self.attraction, self).of(log)
-        skip, useless, relevant = fitted(self.go_on, self)
+        attraction = require_fitted(self.attraction, self).of(log)
+        skip, useless, relevant = require_fitted(self.go_on, self)
         after_click = useless * (1 - attraction) + relevant * attraction
         return Chain(log.offsets, attraction, np.full(len(attraction), skip), after_click)

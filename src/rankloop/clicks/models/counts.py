@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.clicks.log.grouped import GroupedPages
+    from rankloop.clicks.log.grouped_pages import GroupedPages
 
 
 Counts = TypeVar("Counts", "NDArray[np.float64]", float)

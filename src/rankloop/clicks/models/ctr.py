@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from rankloop.clicks.models.base import ClickModel, by_position, check_prior, count_ranks, fitted
+from rankloop.clicks.models.base import (
+    ClickModel,
+    by_position,
+    check_prior,
+    count_ranks,
+    require_fitted,
+)
 from rankloop.clicks.models.behaviour import Independent
 from rankloop.clicks.models.counts import by_pair, by_rank, prior_mean, ratio
 
@@ -41,13 +47,13 @@ class GlobalCTR(ClickModel):
     def fit(self, log: ClickLog) -> Self:
         """Return the model with its parameters learnt from a log, in O(rows)."""
         check_prior(self.prior)
-        pages = log.grouped
+        pages = log.grouped_pages
         skipped, clicked = np.bincount(pages.clicks, pages.row_counts, 2)
         return replace(self, rate=float(ratio(clicked, skipped + clicked, self.prior)))
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""
-        return Independent(np.full(len(log.documents), fitted(self.rate, self)))
+        return Independent(np.full(len(log.documents), require_fitted(self.rate, self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +81,14 @@ class RankCTR(ClickModel):
     def fit(self, log: ClickLog) -> Self:
         """Return the model with its parameters learnt from a log, in O(rows)."""
         check_prior(self.prior)
-        pages, ranks = log.grouped, count_ranks(self.ranks, log)
+        pages, ranks = log.grouped_pages, count_ranks(self.ranks, log)
         seen = pages.row_counts
         clicked = by_rank(pages, seen * pages.clicks, ranks)
         return replace(self, rates=ratio(clicked, by_rank(pages, seen, ranks), self.prior))
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""
-        return Independent(by_position(fitted(self.rates, self), log))
+        return Independent(by_position(require_fitted(self.rates, self), log))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +115,11 @@ class DocumentCTR(ClickModel):
     def fit(self, log: ClickLog) -> Self:
         """Return the model with its parameters learnt from a log, in O(rows)."""
         check_prior(self.prior)
-        pages = log.grouped
+        pages = log.grouped_pages
         seen = pages.row_counts
         found = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
         return replace(self, rates=pages.table(found, prior_mean(self.prior)))
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""
-        return Independent(fitted(self.rates, self).of(log))
+        return Independent(require_fitted(self.rates, self).of(log))

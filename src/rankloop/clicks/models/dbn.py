@@ -9,14 +9,14 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils.processors import threads
-from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, fitted
+from rankloop.clicks.models.base import ClickModel, check_iterations, check_prior, require_fitted
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, prior_mean, ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.clicks.log.grouped import GroupedPages
+    from rankloop.clicks.log.grouped_pages import GroupedPages
     from rankloop.clicks.log.log import ClickLog
     from rankloop.clicks.log.pairs import PairTable
 
@@ -68,7 +68,7 @@ class DBN(ClickModel):
 
     def _fit(self, log: ClickLog, go_on: float, *, learns_going_on: bool) -> Self:
         check_prior(self.prior)
-        pages = log.grouped
+        pages = log.grouped_pages
         attraction, satisfaction = count_up_to_last_click(pages, self.prior)
         go_on = _core.fit_bayesian_model(
             pages.arrays,
@@ -90,9 +90,9 @@ class DBN(ClickModel):
 
     def behaviour(self, log: ClickLog) -> Chain:
         """Return what users do with the pages of a log."""
-        attraction = fitted(self.attraction, self).of(log)
-        satisfaction = fitted(self.satisfaction, self).of(log)
-        go_on = fitted(self.go_on, self)
+        attraction = require_fitted(self.attraction, self).of(log)
+        satisfaction = require_fitted(self.satisfaction, self).of(log)
+        go_on = require_fitted(self.go_on, self)
         after_skip = np.full(len(attraction), go_on)
         return Chain(log.offsets, attraction, after_skip, go_on * (1 - satisfaction))
 

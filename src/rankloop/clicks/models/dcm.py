@@ -15,7 +15,7 @@ from rankloop.clicks.models.base import (
     check_iterations,
     check_prior,
     count_ranks,
-    fitted,
+    require_fitted,
 )
 from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.models.counts import by_pair, by_rank, first_and_last_clicks, prior_mean, ratio
@@ -69,7 +69,7 @@ class DCM(ClickModel):
         """Return the model with its parameters learnt from a log."""
         check_prior(self.prior)
         check_iterations(self.iterations)
-        pages, ranks = log.grouped, count_ranks(self.ranks, log)
+        pages, ranks = log.grouped_pages, count_ranks(self.ranks, log)
         row, (_, last) = np.arange(len(pages.pairs)), first_and_last_clicks(pages)
         seen = pages.row_counts * (row <= last)
         clicked = seen * pages.clicks
@@ -84,6 +84,6 @@ class DCM(ClickModel):
 
     def behaviour(self, log: ClickLog) -> Chain:
         """Return what users do with the pages of a log."""
-        attraction = fitted(self.attraction, self).of(log)
-        after_click = by_position(fitted(self.go_on, self), log)
+        attraction = require_fitted(self.attraction, self).of(log)
+        after_click = by_position(require_fitted(self.go_on, self), log)
         return Chain(log.offsets, attraction, np.ones(len(attraction)), after_click)

@@ -15,7 +15,7 @@ from rankloop.clicks.models.base import (
     check_iterations,
     check_prior,
     count_ranks,
-    fitted,
+    require_fitted,
 )
 from rankloop.clicks.models.behaviour import Independent
 from rankloop.clicks.models.counts import prior_mean
@@ -78,8 +78,8 @@ class PBM(ClickModel):
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""
-        attraction = fitted(self.attraction, self).of(log)
-        return Independent(attraction * by_position(fitted(self.examination, self), log))
+        attraction = require_fitted(self.attraction, self).of(log)
+        return Independent(attraction * by_position(require_fitted(self.examination, self), log))
 
 
 def fit_browsing(
@@ -92,7 +92,7 @@ def fit_browsing(
     """Return examination, by position or also by the last click above, and attraction."""
     check_prior(prior)
     check_iterations(iterations, least=1)
-    pages, start = log.grouped, prior_mean(prior)
+    pages, start = log.grouped_pages, prior_mean(prior)
     attraction = np.full(pages.n_pairs, start)
     examination = np.full((ranks, ranks) if by_last_click else ranks, start)
     _core.fit_browsing_model(

@@ -15,7 +15,7 @@ from rankloop.clicks.models.base import (
     check_iterations,
     check_prior,
     count_ranks,
-    fitted,
+    require_fitted,
 )
 from rankloop.clicks.models.behaviour import Independent
 from rankloop.clicks.models.counts import by_rank, prior_mean, ratio
@@ -78,7 +78,7 @@ class TrustBias(ClickModel):
         """Return the model with its parameters learnt from a log."""
         check_prior(self.prior)
         check_iterations(self.iterations, least=1)
-        pages, ranks = log.grouped, count_ranks(self.ranks, log)
+        pages, ranks = log.grouped_pages, count_ranks(self.ranks, log)
         start = prior_mean(self.prior)
         seen = pages.row_counts
         rates = ratio(
@@ -104,7 +104,7 @@ class TrustBias(ClickModel):
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""
-        relevance = fitted(self.relevance, self).of(log)
-        a = by_position(fitted(self.relevant, self), log)
-        b = by_position(fitted(self.irrelevant, self), log)
+        relevance = require_fitted(self.relevance, self).of(log)
+        a = by_position(require_fitted(self.relevant, self), log)
+        b = by_position(require_fitted(self.irrelevant, self), log)
         return Independent(a * relevance + b * (1 - relevance))

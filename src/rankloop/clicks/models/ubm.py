@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from rankloop.clicks.models.base import ClickModel, count_ranks, fitted
+from rankloop.clicks.models.base import ClickModel, count_ranks, require_fitted
 from rankloop.clicks.models.behaviour import Browsing
 from rankloop.clicks.models.pbm import fit_browsing
 
@@ -69,5 +69,7 @@ class UBM(ClickModel):
 
     def behaviour(self, log: ClickLog) -> Browsing:
         """Return what users do with the pages of a log."""
-        attraction = fitted(self.attraction, self).of(log)
-        return Browsing(log.offsets, attraction, log.positions, fitted(self.examination, self))
+        attraction = require_fitted(self.attraction, self).of(log)
+        return Browsing(
+            log.offsets, attraction, log.positions, require_fitted(self.examination, self)
+        )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.clicks.offpolicy.examination import pooled_exposure
+from rankloop.clicks.offpolicy.examination import pool_exposure
 from rankloop.clicks.offpolicy.shares import Shares, by_page, missing_weight
 from rankloop.data.validation import check_length
 from rankloop.exceptions import DataError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.log.log import ClickLog
     from rankloop.clicks.offpolicy.examination import Examination
-    from rankloop.clicks.offpolicy.target import PageMeasure, Target
+    from rankloop.clicks.offpolicy.target import PageMeasure, TargetPages
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class IPS:
     examination : how clicks depend on relevance by position
     clip : smaller exposures are replaced by this number, from 0 to 1: less variance, some bias
     exposure : (rows,) how likely the logging ranker let the document be examined; None: the slope
-        of its position. `pooled_exposure` estimates it if documents were shown at several
+        of its position. `pool_exposure` estimates it if documents were shown at several
         positions, which has less variance
 
     References
@@ -51,11 +51,11 @@ class IPS:
     clip: float = 0.0
     exposure: ArrayLike | None = None
 
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+    def shares(self, log: ClickLog, target: TargetPages, measure: PageMeasure) -> Shares:
         """Return numerators and denominators by page."""
         rows = _Rows(log, target, measure, self.examination, self.clip, self.exposure)
         relevance = (log.clicks - rows.offset) / rows.propensity
-        return rows.shares(rows.weight * relevance + rows.unearned)
+        return rows.shares(rows.weight * relevance + rows.base_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class SelfNormalised:
     clip: float = 0.0
     exposure: ArrayLike | None = None
 
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+    def shares(self, log: ClickLog, target: TargetPages, measure: PageMeasure) -> Shares:
         """Return numerators and denominators by page."""
         if self.examination.offsets.any():
             raise DataError(
@@ -124,16 +124,16 @@ class DoublyRobust:
     clip: float = 0.0
     exposure: ArrayLike | None = None
 
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+    def shares(self, log: ClickLog, target: TargetPages, measure: PageMeasure) -> Shares:
         """Return numerators and denominators by page."""
         r = _as_rows(self.relevance, log, "relevance")
         exposure = self.exposure
         if exposure is None:
-            exposure = pooled_exposure(log, self.examination)
+            exposure = pool_exposure(log, self.examination)
         rows = _Rows(log, target, measure, self.examination, self.clip, exposure)
         surprise = log.clicks - rows.slope * r - rows.offset
         value = rows.weight * (r + surprise / rows.propensity)
-        return rows.shares(value + rows.unearned)
+        return rows.shares(value + rows.base_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +149,11 @@ class Direct:
     examination: Examination
     relevance: ArrayLike
 
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+    def shares(self, log: ClickLog, target: TargetPages, measure: PageMeasure) -> Shares:
         """Return numerators and denominators by page."""
         rows = _Rows(log, target, measure, self.examination, 0.0, None)
         value = rows.weight * _as_rows(self.relevance, log, "relevance")
-        return rows.shares(value + rows.unearned)
+        return rows.shares(value + rows.base_values)
 
 
 class _Rows:
@@ -162,7 +162,7 @@ class _Rows:
     def __init__(
         self,
         log: ClickLog,
-        target: Target,
+        target: TargetPages,
         measure: PageMeasure,
         examination: Examination,
         clip: float,
@@ -172,7 +172,7 @@ class _Rows:
             raise DataError(f"clip must be from 0 to 1; found {clip!r}")
         self._log = log
         self.weight = measure.weights(target.positions, examination)
-        self.unearned = measure.unearned(target.positions, examination)
+        self.base_values = measure.base_values(target.positions, examination)
         self.slope = examination.slope_at(log.positions)
         self.offset = examination.offset_at(log.positions)
         chance = self.slope if exposure is None else _as_rows(exposure, log, "exposure")

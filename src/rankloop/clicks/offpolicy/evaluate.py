@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.log.log import ClickLog
     from rankloop.clicks.offpolicy.shares import PolicyEstimator
-    from rankloop.clicks.offpolicy.target import PageMeasure, Target
+    from rankloop.clicks.offpolicy.target import PageMeasure, TargetPages
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class PolicyValue:
 
 def evaluate_policy(
     log: ClickLog,
-    target: Target,
+    target: TargetPages,
     estimator: PolicyEstimator,
     measure: str | PageMeasure = "DCG@10",
     *,
@@ -112,11 +112,11 @@ def evaluate_policy(
     >>> from rankloop.clicks.log.log import ClickLog
     >>> from rankloop.clicks.offpolicy.estimators import IPS
     >>> from rankloop.clicks.offpolicy.examination import Examination
-    >>> from rankloop.clicks.offpolicy.target import Target
+    >>> from rankloop.clicks.offpolicy.target import TargetPages
     >>> pages = [(q, ["a", "b"], ["b"] if q % 4 == 0 else []) for q in range(400)]
     >>> log = ClickLog.from_pages(pages)
     >>> estimator = IPS(Examination.of([1.0, 0.5]))
-    >>> swapped = Target.by_scores(log, np.tile([0, 1], 400))
+    >>> swapped = TargetPages.by_scores(log, np.tile([0, 1], 400))
     >>> evaluate_policy(log, swapped, estimator, "clicks").value  # b would be seen twice as often
     0.5
     """

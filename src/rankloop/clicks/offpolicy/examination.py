@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from rankloop.clicks.models.base import as_chances, fitted
+from rankloop.clicks.models.base import as_chances, require_fitted
 from rankloop.clicks.models.counts import add_up
 from rankloop.exceptions import DataError
 
@@ -60,8 +60,8 @@ class Examination:
     @classmethod
     def of_trust(cls, model: TrustBias) -> Self:
         """Make it from a fitted model of trust bias."""
-        relevant = as_chances(fitted(model.relevant, model), "relevant")
-        irrelevant = as_chances(fitted(model.irrelevant, model), "irrelevant")
+        relevant = as_chances(require_fitted(model.relevant, model), "relevant")
+        irrelevant = as_chances(require_fitted(model.irrelevant, model), "irrelevant")
         if not (relevant > irrelevant).all():
             where = int((relevant <= irrelevant).argmax()) + 1
             raise DataError(
@@ -80,14 +80,14 @@ class Examination:
         return np.asarray(self.offsets[np.minimum(positions, len(self.offsets)) - 1])
 
 
-def pooled_exposure(log: ClickLog, examination: Examination) -> NDArray[np.float64]:
+def pool_exposure(log: ClickLog, examination: Examination) -> NDArray[np.float64]:
     """Return for each row the mean slope over all logged views of its query and document.
 
     It estimates how likely the logging ranker lets a document be examined, at any position.
 
     >>> from rankloop.clicks.log.log import ClickLog
     >>> log = ClickLog.from_pages([("q", ["a", "b"], []), ("q", ["b", "a"], [])])
-    >>> pooled_exposure(log, Examination.of([1.0, 0.5])).tolist()
+    >>> pool_exposure(log, Examination.of([1.0, 0.5])).tolist()
     [0.75, 0.75, 0.75, 0.75]
 
     References

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.offpolicy.target import PageMeasure, Target
+    from rankloop.clicks.offpolicy.target import PageMeasure, TargetPages
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ItemPosition:
     clip: float = 0.0
     self_normalised: bool = False
 
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+    def shares(self, log: ClickLog, target: TargetPages, measure: PageMeasure) -> Shares:
         """Return numerators and denominators by page."""
         if log.propensities is None:
             raise DataError(
@@ -64,7 +64,7 @@ class ItemPosition:
         )
 
 
-def _ever_matched(log: ClickLog, target: Target) -> NDArray[np.bool_]:
+def _ever_matched(log: ClickLog, target: TargetPages) -> NDArray[np.bool_]:
     """Return whether the log ever shows this query's document where the target puts it."""
     most = int(max(log.positions.max(initial=0), target.positions.max(initial=0))) + 1
     pair = log.row_queries.astype(np.int64) * len(log.document_ids) + log.documents

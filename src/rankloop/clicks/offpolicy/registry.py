@@ -11,7 +11,7 @@ from rankloop.clicks.models.pbm import PBM
 from rankloop.clicks.offpolicy.estimators import IPS, Direct, DoublyRobust, SelfNormalised
 from rankloop.clicks.offpolicy.evaluate import evaluate_policy
 from rankloop.clicks.offpolicy.examination import Examination
-from rankloop.clicks.offpolicy.target import Target
+from rankloop.clicks.offpolicy.target import TargetPages
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def compare_policies(
     measure, options : as in :func:`rankloop.clicks.offpolicy.evaluate.evaluate_policy`
     clip : smaller exposures are replaced by this number
     """
-    new = Target.by_scores(log, scores)
-    old = Target.by_scores(log, -log.positions.astype(np.float64))
+    new = TargetPages.by_scores(log, scores)
+    old = TargetPages.by_scores(log, -log.positions.astype(np.float64))
     found = []
     for name in estimators:
         estimator = _estimator(name, log, examination, clip)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.log.log import ClickLog
     from rankloop.clicks.offpolicy.examination import Examination
-    from rankloop.clicks.offpolicy.target import PageMeasure, Target
+    from rankloop.clicks.offpolicy.target import PageMeasure, TargetPages
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Shares:
 class PolicyEstimator(Protocol):
     """An estimator of the value of a target, from a log."""
 
-    def shares(self, log: ClickLog, target: Target, measure: PageMeasure) -> Shares:
+    def shares(self, log: ClickLog, target: TargetPages, measure: PageMeasure) -> Shares:
         """Return numerators and denominators by page."""
 
 
@@ -52,7 +52,7 @@ def by_page(log: ClickLog, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def missing_weight(
-    log: ClickLog, target: Target, measure: PageMeasure, examination: Examination | None
+    log: ClickLog, target: TargetPages, measure: PageMeasure, examination: Examination | None
 ) -> float:
     """Return the weight of positions that no logged document fills, as if they were the first."""
     most = int(target.missing.max(initial=0))

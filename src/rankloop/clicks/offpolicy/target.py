@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class TargetPages:
     """The pages of a log as another ranker would show them.
 
     positions : (rows,) where it would show the document of each row, from 1; 0: not at all
@@ -31,7 +31,7 @@ class Target:
     --------
     >>> from rankloop.clicks.log.log import ClickLog
     >>> log = ClickLog.from_pages([("q", ["a", "b", "c"], ["b"])])
-    >>> Target.by_scores(log, [0.2, 0.9, 0.5]).positions.tolist()
+    >>> TargetPages.by_scores(log, [0.2, 0.9, 0.5]).positions.tolist()
     [3, 1, 2]
     """
 
@@ -39,7 +39,7 @@ class Target:
     missing: NDArray[np.int64]
 
     @classmethod
-    def by_scores(cls, log: ClickLog, scores: ArrayLike) -> Target:
+    def by_scores(cls, log: ClickLog, scores: ArrayLike) -> TargetPages:
         """Return the logged documents of each page in order of scores, higher first.
 
         Equal scores stay in the logged order. The best document takes the page's first position,
@@ -60,7 +60,7 @@ class Target:
     @classmethod
     def by_positions(
         cls, log: ClickLog, positions: ArrayLike, missing: ArrayLike | None = None
-    ) -> Target:
+    ) -> TargetPages:
         """Make it from the position at which a ranker shows each logged document; 0: not shown."""
         places = np.asarray(positions)
         check_length("positions", places, len(log.documents))
@@ -80,7 +80,7 @@ class PageMeasure(ABC):
     ) -> NDArray[np.float64]:
         """Return how much relevance at each position counts; 0 where the position is 0."""
 
-    def unearned(
+    def base_values(
         self,
         positions: NDArray[np.int64],
         examination: Examination,  # noqa: ARG002
@@ -101,7 +101,7 @@ class Clicks(PageMeasure):
             return (positions > 0).astype(np.float64)
         return np.where(positions > 0, examination.slope_at(np.maximum(positions, 1)), 0.0)
 
-    def unearned(
+    def base_values(
         self, positions: NDArray[np.int64], examination: Examination
     ) -> NDArray[np.float64]:
         """Return the clicks that come from trust alone."""

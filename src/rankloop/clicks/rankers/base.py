@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rankloop.clicks.interleaving.base import seeded_by
+from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.rankers.session import Session, play
 from rankloop.data.dataset import Query
 from rankloop.data.validation import as_matrix, check_counts, check_length
@@ -63,7 +63,7 @@ class ClickRanker(ABC):
         known: dict[str, Any] = {}
         if isinstance(query, Query):
             known = {"query_id": query.id, "doc_ids": query.doc_ids}
-        return Ranking(id, X=X, **self._draw(X, seeded_by(id), k), **known)
+        return Ranking(id, X=X, **self._draw(X, make_rng(id), k), **known)
 
     def play(
         self,

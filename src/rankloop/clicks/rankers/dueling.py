@@ -10,7 +10,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils.arithmetic import row_scores
-from rankloop.clicks.interleaving.base import seeded_by
+from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.interleaving.team_draft import draft
 from rankloop.clicks.rankers.base import ClickRanker, features_of
 from rankloop.data.validation import check_length
@@ -92,7 +92,7 @@ class DuelingRanker(LinearRanker, ClickRanker):
         check_length("grades", worth, len(X), "candidates")
         chosen = ranking.teams[worth[ranking.order] > 0]
         won = np.bincount(chosen[chosen >= 0], minlength=self._neighbours + 1)
-        directions = self._directions(seeded_by(ranking.id), X.shape[1])
+        directions = self._directions(make_rng(ranking.id), X.shape[1])
         with self._writing:
             new = self.fork()
             new._check_parameters()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.clicks.rankers.taught import TaughtByClicks
+from rankloop.clicks.rankers.click_trained import ClickTrainedRanker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from rankloop.rankers.online.base import OnlineRanker
 
 
-class FromClicks(TaughtByClicks):
+class FromClicks(ClickTrainedRanker):
     """Any online ranker, taught by clicks; it shows the documents that it finds best.
 
     Parameters
     ----------
-    ranker, seen, temperature, largest, passes, random_state : see :class:`TaughtByClicks`
+    ranker, seen, temperature, largest, passes, random_state : see :class:`ClickTrainedRanker`
 
     Notes
     -----

@@ -20,7 +20,7 @@ def sample_ranking(scores: ArrayLike, rng: np.random.Generator, k: int = 10) -> 
     ----------
     scores : by candidate
     rng : random generator, with one draw per candidate;
-        :func:`rankloop.clicks.interleaving.base.seeded_by` makes one from a ranking's id
+        :func:`rankloop.clicks.interleaving.base.make_rng` makes one from a ranking's id
     k : how many to draw
 
     Notes

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils.arithmetic import row_scores
-from rankloop.clicks.rankers.taught import TaughtByClicks
+from rankloop.clicks.rankers.click_trained import ClickTrainedRanker
 from rankloop.exceptions import DataError
 from rankloop.rankers.parameters import check_number
 
@@ -25,7 +25,7 @@ POSTERIOR = "posterior"
 """The policy that ranks by weights drawn from a posterior, best first."""
 
 
-class Thompson(TaughtByClicks):
+class Thompson(ClickTrainedRanker):
     """A second-order ranker that draws its weights from their posterior for each ranking.
 
     The ranker knows its weights as N(w, L^-1). A ranking is made by the scores of
@@ -36,9 +36,9 @@ class Thompson(TaughtByClicks):
     nearly random, and directions that clicks have settled stay as they are. The temperature keeps
     a little exploration for ever: with the best documents first, only documents at the top would
     be compared in the end, and what was learnt about all others would fade. It learns from clicks
-    like :class:`TaughtByClicks`. After t rankings, L also includes `ridge` t times the identity: w
-    minimises a mean loss with a fixed penalty. Without it, the ranker would overfit to a few
-    frequent queries.
+    like :class:`ClickTrainedRanker`. After t rankings, L also includes `ridge` t times the
+    identity: then w minimises a mean loss with a fixed penalty. Without it, the ranker would
+    overfit to a few frequent queries.
 
     Where we depart: Thompson sampling has a spread of 1, no ridge and no temperature. A smaller
     spread shows better rankings during learning. The defaults were chosen on simulated web search
@@ -51,11 +51,11 @@ class Thompson(TaughtByClicks):
     spread : standard deviation of the drawn weights, as a multiple of the posterior's; 0: no draws
     ridge : precision that each ranking adds around 0, from 0; about 0.02 to 0.2 for features from
         0 to 1
-    temperature, seen, largest, passes, random_state : see :class:`TaughtByClicks`
+    temperature, seen, largest, passes, random_state : see :class:`ClickTrainedRanker`
 
     Attributes
     ----------
-    ranker_, reading_ : see :class:`TaughtByClicks`
+    ranker_, reading_ : see :class:`ClickTrainedRanker`
 
     Notes
     -----
@@ -119,7 +119,7 @@ class Thompson(TaughtByClicks):
         )
         return row_scores(X, drawn).astype(np.float64)
 
-    def _after_lesson(self) -> None:
+    def _after_example(self) -> None:
         done = self.n_queries_seen_
         since = 1 << max((done - 1).bit_length() - 4, 0)  # rankings from one step to the next
         if done % since or self.ridge == 0:

@@ -12,7 +12,7 @@ from rankloop.clicks.interleaving.probabilistic import Probabilistic
 from rankloop.clicks.interleaving.simulation import binary_error, play, rankings_of
 from rankloop.clicks.interleaving.sosm import SampleOnlyScored
 from rankloop.clicks.interleaving.team_draft import TeamDraft
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.data.joining import concat
 from rankloop.experiments.papers.declaration import (
     Claim,
@@ -68,7 +68,7 @@ def run(source: Source, setting: Setting) -> Found:
     queries of its training and validation parts, and the test part says which ranker is better.
     """
     impressions, runs = setting.pick(10_000, 200), setting.trials(_RUNS[source.name])
-    user = simulated_user("informational", grades=3, stops_after="document")
+    user = make_user("informational", grades=3, stops_after="document")
     at = np.unique(np.geomspace(10, impressions, _POINTS).astype(int))
     errors = {name: np.empty((runs, len(at))) for name in METHODS}
     folds = [fold.read() for fold in source.folds]

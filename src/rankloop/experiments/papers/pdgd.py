@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rankloop.clicks.rankers.dbgd import DBGD
 from rankloop.clicks.rankers.mgd import MGD
 from rankloop.clicks.rankers.pdgd import PDGD
-from rankloop.clicks.users import simulated_user
+from rankloop.clicks.users import make_user
 from rankloop.data.scaling import QueryMinMax
 from rankloop.experiments.click_streams import click_streams
 from rankloop.experiments.papers.declaration import (
@@ -53,7 +53,7 @@ def run(source: Source, setting: Setting) -> Found:
     any document, as in the code behind the paper.
     """
     impressions = setting.pick(10_000, 200)
-    users = {name: simulated_user(name, 3, stops_after="document") for name in _USERS}
+    users = {name: make_user(name, 3, stops_after="document") for name in _USERS}
     parts = []
     for fold in source.folds:
         train, _, test = fold.read()

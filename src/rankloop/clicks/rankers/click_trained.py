@@ -39,7 +39,7 @@ _FEW = 0.01  # what was seen with a smaller chance teaches nothing
 _MODES = ("learnt", "last-click", "all")
 
 
-class TaughtByClicks(OnlineRanker, ClickRanker):
+class ClickTrainedRanker(OnlineRanker, ClickRanker):
     """An online ranker that learns from clicks as from grades; a subclass defines the scores.
 
     A chosen document has its grade (1 for a click), and a document that was seen but not chosen has
@@ -113,7 +113,7 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
         check_number("temperature", self.temperature)
         check_number("largest", self.largest, 1)
 
-    def _started(self, X: Rows) -> Self:
+    def _start_copy(self, X: Rows) -> Self:
         """Return a copy that knows the features."""
         now = self.fork()
         if not now._is_checked:
@@ -131,7 +131,7 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
     """What rankings without a temperature are made by."""
 
     def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
-        now = self._started(X)
+        now = self._start_copy(X)
         scores = now._scores_to_show(X, rng)
         if self.temperature > 0:
             scores = standardised(scores, np.array([0, len(X)])) / self.temperature
@@ -185,17 +185,17 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
         worth = np.asarray(grades, np.float64)
         check_length("grades", worth, len(X), "candidates")
         with self._writing:
-            new = self._started(X)
-            judged, weights = new._lesson(ranking, worth)
+            new = self._start_copy(X)
+            judged, weights = new._make_example(ranking, worth)
             new.learn_queries(Queries(X, judged, np.array([0, len(X)]), weights))
-            new._after_lesson()
+            new._after_example()
             self._become(new)
         return self
 
-    def _after_lesson(self) -> None:
+    def _after_example(self) -> None:
         """Do what a subclass does after each ranking that was learnt, on a copy."""
 
-    def _lesson(
+    def _make_example(
         self, ranking: Ranking, grades: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return grades and weights by candidate."""

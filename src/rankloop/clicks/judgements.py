@@ -46,7 +46,7 @@ class Judgements:
     def __len__(self) -> int:
         return len(self.ratings)
 
-    def graded(self, grades: int) -> Judgements:
+    def to_grades(self, grades: int) -> Judgements:
         """Return whole grades from 0 to grades - 1: equal parts of the range up to the largest.
 
         A document that was never chosen always has grade 0.

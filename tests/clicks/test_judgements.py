@@ -9,7 +9,7 @@ import pytest
 
 from rankloop.clicks.bias.registry import make_bias_estimator
 from rankloop.clicks.fitting import fit_models
-from rankloop.clicks.judging import judge_clicks, write_judgements
+from rankloop.clicks.judgements import judge_clicks, write_judgements
 from rankloop.clicks.log.log import ClickLog
 from rankloop.clicks.log.reading import read_clicks
 from rankloop.clicks.log.simulate import simulate_log, write_click_table
@@ -17,7 +17,7 @@ from rankloop.clicks.log.summary import summarise_log
 from rankloop.clicks.log.table import read_click_values
 from rankloop.clicks.models.registry import CLICK_MODELS, make_click_model
 from rankloop.clicks.offpolicy.registry import compare_policies, examination_of
-from rankloop.clicks.users import cascade_user, simulated_user, ultra_user, user_for
+from rankloop.clicks.users import cascade_user, make_user, ultra_user, user_for
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError, ParseError
 
@@ -32,7 +32,7 @@ def log() -> ClickLog:
 @pytest.fixture
 def simulated(rng) -> ClickLog:
     data = separable(40, np.random.default_rng(0), n_grades=3).data
-    return simulate_log(data, data.X[:, 0], simulated_user("informational"), rng, noise=0.5)
+    return simulate_log(data, data.X[:, 0], make_user("informational"), rng, noise=0.5)
 
 
 def test_clicks_over_expected_clicks(log):
@@ -64,10 +64,10 @@ def test_attraction_of_a_model_is_a_rating(simulated):
 
 
 def test_grades_are_whole(log):
-    found = judge_clicks(log).graded(4)
+    found = judge_clicks(log).to_grades(4)
     assert found.ratings.tolist() == [1, 0, 3, 2]
     with pytest.raises(DataError, match="at least 2 grades"):
-        found.graded(1)
+        found.to_grades(1)
 
 
 def test_files_of_judgements(log, tmp_path):
@@ -119,7 +119,7 @@ def test_simulated_logs_go_through_files(simulated, tmp_path):
 
 def test_noise_moves_documents(rng):
     data = separable(20, np.random.default_rng(0), n_grades=3).data
-    user = simulated_user("perfect")
+    user = make_user("perfect")
     moved = [
         summarise_log(simulate_log(data, data.X[:, 0], user, rng, noise=noise)).moved
         for noise in (0.0, 0.1, 2.0)
@@ -165,11 +165,11 @@ def test_policies_are_compared_by_name(simulated):
 
 
 def test_users_fit_the_grades():
-    assert user_for([0, 1], "perfect") == simulated_user("perfect", 2)
-    assert user_for([0, 2], "perfect") == simulated_user("perfect", 3)
-    assert user_for([0, 3], "perfect") == simulated_user("perfect", 5)
-    assert user_for([0, 2], "navigational:click") == simulated_user("navigational", 3)
-    assert user_for([0, 2], "navigational:document") == simulated_user(
+    assert user_for([0, 1], "perfect") == make_user("perfect", 2)
+    assert user_for([0, 2], "perfect") == make_user("perfect", 3)
+    assert user_for([0, 3], "perfect") == make_user("perfect", 5)
+    assert user_for([0, 2], "navigational:click") == make_user("navigational", 3)
+    assert user_for([0, 2], "navigational:document") == make_user(
         "navigational", 3, stops_after="document"
     )
     assert user_for([0, 2], "ultra") == ultra_user()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankloop.clicks.sequences import (
+from rankloop.clicks.confidence_sequences import (
     Betting,
     EmpiricalBernstein,
     Interval,
