@@ -50,6 +50,7 @@ class Bench:
         for entry in entries:
             self.entries.append(entry)
             self.engine.apply(Record(len(self.entries) - 1, 0, entry))
+        self.engine.learn()
 
     def search(self, clicks=True, session=None, k=3, own_order=False):
         """Somebody searches and clicks on what has most of the first feature."""

@@ -48,7 +48,8 @@ def state_of(settings, at_once, huge=()):
     for position, entry in known.items():
         engine.apply(Record(position, position, entry))
         if at_once:
-            assert engine.models
+            engine.learn()
+    engine.learn()
     return engine
 
 

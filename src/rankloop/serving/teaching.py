@@ -27,71 +27,53 @@ if TYPE_CHECKING:
     from rankloop.feedback.ranking import Ranking
     from rankloop.serving.config import LoopSettings
     from rankloop.serving.models import Model
-    from rankloop.serving.state import Counters
 
     Floats = NDArray[np.float64]
 
 
-_MAX_WAITING = 64  # lessons that are put off
+def make_example(
+    settings: LoopSettings,
+    ranking: Ranking,
+    grades: Floats,
+    position: int,
+    by_clicks: bool = False,
+) -> Lesson | None:
+    """Return what the models of a loop learn from a ranking; None if they cannot learn from it.
 
-
-class Lessons:
-    """Lessons that are collected, and learnt when a model is needed.
-
-    A ranker learns many at once much faster than one by one, with the same result.
+    Parameters
+    ----------
+    settings : of the loop; they say how feedback becomes training data
+    grades : by candidate, below 0 if nothing is known
+    position : of the entry that made the grades known
+    by_clicks : whether the grades come from feedback; other grades are learnt as they are
     """
+    if ranking.X is None:  # the journal keeps them always
+        raise DataError(f"ranking {ranking.id} has no features")
+    lesson = Lesson(position, ranking, grades, by_clicks=by_clicks)
+    if not by_clicks:
+        return lesson
+    if settings.lesson == "pdgd":
+        if ranking.policy != PLACKETT_LUCE:  # the order was not drawn: no chances are known
+            return None
+        return lesson._replace(pairs=paired_lesson(ranking, *drawn_pairs(ranking, grades)))
+    if settings.lesson == "pairs":
+        return lesson._replace(pairs=paired_lesson(ranking, preferred_pairs(ranking, grades)))
+    if settings.lesson == "ips":
+        weights = inverse_propensities(ranking, settings.examination, grades)
+        return lesson._replace(weights=weights)
+    return lesson
 
-    def __init__(self) -> None:
-        self._waiting: list[Lesson] = []
 
-    @property
-    def are_many(self) -> bool:
-        """Whether there are enough to learn them now."""
-        return len(self._waiting) >= _MAX_WAITING
-
-    def add(
-        self,
-        ranking: Ranking,
-        grades: Floats,
-        settings: LoopSettings,
-        counters: Counters,
-        position: int,
-        by_clicks: bool = False,
-    ) -> str:
-        """Add what is now known about a ranking, and return its status.
-
-        Parameters
-        ----------
-        grades : by candidate, below 0 if nothing is known
-        counters : of the loop; they count that a ranking was learnt
-        position : of the entry that teaches
-        by_clicks : whether the grades come from feedback
-        """
-        if len({grade for grade in grades.tolist() if grade >= 0}) < 2:
-            return "nothing"
-        if ranking.X is None:  # the journal keeps them always
-            raise DataError(f"ranking {ranking.id} has no features")
-        if by_clicks and settings.lesson == "pdgd" and ranking.policy != PLACKETT_LUCE:
-            counters.refused += 1
-            return "refused"
-        lesson = Lesson(position, ranking, grades, by_clicks=by_clicks)
-        self._waiting.append(_as_settings_say(settings, lesson) if by_clicks else lesson)
-        best = int(ranking.scores[ranking.order].argmax())
-        counters.agreed += best == 0
-        counters.lessons += 1
-        return "learnt"
-
-    def learn(self, models: Collection[Model], shown: Curve) -> None:
-        """Measure every model on each lesson, then let it learn; and measure what people saw."""
-        waiting, self._waiting = self._waiting, []
-        for (nobody_saw, *_), run in groupby(waiting, _alike):
-            lessons = list(run)
-            seen = seen_in(lessons)
-            orders = _as_scores(lessons, seen.offsets)
-            scores = [orders, *(model.study(lessons, seen) for model in models)]
-            curves = [Curve() if nobody_saw else shown, *(model.curve for model in models)]
-            for curve, values in zip(curves, qualities(scores, seen.y, seen.offsets), strict=True):
-                curve.add(values)
+def learn_from(lessons: Sequence[Lesson], models: Collection[Model], shown: Curve) -> None:
+    """Measure every model on each lesson, then let it learn; and measure what people saw."""
+    for (nobody_saw, *_), run in groupby(lessons, _alike):
+        batch = list(run)
+        seen = seen_in(batch)
+        orders = _as_scores(batch, seen.offsets)
+        scores = [orders, *(model.study(batch, seen) for model in models)]
+        curves = [Curve() if nobody_saw else shown, *(model.curve for model in models)]
+        for curve, values in zip(curves, qualities(scores, seen.y, seen.offsets), strict=True):
+            curve.add(values)
 
 
 def _alike(lesson: Lesson) -> tuple[bool, bool, bool]:
@@ -108,16 +90,3 @@ def _as_scores(lessons: Sequence[Lesson], offsets: NDArray[np.int64]) -> Floats:
     scores = np.repeat(-np.diff(offsets).astype(np.float64), np.diff(offsets))
     scores[rows] = np.repeat(ends - sizes, sizes) - np.arange(float(len(rows)))
     return scores
-
-
-def _as_settings_say(settings: LoopSettings, lesson: Lesson) -> Lesson:
-    """Return what feedback teaches in the way that the loop's settings name."""
-    ranking, grades = lesson.ranking, lesson.grades
-    if settings.lesson == "pdgd":
-        return lesson._replace(pairs=paired_lesson(ranking, *drawn_pairs(ranking, grades)))
-    if settings.lesson == "pairs":
-        return lesson._replace(pairs=paired_lesson(ranking, preferred_pairs(ranking, grades)))
-    if settings.lesson == "ips":
-        weights = inverse_propensities(ranking, settings.examination, grades)
-        return lesson._replace(weights=weights)
-    return lesson
