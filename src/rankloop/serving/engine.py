@@ -15,11 +15,12 @@ import msgspec
 
 from rankloop import _core
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.feedback.grading import grades_by, judged_grades
+from rankloop.feedback.grading import grades_by, judgement_grades
 from rankloop.rankers.model_files.saving import loads
 from rankloop.serving.config import LoopSettings, rules_of
 from rankloop.serving.contest import Contest
 from rankloop.serving.epochs import epoch_state
+from rankloop.serving.examples import make_example
 from rankloop.serving.joins import Joins
 from rankloop.serving.journal.entries import (
     Checked,
@@ -39,9 +40,8 @@ from rankloop.serving.journal.entries import (
     RolledBack,
     digest_of,
 )
-from rankloop.serving.models import Curve, Model, fresh
+from rankloop.serving.models import Curve, Model, fresh, learn_examples
 from rankloop.serving.state import ENGINE, Counters, Published, State
-from rankloop.serving.teaching import learn_from, make_example
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.feedback.ranking import Ranking
+    from rankloop.serving.examples import Example
     from rankloop.serving.joins import Open
     from rankloop.serving.journal.base import Record
-    from rankloop.serving.lessons import Lesson
     from rankloop.serving.trials import Duel, Trial
 
 _BATCH = 64  # examples that are learnt together: much faster than one by one, with the same result
@@ -81,7 +81,7 @@ class Engine:
         self.joins = Joins()
         self.counters = Counters()
         self.shown = Curve()
-        self._waiting: list[Lesson] = []  # examples of which the models know nothing yet
+        self._waiting: list[Example] = []  # examples of which the models know nothing yet
         self.digests: dict[int, str] = {}
         self._chain, self._found = b"", list[str]()  # those of the last entries are not in it yet
         self._duel: Duel | None = None
@@ -93,7 +93,7 @@ class Engine:
         does not depend on when this is called.
         """
         waiting, self._waiting = self._waiting, []
-        learn_from(waiting, self.models.values(), self.shown)
+        learn_examples(waiting, self.models.values(), self.shown)
 
     def apply(self, record: Record, check: bool = True) -> None:
         """Process the next entry.
@@ -282,7 +282,7 @@ class Engine:
         self.counters.judgements += 1
         ranking = self._ranked_at(entry.position).ranking(named=True)
         try:
-            grades = judged_grades(ranking, entry.judgement())
+            grades = judgement_grades(ranking, entry.judgement())
         except DataError:
             return "rejected"
         return self._add_example(ranking, grades, record.position)
@@ -344,7 +344,7 @@ class Engine:
             counters.refused += 1
             return "refused"
         counters.agreed += int(ranking.scores[ranking.order].argmax()) == 0
-        counters.lessons += 1
+        counters.examples += 1
         self._waiting.append(example)
         if len(self._waiting) >= _BATCH:
             self.learn()
