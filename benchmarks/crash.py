@@ -136,7 +136,7 @@ def crash(
             client.port = port
             client.here.set()
         time.sleep(seconds * (0.2 + moments.random()))
-        while len(acknowledged) < before + least or (least and not lessons(port)):
+        while len(acknowledged) < before + least or (least and not examples(port)):
             time.sleep(0.05)
         if time_ < times:
             process.kill()
@@ -154,10 +154,10 @@ def crash(
     return {"kills": times, **compared(address, acknowledged, doubled)}
 
 
-def lessons(port: int) -> int:
-    """Return how many lessons the service on this port has learnt."""
+def examples(port: int) -> int:
+    """Return how many examples the service on this port has learnt."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/shop", timeout=60) as answer:
-        return int(json.load(answer)["counters"]["lessons"])
+        return int(json.load(answer)["counters"]["examples"])
 
 
 def compared(address: str, acknowledged: dict[str, int], doubled: list[str]) -> dict[str, int]:
@@ -174,7 +174,7 @@ def compared(address: str, acknowledged: dict[str, int], doubled: list[str]) -> 
             "acknowledged": len(acknowledged),
             "lost": lost,
             "doubled": twice + len(doubled),
-            "lessons": clean.counters.lessons,
+            "examples": clean.counters.examples,
             "diverged": int(clean.digest() != live.digest()),
         }
 

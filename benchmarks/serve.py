@@ -253,7 +253,7 @@ def measure(port: int, server_id: int, seconds: float, rounds: int) -> None:
         words = "MessagePack" if packed else "JSON"
         compared(f"rank, {words}, 100 x 46, 16 clients, two rankers", ours, echo, 0.5)
         now = state(port)
-        print(f"  lag after each round {lags}; lessons {now['counters']['lessons']}\n")
+        print(f"  lag after each round {lags}; examples {now['counters']['lessons']}\n")
     rankings = some_rankings(port, 400)
     for size in (1, 100):
         ours, echo = [], []

@@ -158,8 +158,8 @@ def main() -> None:
             curves = {name: seen[name] for name in RANKERS}
             figure = plot_week(seen["days"], curves, seen["shown"], seen["happened"])
             save_figure(figure, OUT / "week.png")
-            lessons = client.state()["counters"]["lessons"]
-            console.print(f"{lessons:,} rankings taught something; the picture: {OUT / 'week.png'}")
+            examples = client.state()["counters"]["examples"]
+            console.print(f"learnt from {examples:,} rankings; the picture: {OUT / 'week.png'}")
             while chosen.keep:
                 time.sleep(1)
         service.stop()

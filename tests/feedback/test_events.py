@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
-from rankloop.feedback.grading import Rule, as_rules, feedback_grades, judged_grades
+from rankloop.feedback.grading import Rule, as_rules, feedback_grades, judgement_grades
 from rankloop.feedback.ranking import Ranking, best_first
 
 words = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=5)
@@ -99,17 +99,17 @@ def test_what_was_not_shown_is_unjudged():
     assert feedback_grades(part, [Feedback("r", "0")]).tolist() == [1, -1, 0]
     with pytest.raises(DataError, match="'1' was not shown"):
         feedback_grades(part, [Feedback("r", "1")])
-    assert judged_grades(part, Judgement("r", {"1": 2, "2": 0})).tolist() == [-1, 2, 0]
+    assert judgement_grades(part, Judgement("r", {"1": 2, "2": 0})).tolist() == [-1, 2, 0]
 
 
 def test_grades_of_judgements():
-    assert judged_grades(shown, Judgement("r", {"c": 2, "a": 0})).tolist() == [0, -1, 2]
+    assert judgement_grades(shown, Judgement("r", {"c": 2, "a": 0})).tolist() == [0, -1, 2]
     with pytest.raises(DataError, match="'z' is not a candidate"):
-        judged_grades(shown, Judgement("r", {"z": 2}))
+        judgement_grades(shown, Judgement("r", {"z": 2}))
 
 
 def test_events_of_another_ranking_are_refused():
     with pytest.raises(DataError, match="is about ranking 'other', not 'r'"):
         feedback_grades(shown, [Feedback("other", "a")])
     with pytest.raises(DataError, match="is about ranking 'other', not 'r'"):
-        judged_grades(shown, Judgement("other", {"a": 1}))
+        judgement_grades(shown, Judgement("other", {"a": 1}))

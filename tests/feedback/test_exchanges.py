@@ -9,7 +9,7 @@ import pytest
 
 from rankloop import PDGD
 from rankloop.exceptions import DataError
-from rankloop.feedback.exchanges import drawn_pairs
+from rankloop.feedback.exchanges import find_drawn_pairs
 from rankloop.feedback.ranking import PLACKETT_LUCE, Ranking
 
 
@@ -43,7 +43,7 @@ def test_weights_are_those_of_the_definition(seed):
     order = rng.permutation(7)[: rng.integers(1, 8)]
     grades = np.full(7, -1.0)
     grades[order] = rng.integers(0, 3, len(order))
-    pairs, rho = drawn_pairs(drawn(scores, order), grades)
+    pairs, rho = find_drawn_pairs(drawn(scores, order), grades)
     worth = grades[order]
     chosen = np.flatnonzero(worth > 0)
     seen = order[: chosen[-1] + 2] if len(chosen) else []
@@ -54,11 +54,13 @@ def test_weights_are_those_of_the_definition(seed):
 
 
 def test_extremes():
-    pairs, rho = drawn_pairs(drawn([800.0, -800.0, -800.0], [0, 1, 2]), np.array([0.0, 0.0, 1.0]))
+    pairs, rho = find_drawn_pairs(
+        drawn([800.0, -800.0, -800.0], [0, 1, 2]), np.array([0.0, 0.0, 1.0])
+    )
     assert pairs.tolist() == [[2, 0], [2, 1]]
     assert rho == pytest.approx([0.0, 0.5], abs=1e-12)
-    assert len(drawn_pairs(drawn([], []), np.array([]))[0]) == 0
-    assert drawn_pairs(drawn([0.0, 0.0], [0, 1]), np.zeros(2))[1].shape == (0,)
+    assert len(find_drawn_pairs(drawn([], []), np.array([]))[0]) == 0
+    assert find_drawn_pairs(drawn([0.0, 0.0], [0, 1]), np.zeros(2))[1].shape == (0,)
 
 
 def test_weighted_pairs_are_what_pdgd_learns_from():
@@ -67,7 +69,7 @@ def test_weighted_pairs_are_what_pdgd_learns_from():
     ranker = PDGD(rate=0.1, decay=1.0)
     shown = ranker.show(X, id="r", k=4)
     grades = np.array([0.0, 0.0, 1.0, 0.0])
-    pairs, rho = drawn_pairs(shown, grades)
+    pairs, rho = find_drawn_pairs(shown, grades)
     step = (rho[:, None] * (X[pairs[:, 0]] - X[pairs[:, 1]])).sum(axis=0) * 0.1 / 4
     assert np.allclose(ranker.learn_ranking(shown, grades).weights_, step, atol=1e-6)
 
@@ -75,4 +77,4 @@ def test_weighted_pairs_are_what_pdgd_learns_from():
 def test_other_policies_are_refused():
     shown = Ranking("r", np.array([0, 1]), np.zeros(2))
     with pytest.raises(DataError, match="made by the policy 'best-first'"):
-        drawn_pairs(shown, np.array([0.0, 1.0]))
+        find_drawn_pairs(shown, np.array([0.0, 1.0]))

@@ -47,7 +47,10 @@ def test_settings_are_read(tmp_path):
         (("[loops.shop]", "[loops.Shop]"), r"loops: found 'Shop', expected a name"),
         (("click = 1", "click = 'x'"), r"loops.shop.feedback\[...\]: expected"),
         (("[loops.shop]", "[loops.shop"), r"this is not TOML"),
-        (("[loops.shop]", "[loops.shop]\nlesson = 'ips'"), r"loops.shop.examination: found none"),
+        (
+            ("[loops.shop]", "[loops.shop]\nlearn_from = 'ips'"),
+            r"loops.shop.examination: found none",
+        ),
         (("[loops.shop]", "[loops.shop]\ndefaults = {x=1}"), r"loops.shop.defaults: 'x' is no"),
         (("[loops.shop]", "[loops.shop]\ntemperature = 0"), r"loops.shop.temperature: found 0"),
         (("[loops.shop]", "[loops.shop]\nalpha = 2"), r"loops.shop.alpha: found 2"),

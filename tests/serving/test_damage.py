@@ -38,7 +38,7 @@ def changed(path, statement, *values):
 
 def test_a_whole_journal_replays(path):
     with SqliteJournal(path) as journal:
-        assert replayed(journal).counters.lessons > 10
+        assert replayed(journal).counters.examples > 10
         assert audited(journal, "r7") == []
 
 

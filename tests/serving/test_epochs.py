@@ -50,8 +50,8 @@ def test_an_upgrade_goes_on_from_a_journaled_state(old, rng, damaged, caplog):
             journal.save(left._replace(digest="?"), keep=1)
     with Loop("loop", small(), open_journal(*old)) as loop:
         assert "continues from the state after that" in caplog.text
-        lessons = loop.published.counters.lessons
-        assert lessons > 5
+        examples = loop.published.counters.examples
+        assert examples > 5
         live(loop, rng, "new")
     digest = loop._engine.digest()
     with open_journal(*old) as journal:

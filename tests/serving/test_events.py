@@ -47,12 +47,12 @@ def test_each_message_tells_what_is_new(shop, rng):
     assert {"name", "features", "models", "counters", "budget"} <= state.keys()
     entry = ranked(loop, "r", rng)
     loop.append(entry, click("e", entry), Closed("r"))
-    lessons = 0
-    while not lessons:
+    examples = 0
+    while not examples:
         kind, position, new = next(heard)
         assert kind == "change"
         assert "features" not in new  # nothing that stayed as it was
-        lessons = new.get("counters", {}).get("lessons", 0)
+        examples = new.get("counters", {}).get("examples", 0)
     loop.append(Promoted("p", "slam:measure=AP"))
     kind, position, new = next(heard)
     assert kind == "promotion"

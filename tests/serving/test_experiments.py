@@ -50,6 +50,7 @@ class Bench:
         for entry in entries:
             self.entries.append(entry)
             self.engine.apply(Record(len(self.entries) - 1, 0, entry))
+        self.engine.learn()
 
     def search(self, clicks=True, session=None, k=3, own_order=False):
         """Somebody searches and clicks on what has most of the first feature."""
@@ -193,7 +194,7 @@ def test_sorted_lists_take_no_part():
     assert (entry.policy, entry.experiment, entry.teams) == ("own-order", None, None)
     assert entry.order == [0, 1, 2]
     assert bench.engine.trial.tallies[0].n == 0
-    assert bench.engine.counters.lessons == 1
+    assert bench.engine.counters.examples == 1
 
 
 def test_all_experiments_share_one_budget():
@@ -219,7 +220,7 @@ def test_a_spent_budget_refuses_and_settings_do_not_reach_a_running_experiment()
     assert (trial.alpha, trial.feedback, trial.promote) == before
     bench.search()
     assert trial.tallies[0].n == 1  # clicks count, as they did when it began
-    assert bench.engine.counters.lessons == 0
+    assert bench.engine.counters.examples == 0
     bench.say(ExperimentStarted("y", ["fair"]))
     assert bench.engine.trial is trial  # one at a time
     bench.say(ExperimentEnded("x"), ExperimentStarted("z", ["fair"]))
@@ -269,27 +270,27 @@ def test_errors_stay_within_the_budget():
     assert wrong <= 3
 
 
-def test_drawn_rankings_alone_are_learnt_where_the_lesson_is_pdgd():
+def test_drawn_rankings_alone_are_learnt_where_loops_learn_from_pdgd():
     drawn = {"policy": "plackett-luce", "explore_top": 3}
-    bench = Bench(rankers=("newton", "pdgd"), lesson="pdgd", **drawn)
+    bench = Bench(rankers=("newton", "pdgd"), learn_from="pdgd", **drawn)
     assert bench.search(k=3).policy == "plackett-luce"
     for _ in range(30):
         bench.search(k=3)
-    lessons = bench.engine.counters.lessons
-    assert lessons > 20
+    examples = bench.engine.counters.examples
+    assert examples > 20
     for model in bench.engine.models.values():
         assert model.refused == 0
         assert model.ranker.predict(np.eye(3), group=[3])[0] > 0
     assert bench.search(k=5).policy == "plackett-luce in part"  # the last two by score alone
     bench.search(k=3, own_order=True)
-    assert bench.engine.counters.lessons == lessons
+    assert bench.engine.counters.examples == examples
     assert bench.engine.counters.refused == 2
 
 
 @pytest.mark.parametrize("wrong", [{"policy": "best-first"}, {"temperature": 0.5}])
-def test_lesson_pdgd_needs_rankings_that_are_drawn(wrong):
+def test_pdgd_needs_rankings_that_are_drawn(wrong):
     with pytest.raises(DataError, match="expected policy = 'plackett-luce' and temperature = 1"):
-        small(**{"lesson": "pdgd", "policy": "plackett-luce"} | wrong)
+        small(**{"learn_from": "pdgd", "policy": "plackett-luce"} | wrong)
 
 
 def test_trees_join_frozen_and_inside_a_ranker_that_goes_on():

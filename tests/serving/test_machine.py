@@ -162,9 +162,9 @@ class Life(RuleBasedStateMachine):
         self.loop.settle()
         assert set(entry.models) <= set(self.loop.published.models)
 
-    @rule(late=st.booleans(), lesson=st.sampled_from(["grades", "pairs"]))
-    def edit_the_settings(self, late, lesson):
-        self.changed = {"late": late, "lesson": lesson}
+    @rule(late=st.booleans(), learn_from=st.sampled_from(["grades", "pairs"]))
+    def edit_the_settings(self, late, learn_from):
+        self.changed = {"late": late, "learn_from": learn_from}
         self.restart(save=True)
 
     @rule(save=st.booleans())

@@ -54,8 +54,8 @@ def test_a_question_is_ranked_and_an_interaction_learnt(start):  # noqa: F811
     again = shop.post("/feedback", json=[CLICK, {**CLICK, "id": "other", "item": "not shown"}])
     assert again.json()["statuses"] == {"duplicate": 1, "rejected": 1}
     loop = service.loops["shop"]
-    until(lambda: loop.published.counters.lessons)
-    assert loop.published.counters.lessons == 1
+    until(lambda: loop.published.counters.examples)
+    assert loop.published.counters.examples == 1
     assert "features" not in shop.post("/rank/shop", json={**RANKING, "id": "b"}).json()["items"][0]
 
 

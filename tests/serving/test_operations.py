@@ -111,7 +111,7 @@ def test_compaction_keeps_the_state_the_open_rankings_and_the_keys(lived, tmp_pa
         assert loop.append(Closed("r3"))[0].status == "duplicate"
         loop.append(Closed("r18"), Closed("r19"))
         loop.settle()
-        assert loop.published.counters.lessons == 20
+        assert loop.published.counters.examples == 20
 
 
 def test_judged_data_starts_a_loop_warm(address, rng):
@@ -126,7 +126,7 @@ def test_judged_data_starts_a_loop_warm(address, rng):
         assert journal.head() == head
         engine = replayed(journal)
         learnt = engine.models["solar-i"].ranker
-        assert engine.models["solar-i"].curve.n == engine.counters.lessons > 5
+        assert engine.models["solar-i"].curve.n == engine.counters.examples > 5
         assert engine.shown.n == 0  # nobody saw any of it
     assert np.array_equal(learnt.predict(data), rl.SolarI().partial_fit(data).predict(data))
 
@@ -143,7 +143,7 @@ def test_logs_are_learnt(address, rng):
     with open_journal(*address) as journal:
         do.configured(journal, small())
         assert do.import_logs(journal, text) == {"rankings": 10, "events": 10, "closed": 10}
-        assert replayed(journal).counters.lessons == 10
+        assert replayed(journal).counters.examples == 10
         with pytest.raises(ValueError, match=r"line 2: .*item"):
             do.import_logs(journal, [*text[:1], b'{"ranking_id": "x"}'])
 
@@ -171,7 +171,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert "log.csv: ClickLog(1 page, 1 query, 2 shown documents, 1 click)" in shown
     assert '"r","r","b",2,1' in (tmp_path / "log.csv").read_text()
     state = json.loads(rankloop("journal", "replay", "loop.journal", "--json"))
-    assert state["counters"]["lessons"] == 1
+    assert state["counters"]["examples"] == 1
     assert "no such journal" in rankloop("journal", "stats", "none", fails=True)
     assert "give a settings file, or the features" in rankloop("serve", fails=True)
 

@@ -62,7 +62,7 @@ def test_feedback_on_a_page_needs_the_page_to_be_shown(shop):
 
     loop.append(Closed("p"))
     loop.settle()
-    assert loop.published.counters.lessons == 1
+    assert loop.published.counters.examples == 1
     assert loop.published.counters.strays == 0
     digest, head = loop.inspect(Engine.digest), loop.head
     with loop.reader() as journal:
@@ -126,7 +126,7 @@ def test_late_feedback_is_learnt_where_the_loop_says_so(start, late):  # noqa: F
     assert status == "late"
     loop.settle()
     assert loop.published.counters.late == 1
-    assert loop.published.counters.lessons == int(late)
+    assert loop.published.counters.examples == int(late)
     digest, head = loop.inspect(Engine.digest), loop.head
     with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
         assert replayed(journal, head).digest() == digest

@@ -78,7 +78,7 @@ def test_from_ranking_to_learning(start):
     state = shop.get("/v1/shop").json()
     assert state["counters"]["judgements"] == 1
     assert [m["name"] for m in state["models"] if m["champion"]] == ["solar-i"]
-    assert service.loops["shop"].published.counters.lessons == 1
+    assert service.loops["shop"].published.counters.examples == 1
 
 
 def test_the_same_question_under_one_id_gets_the_same_answer(shop):
@@ -200,8 +200,8 @@ def test_feedback_may_bring_its_ranking(start):
     }
     assert shop.post(FEEDBACK, json=body).json()["events"][0]["status"] == "applied"
     loop = service.loops["shop"]
-    until(lambda: loop.published.counters.lessons)
-    assert loop.published.counters.lessons == 1
+    until(lambda: loop.published.counters.examples)
+    assert loop.published.counters.examples == 1
     assert loop.published.shown.mean < 1  # the purchase was on the second place
 
 

@@ -30,7 +30,7 @@ def test_it_learns_what_is_clicked_and_a_restart_changes_nothing(address, rng):
     with Loop("loop", small(), open_journal(*address)) as loop:
         a_day(loop, rng, rankings=60)
         engine = loop._engine
-        assert engine.counters.lessons > 40
+        assert engine.counters.examples > 40
         model = engine.models["solar-i"]
         assert model.curve.recent > 0.9
     digest = loop._engine.digest()
@@ -68,7 +68,7 @@ def test_what_becomes_of_feedback(address, rng):
         counters = loop._engine.counters
         assert (counters.events, counters.pending, counters.late) == (5, 1, 1)
         assert (counters.closed, counters.rejected) == (2, 1)
-        assert counters.lessons == 2
+        assert counters.examples == 2
         assert loop.append(Closed("one"))[0].status == "duplicate"
     with Loop("loop", small(max_early=0), open_journal(*address)) as loop:
         assert loop.append(click("x", ranked(loop, "new", rng)))[0].status == "unknown_ranking"
@@ -90,7 +90,7 @@ def test_windows_close_by_the_clock(tmp_path, rng):
         clock.now += 100_002
         until(lambda: loop.open_rankings == 0)
         loop.settle()
-        assert loop._engine.counters.lessons == 1
+        assert loop._engine.counters.examples == 1
 
 
 def test_too_many_open_rankings_are_closed_early(tmp_path, rng):
@@ -118,7 +118,7 @@ def test_two_processes_reach_the_same_state(address, rng):
         until(lambda: one.lag == other.lag == 0)
         until(lambda: one.head == other.head and one.lag == other.lag == 0)
         assert one.inspect(Engine.digest) == other.inspect(Engine.digest)
-        assert one._engine.counters.lessons > 5
+        assert one._engine.counters.examples > 5
 
 
 def test_judgements_are_learnt_at_once(tmp_path, rng):
@@ -222,7 +222,7 @@ def test_rankers_for_clicks_learn_from_the_rankings_drawn_for_them(tmp_path, rng
     with Loop("loop", settings, journal) as loop:
         a_day(loop, rng, rankings=60)
         model = loop._engine.models["pdgd:rate=0.5"]
-        assert (model.refused, model.ranker.n_queries_seen_) == (0, loop._engine.counters.lessons)
+        assert (model.refused, model.ranker.n_queries_seen_) == (0, loop._engine.counters.examples)
         weights = model.ranker.weights_
         assert weights[0] > 3 * max(abs(weights[1]), abs(weights[2]))
     with open_journal(str(tmp_path / "j"), "loop") as journal:

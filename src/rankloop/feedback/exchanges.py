@@ -1,4 +1,4 @@
-"""What drawn rankings teach: pairs, weighted by how likely they were to be shown exchanged."""
+"""Pairs from drawn rankings, weighted by how likely they were to be shown exchanged."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def drawn_pairs(ranking: Ranking, grades: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Return the pairs of candidates (better, worse) that a drawn ranking teaches, and weights.
+def find_drawn_pairs(ranking: Ranking, grades: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Return the pairs of candidates (better, worse) of a drawn ranking, and weights.
 
     The documents above the last one with a grade above 0, and the next one below it, count as seen.
     Each seen document is better than each seen one of a lower grade. The weight of a pair is
@@ -43,7 +43,7 @@ def drawn_pairs(ranking: Ranking, grades: Floats) -> tuple[NDArray[np.int64], Fl
     >>> from rankloop.feedback.ranking import Ranking
     >>> scores = np.array([0.0, 0.0, 0.0])
     >>> shown = Ranking("r1", np.array([0, 1, 2]), scores, policy="plackett-luce")
-    >>> drawn_pairs(shown, np.array([0.0, 1.0, 0.0]))
+    >>> find_drawn_pairs(shown, np.array([0.0, 1.0, 0.0]))
     (array([[1, 0],
            [1, 2]]), array([0.5, 0.5]))
 

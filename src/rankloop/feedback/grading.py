@@ -117,7 +117,7 @@ def grades_by(
     return grades
 
 
-def judged_grades(ranking: Ranking, judgement: Judgement) -> NDArray[np.float64]:
+def judgement_grades(ranking: Ranking, judgement: Judgement) -> NDArray[np.float64]:
     """Return one grade per candidate; -1 (unjudged) if the judgement does not contain it."""
     _check_names(ranking, judgement)
     ids = np.arange(len(ranking.scores)) if ranking.doc_ids is None else ranking.doc_ids

@@ -167,7 +167,7 @@ class Ranking:
             )
         values.update(scores=scores, order=order)
         if "doc_ids" in values:
-            values["doc_ids"] = checked_ids(values["doc_ids"], n)
+            values["doc_ids"] = check_ids(values["doc_ids"], n)
         if "X" in values:
             values["X"] = as_matrix(values["X"] if n else np.empty((0, 0)), allow_nan=True)
             check_length("X", values["X"], n, "candidates")
@@ -211,7 +211,7 @@ def best_first(
     return Ranking(new_id() if id is None else id, order, values, **known)
 
 
-def checked_ids(doc_ids: ArrayLike, n: int) -> Ids:
+def check_ids(doc_ids: ArrayLike, n: int) -> Ids:
     """Return document ids as text; raise unless each candidate has its own."""
     ids = as_text(doc_ids, "doc_ids")
     check_length("doc_ids", ids, n, "candidates")

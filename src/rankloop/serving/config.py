@@ -48,7 +48,7 @@ class RuleSettings(Section, frozen=True):
     by_value: bool = False
 
     def rule(self) -> Rule:
-        """Return it as a rule for lessons."""
+        """Return it as a rule for grading."""
         lowest = -math.inf if self.at_least is None else self.at_least
         return Rule(self.gain, lowest, self.by_value)
 
@@ -66,8 +66,8 @@ class LoopSettings(Section, frozen=True, dict=True):
     defaults : values of features that a request leaves out, by name
     rankers : text such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
     feedback : the grade of each type, a gain or a table (gain, at_least, by_value)
-    lesson : how feedback becomes training data: `grades`, `pairs`, `ips` (grades, with more weight
-        at places that are seldom looked at), or `pdgd` (pairs, weighted by how likely a
+    learn_from : how feedback becomes training data: `grades`, `pairs`, `ips` (grades, with more
+        weight at places that are seldom looked at), or `pdgd` (pairs, weighted by how likely a
         `plackett-luce` ranking was to show them in the opposite order; other rankings teach
         nothing)
     examination : for `ips`, how likely each place is to be seen; the last value also holds for all
@@ -94,7 +94,7 @@ class LoopSettings(Section, frozen=True, dict=True):
     defaults: dict[str, float] = msgspec.field(default_factory=dict)
     rankers: tuple[str, ...] = ("auto",)
     feedback: dict[str, RuleSettings | float] = msgspec.field(default_factory=_default_feedback)
-    lesson: Literal["grades", "pairs", "ips", "pdgd"] = "grades"
+    learn_from: Literal["grades", "pairs", "ips", "pdgd"] = "grades"
     examination: tuple[float, ...] = ()
     max_open: Count = 1_000_000
     max_early: Annotated[int, Meta(ge=0)] = 10_000
@@ -125,7 +125,7 @@ class LoopSettings(Section, frozen=True, dict=True):
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
-        """The grade of each type of feedback, as rules for lessons."""
+        """The grade of each type of feedback, as rules for grading."""
         return rules_of(self.feedback)
 
     def change(self, known: LoopSettings | None, where: str) -> bool:
@@ -170,9 +170,9 @@ class LoopSettings(Section, frozen=True, dict=True):
                 make_online_ranker(text)
             except RankloopError as error:
                 raise DataError(f"rankers: {error}") from None
-        if self.lesson == "ips" and not self.examination:
+        if self.learn_from == "ips" and not self.examination:
             raise DataError(
-                "examination: found none, but lesson = 'ips' needs one probability for each "
+                "examination: found none, but learn_from = 'ips' needs one probability for each "
                 "position, above 0 and at most 1"
             )
         if not all(0 < chance <= 1 for chance in self.examination):
@@ -181,9 +181,9 @@ class LoopSettings(Section, frozen=True, dict=True):
                 "each position, above 0 and at most 1"
             )
         drawn = self.policy == "plackett-luce" and self.temperature == 1
-        if self.lesson == "pdgd" and not drawn:
+        if self.learn_from == "pdgd" and not drawn:
             raise DataError(
-                f"lesson: found 'pdgd' with policy = {self.policy!r} and temperature = "
+                f"learn_from: found 'pdgd' with policy = {self.policy!r} and temperature = "
                 f"{self.temperature:g}, expected policy = 'plackett-luce' and temperature = 1, "
                 "because it learns only from rankings that were drawn at random by their scores"
             )
@@ -194,7 +194,7 @@ class LoopSettings(Section, frozen=True, dict=True):
 
 
 def rules_of(feedback: Mapping[str, RuleSettings | float]) -> dict[str, Rule]:
-    """Return the grade of each type of feedback, as rules for lessons."""
+    """Return the grade of each type of feedback, as rules for grading."""
     return {
         name: rule.rule() if isinstance(rule, RuleSettings) else Rule(float(rule))
         for name, rule in feedback.items()

@@ -71,7 +71,7 @@ class _Loops:
         )
         counters = {
             "commits": "Transactions.",
-            "lessons": "Rankings that taught something.",
+            "examples": "Rankings that were learnt from.",
             "experiments": "Experiments that were started, including watches of champions.",
             "promotions": "How often a model became champion.",
             "rollbacks": "How often a champion proved worse, and the previous one was restored.",
@@ -92,7 +92,7 @@ class _Loops:
             now, contest = loop.published, loop.published.contest
             totals = (
                 loop.commits,
-                now.counters.lessons,
+                now.counters.examples,
                 contest.experiments,
                 contest.promotions,
                 contest.rollbacks,

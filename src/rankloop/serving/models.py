@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -15,15 +16,16 @@ from rankloop.measures.evaluation import measure_queries
 from rankloop.measures.measure import parse
 from rankloop.rankers.model_files.saving import dumps, loads
 from rankloop.rankers.online.base import OnlineRanker
-from rankloop.serving.lessons import seen_in
+from rankloop.serving.examples import stack_examples
+from rankloop.serving.journal.entries import JUDGED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from rankloop.rankers.base import Ranker, Scores
-    from rankloop.serving.lessons import Lesson
+    from rankloop.serving.examples import Example
 
 _T = TypeVar("_T")
 _MEASURE = (parse("nDCG@10"),)
@@ -65,7 +67,7 @@ class Model:
     ranker : what ranks, and learns if it is an :class:`OnlineRanker`
     version : position of the entry that changed it last
     curve : its quality
-    refused : number of lessons that it could not learn from; they did not change it
+    refused : number of examples that it could not learn from; they did not change it
     """
 
     def __init__(
@@ -85,41 +87,42 @@ class Model:
         """Whether it continues to learn."""
         return isinstance(self.ranker, OnlineRanker)
 
-    def study(self, lessons: Sequence[Lesson], seen: QueryDataset) -> NDArray[np.float64]:
-        """Learn from lessons, if it can, and return its scores for each just before.
+    def learn(self, examples: Sequence[Example], seen: QueryDataset) -> NDArray[np.float64]:
+        """Learn from examples, if it can, and return its scores for each just before.
 
-        A lesson that would make it invalid is counted, but changes nothing.
+        An example that would make it invalid is counted, but changes nothing.
 
         Parameters
         ----------
-        lessons : all of the same kind: with weights or without, with pairs or without
+        examples : all of the same kind: with weights or without, with pairs or without
         seen : their candidates, of which the scores are returned
         """
         ranker = self.ranker
         if not isinstance(ranker, OnlineRanker):
             return np.asarray(ranker.predict(seen), np.float64)
-        alone = isinstance(ranker, ClickRanker) or lessons[0].pairs is not None
+        alone = isinstance(ranker, ClickRanker) or examples[0].pairs is not None
         scores: Scores | None
-        if len(lessons) > 1:
-            scores = (
-                None if alone else self._taught(lambda: _finite(ranker.predict_then_learn(seen)))
-            )
+        if len(examples) > 1:
+            scores = None if alone else self._try(lambda: _finite(ranker.predict_then_learn(seen)))
             if scores is None:
-                return np.concatenate([self.study([one], seen_in([one])) for one in lessons])
+                # An example of the batch may have failed: one by one, only that one is refused.
+                return np.concatenate(
+                    [self.learn([one], stack_examples([one])) for one in examples]
+                )
         elif alone:
             scores = ranker.predict(seen)
-            if self._taught(lambda: _learn_alone(ranker, lessons[0], seen)) is None:
+            if self._try(lambda: _learn_alone(ranker, examples[0], seen)) is None:
                 self.refused += 1
                 return np.asarray(scores, np.float64)
         else:
-            scores = self._taught(lambda: ranker.predict_then_learn(seen))
+            scores = self._try(lambda: ranker.predict_then_learn(seen))
             if scores is None:
                 self.refused += 1
                 return np.asarray(ranker.predict(seen), np.float64)
-        self.version = lessons[-1].position
+        self.version = examples[-1].position
         return np.asarray(scores, np.float64)
 
-    def _taught(self, learn: Callable[[], _T]) -> _T | None:
+    def _try(self, learn: Callable[[], _T]) -> _T | None:
         """Return what learning returned; None if it failed, and changed nothing."""
         before = self.ranker.state()
         try:
@@ -150,14 +153,14 @@ class ModelState(msgspec.Struct):
         return Model(self.name, loads(self.body), self.version, self.curve, self.refused)
 
 
-def _learn_alone(ranker: OnlineRanker, lesson: Lesson, seen: QueryDataset) -> OnlineRanker:
-    if lesson.by_clicks and isinstance(ranker, ClickRanker):
-        return ranker.learn_ranking(lesson.ranking, lesson.grades)
-    return ranker.partial_fit(seen if lesson.pairs is None else lesson.pairs)
+def _learn_alone(ranker: OnlineRanker, example: Example, seen: QueryDataset) -> OnlineRanker:
+    if example.by_clicks and isinstance(ranker, ClickRanker):
+        return ranker.learn_ranking(example.ranking, example.grades)
+    return ranker.partial_fit(seen if example.pairs is None else example.pairs)
 
 
 def _finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Raise where a score is not finite: then a lesson before it may have broken the ranker."""
+    """Raise where a score is not finite: then an example before it may have broken the ranker."""
     if not np.isfinite(scores).all():
         raise DataError("a score is not finite")
     return scores
@@ -201,3 +204,31 @@ def qualities(
     by_scores = values.reshape(len(scores), -1)
     known: list[list[float]] = by_scores[:, ~np.isnan(by_scores[0])].tolist()
     return known
+
+
+def learn_examples(examples: Sequence[Example], models: Collection[Model], shown: Curve) -> None:
+    """Measure every model on each example, then let it learn; and measure what people saw."""
+    for (nobody_saw, *_), run in groupby(examples, _alike):
+        batch = list(run)
+        seen = stack_examples(batch)
+        orders = _as_scores(batch, seen.offsets)
+        scores = [orders, *(model.learn(batch, seen) for model in models)]
+        curves = [Curve() if nobody_saw else shown, *(model.curve for model in models)]
+        for curve, values in zip(curves, qualities(scores, seen.y, seen.offsets), strict=True):
+            curve.add(values)
+
+
+def _alike(example: Example) -> tuple[bool, bool, bool]:
+    """Return what examples that are learnt together have in common."""
+    return example.ranking.policy == JUDGED, example.weights is None, example.pairs is None
+
+
+def _as_scores(examples: Sequence[Example], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return scores that lead to the orders that were shown: minus the place, counted from 0."""
+    orders = [example.ranking.order for example in examples]
+    sizes = [len(order) for order in orders]
+    ends = np.cumsum(sizes)
+    rows = np.concatenate(orders) + np.repeat(offsets[:-1], sizes)
+    scores = np.repeat(-np.diff(offsets).astype(np.float64), np.diff(offsets))
+    scores[rows] = np.repeat(ends - sizes, sizes) - np.arange(float(len(rows)))
+    return scores

@@ -65,6 +65,7 @@ def brought_back(
         )
     for record in recent.follow(journal, engine.position, until, decode_ids):
         engine.apply(record)
+    engine.learn()
     return engine
 
 
@@ -94,7 +95,9 @@ def replayed(
     if without is None:
         for record in recent.follow(journal, engine.position, until, decode_ids):
             engine.apply(record)
+        engine.learn()
         return engine
     for record in recent.follow(journal, engine.position, until):
         engine.pass_over(record) if without(record) else engine.apply(record, check=False)
+    engine.learn()
     return engine

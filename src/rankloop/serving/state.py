@@ -33,7 +33,7 @@ class Counters(msgspec.Struct):
     strays: int = 0
     judgements: int = 0
     closed: int = 0
-    lessons: int = 0
+    examples: int = 0
     agreed: int = 0
     refused: int = 0
 

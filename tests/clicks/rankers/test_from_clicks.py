@@ -12,7 +12,7 @@ from rankloop.clicks.rankers.from_clicks import FromClicks
 from rankloop.clicks.users import GradedUser, make_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
-from rankloop.feedback.lessons import inverse_propensities
+from rankloop.feedback.examples import inverse_propensities
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.model_files.saving import load, save
 from rankloop.rankers.online.newton import NewtonXENDCG

@@ -13,7 +13,7 @@ from rankloop.clicks.rankers.base import ClickRanker, features_of, seen_grades
 from rankloop.clicks.rankers.plackett_luce import sample_ranking
 from rankloop.data.validation import check_length
 from rankloop.exceptions import DataError
-from rankloop.feedback.lessons import inverse_propensities
+from rankloop.feedback.examples import inverse_propensities
 from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE, best_first
 from rankloop.rankers.ensembles.mix import standardised
 from rankloop.rankers.forms import Array, FittedRanker

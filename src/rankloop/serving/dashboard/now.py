@@ -95,7 +95,7 @@ class Now(msgspec.Struct):
     health: Health
     champion: str
     policy: str
-    lesson: str
+    learn_from: str
     position: int
     lag: int
     waiting: int
@@ -127,7 +127,7 @@ def now_of(service: Service, board: Board) -> Now:
         board.health,
         now.champion,
         now.settings.policy,
-        now.settings.lesson,
+        now.settings.learn_from,
         loop.head,
         loop.lag,
         loop.waiting,

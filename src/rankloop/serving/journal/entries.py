@@ -122,7 +122,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         return self.order + [row for number in sorted(pages) for row in self.page(number)]
 
     def ranking(self, pages: Sequence[int] = (), named: bool = False) -> Ranking:
-        """Return it as a ranking for lessons, with the further pages that were shown.
+        """Return it as a ranking for training data, with the further pages that were shown.
 
         Further pages belong to no team, and were not drawn at random. Feedback is joined by
         `places`; `named` also gives all candidates their ids, which doubles the time.
@@ -172,7 +172,7 @@ class Observed(_Entry, frozen=True, tag="observed"):
         return f"event:{self.id}"
 
     def feedback(self) -> Feedback:
-        """Return it as a value for lessons."""
+        """Return it as a value for training data."""
         return Feedback(self.ranking_id, self.item, self.type, self.value, self.timestamp, self.id)
 
 
@@ -191,7 +191,7 @@ class Judged(_Entry, frozen=True, tag="judged"):
         return f"event:{self.id}"
 
     def judgement(self) -> Judgement:
-        """Return it as a value for lessons."""
+        """Return it as a value for training data."""
         return Judgement(self.ranking_id, self.grades, self.timestamp, self.id)
 
 

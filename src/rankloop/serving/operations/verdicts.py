@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rankloop.feedback.grading import feedback_grades, judged_grades
+from rankloop.feedback.grading import feedback_grades, judgement_grades
 from rankloop.serving.joins import Joins
 from rankloop.serving.journal.base import JournalError
 from rankloop.serving.journal.entries import Closed, Judged, Observed, Paged, Ranked
@@ -70,7 +70,7 @@ def verdicts(journal: Journal) -> Iterator[Verdict]:
         elif isinstance(entry, Judged):
             ranked = _ranked(journal, entry.position)
             ranking = ranked.ranking(named=True)
-            grades = judged_grades(ranking, entry.judgement())
+            grades = judgement_grades(ranking, entry.judgement())
             yield Verdict(ranked, ranking, grades, judgement=entry.id)
 
 

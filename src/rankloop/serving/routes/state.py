@@ -80,7 +80,7 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     name: str
     features: tuple[str, ...]
     policy: str
-    lesson: str
+    learn_from: str
     position: int
     lag: int
     open_rankings: int
@@ -110,7 +110,7 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
         loop.name,
         now.settings.names,
         now.settings.policy,
-        now.settings.lesson,
+        now.settings.learn_from,
         loop.head,
         loop.head - now.position,
         loop.open_rankings,

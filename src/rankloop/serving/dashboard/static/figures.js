@@ -34,7 +34,7 @@ export function showJournal(host, now) {
     ["Waiting for the disk", count(now.waiting)],
     ["Open rankings", count(now.open_rankings)],
     ["Closed rankings", count(counters.closed)],
-    ["Lessons learnt", count(counters.lessons)],
+    ["Examples learnt", count(counters.examples)],
     ["Closes windows", now.leads ? "this process" : "another process"],
   ];
   fill(host,

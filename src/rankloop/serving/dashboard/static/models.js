@@ -18,7 +18,7 @@ export function showModels(host, now, refresh) {
   ]);
   const shown = ["what people saw", ndcg(now.shown.rankings ? now.shown.recent : null), ndcg(now.shown.rankings ? now.shown.mean : null), ""];
   fill(host, table(heads, [...rows, shown]),
-    note(`nDCG@10 on ${count(now.shown.rankings)} rankings with feedback. Policy ${now.policy}; lesson ${now.lesson}.`),
+    note(`nDCG@10 on ${count(now.shown.rankings)} rankings with feedback. Policy ${now.policy}; learns from ${now.learn_from}.`),
     el("button", { type: "button", "data-key": "rollback", onclick: () => rollBack(now, told(refresh)) }, "Roll back …"));
 }
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankloop.feedback.ranking import Ranking
 
 
-def graded_lesson(
+def make_graded_example(
     ranking: Ranking, grades: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None
 ) -> QueryDataset:
     """Return one query: the candidates with their grades; those not shown are unjudged."""
@@ -29,7 +29,7 @@ def graded_lesson(
     )
 
 
-def preferred_pairs(ranking: Ranking, grades: NDArray[np.float64]) -> NDArray[np.int64]:
+def find_preferred_pairs(ranking: Ranking, grades: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the pairs of candidates (better, worse) that follow from the feedback.
 
     Users read from the top: a user who clicked a document has most likely seen the documents above
@@ -39,7 +39,7 @@ def preferred_pairs(ranking: Ranking, grades: NDArray[np.float64]) -> NDArray[np
 
     >>> from rankloop.feedback.ranking import best_first
     >>> shown = best_first([0.9, 0.8, 0.7, 0.6, 0.5], id="r1")
-    >>> preferred_pairs(shown, np.array([0.0, 1.0, 0.0, 1.0, 0.0])).tolist()
+    >>> find_preferred_pairs(shown, np.array([0.0, 1.0, 0.0, 1.0, 0.0])).tolist()
     [[1, 0], [1, 2], [3, 0], [3, 2], [3, 4]]
 
     References
@@ -53,7 +53,7 @@ def preferred_pairs(ranking: Ranking, grades: NDArray[np.float64]) -> NDArray[np
     return np.stack([ranking.order[better], ranking.order[worse]], axis=1)
 
 
-def paired_lesson(
+def make_pairs_example(
     ranking: Ranking, pairs: NDArray[np.int64], weights: NDArray[np.float64] | None = None
 ) -> QueryDataset:
     """Return each pair as a query of two documents with grades 1 and 0, and its weight."""

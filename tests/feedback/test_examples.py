@@ -1,4 +1,4 @@
-"""What a ranking and its feedback teach."""
+"""Training data from a ranking and its feedback."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankloop.exceptions import DataError
-from rankloop.feedback.lessons import (
-    graded_lesson,
+from rankloop.feedback.examples import (
+    find_preferred_pairs,
     inverse_propensities,
-    paired_lesson,
-    preferred_pairs,
+    make_graded_example,
+    make_pairs_example,
 )
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.rankers.registry import make_ranker
@@ -34,27 +34,27 @@ def plain_pairs(order, grades):
 @given(st.permutations(range(5)), st.integers(0, 5), st.lists(st.integers(-1, 2), min_size=5))
 def test_pairs(order, shown, grades):
     ranking = Ranking("r", np.array(order[:shown], np.int64), np.zeros(5))
-    pairs = preferred_pairs(ranking, np.array(grades[:5], float))
+    pairs = find_preferred_pairs(ranking, np.array(grades[:5], float))
     assert pairs.tolist() == plain_pairs(order[:shown], grades)
 
 
-def test_lessons_are_what_rankers_take():
+def test_examples_are_what_rankers_take():
     ranking = best_first([5, 4, 3, 2, 1.0], X=X, id="r")
     grades = np.array([0.0, 0.0, 1.0, 0.0, -1.0])
-    one = make_ranker("solar-i").partial_fit(graded_lesson(ranking, grades))
+    one = make_ranker("solar-i").partial_fit(make_graded_example(ranking, grades))
     assert one.digest() == make_ranker("solar-i").learn(X, grades).digest()
-    pairs = preferred_pairs(ranking, grades)
+    pairs = find_preferred_pairs(ranking, grades)
     assert pairs.tolist() == [[2, 0], [2, 1], [2, 3]]
-    one = make_ranker("solar-i").partial_fit(paired_lesson(ranking, pairs))
+    one = make_ranker("solar-i").partial_fit(make_pairs_example(ranking, pairs))
     other = make_ranker("solar-i").learn_pairs(X[pairs[:, 0]], X[pairs[:, 1]])
     assert one.digest() == other.digest()
-    weighed = paired_lesson(ranking, pairs, np.array([1.0, 0.0, 0.0]))
+    weighed = make_pairs_example(ranking, pairs, np.array([1.0, 0.0, 0.0]))
     assert weighed.query_weight.tolist() == [1, 0, 0]
 
 
-def test_a_ranking_without_features_teaches_nothing():
+def test_nothing_is_learnt_from_a_ranking_without_features():
     with pytest.raises(DataError, match="does not hold the features"):
-        graded_lesson(best_first([1.0, 2.0]), np.zeros(2))
+        make_graded_example(best_first([1.0, 2.0]), np.zeros(2))
 
 
 def test_inverse_propensities():

@@ -1,4 +1,4 @@
-"""Lessons that are put off are learnt to the same bits as those learnt at once."""
+"""Examples that are put off are learnt to the same bits as those learnt at once."""
 
 from __future__ import annotations
 
@@ -48,22 +48,23 @@ def state_of(settings, at_once, huge=()):
     for position, entry in known.items():
         engine.apply(Record(position, position, entry))
         if at_once:
-            assert engine.models
+            engine.learn()
+    engine.learn()
     return engine
 
 
-@pytest.mark.parametrize("lesson", ["grades", "pairs", "ips"])
+@pytest.mark.parametrize("learn_from", ["grades", "pairs", "ips"])
 @pytest.mark.parametrize("ranker", ["auto", "solar-ii", "pdgd"])
-def test_what_is_put_off_is_learnt_to_the_same_bits(ranker, lesson):
-    chances = {"examination": [1.0, 0.5]} if lesson == "ips" else {}
-    settings = small(rankers=(ranker,), lesson=lesson, check_every=10_000, **chances)
+def test_what_is_put_off_is_learnt_to_the_same_bits(ranker, learn_from):
+    chances = {"examination": [1.0, 0.5]} if learn_from == "ips" else {}
+    settings = small(rankers=(ranker,), learn_from=learn_from, check_every=10_000, **chances)
     late, at_once = state_of(settings, False), state_of(settings, True)
     assert late.digest() == at_once.digest()
-    assert late.counters.lessons == RANKINGS + RANKINGS // 10
-    assert late.shown.n == late.models[ranker].curve.n == late.counters.lessons
+    assert late.counters.examples == RANKINGS + RANKINGS // 10
+    assert late.shown.n == late.models[ranker].curve.n == late.counters.examples
 
 
-def test_a_lesson_that_breaks_a_ranker_is_refused_alone(monkeypatch):
+def test_an_example_that_breaks_a_ranker_is_refused_alone(monkeypatch):
     learn = SolarI.predict_then_learn
 
     def breaks(self, data):
@@ -76,4 +77,4 @@ def test_a_lesson_that_breaks_a_ranker_is_refused_alone(monkeypatch):
     late, at_once = (state_of(settings, now, huge=(7, 81)) for now in (False, True))
     assert late.digest() == at_once.digest()
     assert late.models["solar-i"].refused == 2
-    assert late.models["solar-i"].ranker.n_queries_seen_ == late.counters.lessons - 2
+    assert late.models["solar-i"].ranker.n_queries_seen_ == late.counters.examples - 2
