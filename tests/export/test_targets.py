@@ -104,9 +104,9 @@ def test_descriptions_of_features_are_exported(target, name):
     frame["kind"] = frame["kind"].map(lambda code: None if code != code else f"k{int(code)}")
     frame["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(frame)), unit="D")
     ranker = Described(make_ranker(name)).fit(frame, rows.y, group=rows.sizes)
-    X = ranker.fork()._rows(frame)
+    X = ranker.copy()._rows(frame)
     coded = replace(rows, X=X, feature_names=None, features=None)
-    ours = ranker.fork().score_rows(X, rows.offsets)
+    ours = ranker.copy().score_rows(X, rows.offsets)
     program = program_of(ranker)
     theirs = _scores(target, program, coded)
     assert np.abs(theirs - ours).max() <= SINGLE * np.abs(ours).max()
@@ -144,7 +144,7 @@ def test_every_ranker_is_described(name):
         if parameter in ranker.parameters():
             ranker.set_params(**{parameter: few})
     if name == "blend":
-        ranker.set_params(members=[make_ranker("xendcg"), fitted(TREES["trees"]).fork()])
+        ranker.set_params(members=[make_ranker("xendcg"), fitted(TREES["trees"]).copy()])
     ranker = ranker.fit(data())
     ours = np.asarray(ranker.predict(data()), np.float64)
     theirs = evaluate(program_of(ranker), data().X, data().offsets)

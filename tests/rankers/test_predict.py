@@ -28,7 +28,7 @@ def test_rankers_of_whole_queries_want_to_know_the_queries(name, data):
         with pytest.raises(rl.DataError, match=r"pass qid=.*or group=.*a Query or a QueryDataset"):
             model.predict(rows)
         with pytest.raises(rl.DataError, match="depend on all documents of a query"):
-            model.snapshot().predict(rows)
+            model.copy().predict(rows)
     scores = model.predict(data)
     np.testing.assert_array_equal(model.predict(data.X, qid=data.qid), scores)
     np.testing.assert_array_equal(model.predict(data.X, group=data.sizes), scores)

@@ -56,7 +56,7 @@ def fit_online(
     told = [submitted(client, summary_of, one) for one in held]
     summaries = gathered(client, told, names, "loading", on_progress)
     like, _ = checked(summaries, names)
-    model = ranker.fork()
+    model = ranker.copy()
     if not (ranker.warm_start and ranker.is_fitted):
         model = _unfitted(ranker)
     if model.looks_ahead:
@@ -97,7 +97,7 @@ def _unfitted(ranker: OnlineRanker) -> OnlineRanker:
 
 def _check_mergeable(ranker: OnlineRanker, like: QueryDataset) -> None:
     """Raise, before work begins, if what such rankers learn cannot be merged."""
-    one, other = ranker.fork().partial_fit(like), ranker.fork().partial_fit(like)
+    one, other = ranker.copy().partial_fit(like), ranker.copy().partial_fit(like)
     one.merge([other], ranker if ranker.is_fitted else None)
 
 
@@ -121,7 +121,7 @@ def _learnt(
     if seed is not None:
         queries = np.random.default_rng(seed).permutation(len(data))[queries]
     with lent(data):
-        return base.fork().partial_fit(data.select(queries))
+        return base.copy().partial_fit(data.select(queries))
 
 
 def _merged(base: OnlineRanker, learnt: list[OnlineRanker]) -> OnlineRanker:

@@ -70,7 +70,7 @@ def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program
     >>> program_of(ranker).features
     ('f1', 'f2')
     """
-    now = ranker.fork()
+    now = ranker.copy()
     now._check_fitted()
     d = now.n_features_in_
     names = tuple(features or now.feature_names_in_ or (f"f{j + 1}" for j in range(d)))

@@ -55,7 +55,6 @@ from rankloop.rankers.predtron.ranker import PredtronRanker as PredtronRanker
 from rankloop.rankers.registry import make_ranker as make_ranker
 from rankloop.rankers.registry import ranker_names as ranker_names
 from rankloop.rankers.registry import register_ranker as register_ranker
-from rankloop.rankers.snapshot import Snapshot as Snapshot
 from rankloop.rankers.wrappers.described import Described as Described
 from rankloop.rankers.wrappers.described import OnlineDescribed as OnlineDescribed
 from rankloop.rankers.wrappers.lifted import Lifted as Lifted

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+import threading
+from abc import ABCMeta, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,13 +23,14 @@ from rankloop.data.sparse_rows import (
     sparse_rows,
 )
 from rankloop.data.validation import as_matrix, as_rows, column_names
-from rankloop.exceptions import DataError, RankloopError
+from rankloop.estimator import Estimator
+from rankloop.exceptions import DataError, NotFittedError, RankloopError
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.forms import Anything, Whole
 from rankloop.rankers.inputs import as_dataset, training_data
-from rankloop.rankers.kept import Kept
-from rankloop.rankers.snapshot import Snapshot
 from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
+from rankloop.rankers.state import check_forms, known_width, making_lock, plain_copy
 
 if TYPE_CHECKING:
     import os
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
 
     from rankloop.data.grouping import Ids
     from rankloop.measures.measure import Measure
+    from rankloop.rankers.forms import Form
     from rankloop.rankers.rounds import Round
     from rankloop.rankers.search import Search
+    from rankloop.rankers.state import State
 
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
@@ -48,7 +52,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.explaining import Parts
 
 
-class Ranker(Kept, ABC):
+class Ranker(Estimator, metaclass=ABCMeta):
     """A ranker: it learns from queries, scores, ranks, explains itself and can be saved.
 
     A subclass defines how it starts (:meth:`_reset`), how it learns (:meth:`_fit`), how it scores
@@ -57,7 +61,7 @@ class Ranker(Kept, ABC):
     :class:`rankloop.rankers.online.base.OnlineRanker`.
 
     Threads may share a ranker: threads that learn wait for each other, while `predict`, `rank`,
-    `save` and copies see the state before or after an update, and never wait.
+    `save` and `copy` see the state before or after an update, and never wait.
 
     Attributes
     ----------
@@ -66,6 +70,9 @@ class Ranker(Kept, ABC):
     n_queries_seen_ : number of queries learnt from so far
     version_ : how often the state has changed
     """
+
+    __slots__ = ("_lock",)  # outside __dict__, so that copies, pickles and files do not hold it
+    _lock: threading.RLock
 
     is_online: ClassVar[bool] = False
     """Whether it can learn query by query, with `learn` and `partial_fit`."""
@@ -94,6 +101,13 @@ class Ranker(Kept, ABC):
     search_space: ClassVar[Mapping[str, Search]] = {}
     """The parameters worth choosing on validation data, and the values worth trying."""
 
+    _learns: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes that, together with the counters, form the whole learnt state."""
+
+    n_features_in_: int
+    feature_names_in_: tuple[str, ...] = ()
+    n_queries_seen_: int
+    version_: int = 0
     warm_start: bool = False
     _taught_by: tuple[Ids, int] | None = None
     """The queries of the last `fit` and their number of rows; not part of the learnt state."""
@@ -119,6 +133,90 @@ class Ranker(Kept, ABC):
     @abstractmethod
     def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it has seen any data."""
+        return "n_features_in_" in self.__dict__
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted:
+            raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+
+    def copy(self) -> Self:
+        """Return an independent copy in its current state; this takes a microsecond.
+
+        Use it to rank with one state while this ranker continues to learn, or to try something
+        and keep the old state. Both share the learnt arrays, which learning replaces and never
+        changes in place.
+
+        >>> from rankloop.rankers.online.solar_i import SolarI
+        >>> ranker = SolarI().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+        >>> before = ranker.copy()
+        >>> _ = ranker.learn([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+        >>> before.version_, ranker.version_
+        (1, 2)
+        >>> before.digest() == ranker.digest()
+        False
+        """
+        new = object.__new__(type(self))
+        object.__setattr__(new, "__dict__", self.__dict__.copy())
+        return new
+
+    @property
+    def _writing(self) -> threading.RLock:
+        """The lock that a thread holds while it learns; it is made when first needed."""
+        try:
+            return self._lock
+        except AttributeError:
+            with making_lock:
+                if not hasattr(self, "_lock"):
+                    self._lock = threading.RLock()
+            return self._lock
+
+    def _become(self, new: Self) -> None:
+        """Take over the state of a copy in one step, as a new version."""
+        self.__dict__.update(new.__dict__, version_=self.version_ + 1)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes that deep copies and pickles contain: all but the lock."""
+        return vars(self).copy()
+
+    def _state(self) -> dict[str, Any]:
+        """Return copies of everything that was learnt, by attribute; empty before `fit`."""
+        return {name: plain_copy(getattr(self, name)) for name in self._state_names()}
+
+    def _state_names(self) -> tuple[str, ...]:
+        if not self.is_fitted:
+            return ()
+        names = ("feature_names_in_",) if self.feature_names_in_ else ()
+        return ("n_features_in_", "n_queries_seen_", *names, *self._learns)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        """Return the expected form of each part of the state, for n_features features."""
+        return {
+            "n_features_in_": Whole(n_features, n_features),
+            "n_queries_seen_": Whole(),
+            **dict.fromkeys(self._learns, Anything()),
+        }
+
+    def _check_state(self, state: State) -> None:
+        """Raise unless this is a possible state of a ranker with these parameters.
+
+        The state comes from a file, and may be anything. A subclass extends this if its parts must
+        be consistent with each other, or if it learns more than numbers.
+        """
+        check_forms(state, self._forms(known_width(state)), type(self).__name__)
+
+    def _restore(self, state: State) -> None:
+        """Replace the state by one that :meth:`_state` returned, after checking it."""
+        with self._writing:
+            new = self.copy()
+            new._check_state(state)
+            new.feature_names_in_ = ()
+            for name, value in state.items():
+                setattr(new, name, tuple(value) if name == "feature_names_in_" else value)
+            self._become(new)
 
     def explain(self) -> Parts:
         """Return the parts of the model, most important first, with the features they use."""
@@ -212,10 +310,10 @@ class Ranker(Kept, ABC):
     ) -> Self:
         """Let a copy learn and take its state over: wholly, or the last complete round."""
         with self._writing:
-            new, whole = self.fork(), None
+            new, whole = self.copy(), None
             try:
                 for _ in learn(new):
-                    whole = new.fork()
+                    whole = new.copy()
                     if on_round is not None:  # the callback sees the state after each round
                         self._become(whole)
             except BaseException as error:
@@ -236,7 +334,7 @@ class Ranker(Kept, ABC):
     ) -> Iterator[None]:
         """Check data and learn from it; pause in consistent states.
 
-        This is for rankers that consist of other rankers and train copies of them (:meth:`fork`);
+        This is for rankers that consist of other rankers and train copies of them (:meth:`copy`);
         all other code calls :meth:`fit`.
         """
         data, valid = self._begin(data, valid, go_on)
@@ -290,7 +388,7 @@ class Ranker(Kept, ABC):
             (`scores_rows_alone`) needs neither; for one that looks at whole queries, a matrix
             without them is an error.
         """
-        now = self.fork()  # other threads may learn meanwhile
+        now = self.copy()  # other threads may learn meanwhile
         now._check_fitted()
         if not now._is_sparse_taken():
             if isinstance(X, QueryDataset) and X.is_sparse:
@@ -350,7 +448,7 @@ class Ranker(Kept, ABC):
         The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
         new one.
         """
-        now = self.fork()
+        now = self.copy()
         now._check_fitted()
         rows = now._rows(query)
         scores = now.score_rows(rows, one_query(len(rows)))
@@ -379,7 +477,7 @@ class Ranker(Kept, ABC):
         over the given documents, which should be those of one query. Each row sums to the score.
         For a linear ranker this is weight x (value - mean). Cost: one scoring pass per feature.
         """
-        now = self.fork()
+        now = self.copy()
         now._check_fitted()
         rows = now._rows(X)
         if isinstance(rows, SparseRows):
@@ -397,11 +495,6 @@ class Ranker(Kept, ABC):
     def feature_name(self, feature: int) -> str:
         """Return the name of a feature, or its number counted from 1 as in LETOR files."""
         return self.feature_names_in_[feature] if self.feature_names_in_ else str(feature + 1)
-
-    def snapshot(self) -> Snapshot:
-        """Return an unchanging copy of the current model, for ranking while this one learns."""
-        self._check_fitted()
-        return Snapshot(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranker to one file; :func:`rankloop.load` reads it."""
@@ -436,7 +529,7 @@ class Ranker(Kept, ABC):
         """
         from rankloop.rankers.digest import digest
 
-        return digest(self.fork())
+        return digest(self.copy())
 
     def _refuse_missing(self, data: QueryDataset) -> None:
         """Raise if rows are sparse or a value is missing, unless this ranker takes that.

@@ -47,11 +47,11 @@ def support_parts(
     ]
 
 
-def named(ranker: R, names: Iterable[str]) -> R:
-    """Return a fork of a ranker that calls its features by these names."""
-    fork = ranker.fork()
-    fork.feature_names_in_ = tuple(names)
-    return fork
+def with_feature_names(ranker: R, names: Iterable[str]) -> R:
+    """Return a copy of a ranker that calls its features by these names."""
+    new = ranker.copy()
+    new.feature_names_in_ = tuple(names)
+    return new
 
 
 def member_parts(members: Sequence[Ranker], weights: NDArray[np.float64]) -> Parts:

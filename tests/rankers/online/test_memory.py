@@ -89,7 +89,7 @@ def test_memory_stays():
 def test_what_is_learnt_has_one_size(name):
     def size(value):
         if hasattr(value, "state"):
-            return sum(map(size, value.state().values()))
+            return sum(map(size, value._state().values()))
         if isinstance(value, list):
             return sum(map(size, value))
         return value.nbytes if isinstance(value, np.ndarray) else 0

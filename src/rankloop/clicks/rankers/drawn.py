@@ -25,7 +25,7 @@ class DrawsRankings(OnlineRanker, ClickRanker):
     """
 
     def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
-        now = self.fork()
+        now = self.copy()
         version, scores = 0, np.zeros(len(X))
         if now.is_fitted:
             now._check_width(X)
@@ -47,7 +47,7 @@ class DrawsRankings(OnlineRanker, ClickRanker):
         ranks[ranking.order] = np.arange(1, len(ranking) + 1)
         queries = Queries(X, seen_grades(ranking, grades), np.array([0, len(X)]))
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             vars(new)["_shown"] = (ranks, ranking.scores)
             try:
                 new.learn_queries(queries)

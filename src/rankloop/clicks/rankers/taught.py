@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 RANKS = 20
 """Number of positions with their own parameters, when `seen` is learnt."""
@@ -115,7 +115,7 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
 
     def _started(self, X: Rows) -> Self:
         """Return a copy that knows the features."""
-        now = self.fork()
+        now = self.copy()
         if not now._is_checked:
             now._check_parameters()
         if not now.is_fitted:
@@ -159,12 +159,12 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
         )
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        ranker = self.ranker_.fork()
+        ranker = self.ranker_.copy()
         ranker.learn_queries(queries, scores)
         vars(self)["ranker_"] = ranker
 
     def _discount_past(self, keep: float) -> None:
-        ranker = self.ranker_.fork()
+        ranker = self.ranker_.copy()
         ranker._discount_past(keep)
         vars(self)["ranker_"] = ranker
 
@@ -175,7 +175,7 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
     def explain(self) -> Parts:
         """Return the parts of the ranker."""
         self._check_fitted()
-        seen = self.ranker_.fork()
+        seen = self.ranker_.copy()
         seen.feature_names_in_ = self.feature_names_in_
         return seen.explain()
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.batch.measured import Floats
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.search import Search
+    from rankloop.rankers.state import State
 
 _SURE = 1 - 1e-6
 

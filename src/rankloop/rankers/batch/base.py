@@ -90,7 +90,7 @@ class BatchRanker(Ranker):
 
     def _mark(self) -> dict[str, Any]:
         """Return what :meth:`_go_back` needs to return to this round, including `rounds_`."""
-        return copy.deepcopy(self.state())
+        return copy.deepcopy(self._state())
 
     def _go_back(self, mark: dict[str, object]) -> None:
         for name, value in mark.items():

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.batch.measured import Floats
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.search import Search
+    from rankloop.rankers.state import State
 
 _FIRST_STEP, _SMALL_STEP = 0.001, 0.05
 

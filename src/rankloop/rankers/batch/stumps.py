@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     from rankloop.rankers.explaining import Parts
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 MAX_THRESHOLDS = 255
 """The number of a bin is stored in one byte."""

@@ -309,7 +309,7 @@ class BoostedRanker(TreeModel):
         self._check(data)
         self._check_width(data.X)
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             if new._booster is not None:
                 new.booster_ = moved_leaves(new, data, decay, new._step)
                 new.n_queries_seen_ = data.n_queries

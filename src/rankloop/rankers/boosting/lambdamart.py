@@ -93,7 +93,7 @@ class LambdaMART(BoostedRanker):
         self._check(data)
         self._check_width(data.X)
         with self._writing:
-            new, taught = self.fork(), teaching(data)
+            new, taught = self.copy(), teaching(data)
             new.n_queries_seen_ = data.n_queries
             if new._booster is not None and taught.n_documents:
                 new.booster_ = new._refitted(taught, decay)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Ranker, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 ROWS_A_THREAD = 4000  # for about 100 features
 
@@ -133,7 +133,7 @@ class TreeModel(BatchRanker):
         """
         self._check_fitted()
         if self.start_ is not None:
-            trees = self.fork()
+            trees = self.copy()
             trees.start_ = None
             return member_parts([self.start_, trees], np.ones(2))
         d = self.n_features_in_

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 
 class Blend(BatchRanker):

@@ -12,7 +12,7 @@ from rankloop.exceptions import DataError
 from rankloop.measures.conventions import as_convention
 from rankloop.measures.evaluation import measure_queries
 from rankloop.measures.measure import parse
-from rankloop.rankers.explaining import member_parts, named
+from rankloop.rankers.explaining import member_parts, with_feature_names
 from rankloop.rankers.forms import Array, FittedRanker, ListOf
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.rankers.online.merging import summed_changes
@@ -101,7 +101,9 @@ class Mix(OnlineRanker):
     def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""
         weights = self.mix_
-        return member_parts([named(one, self.feature_names_in_) for one in self.members_], weights)
+        return member_parts(
+            [with_feature_names(one, self.feature_names_in_) for one in self.members_], weights
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -137,12 +139,12 @@ class Mix(OnlineRanker):
         if not self.is_fitted:
             self.feature_names_in_ = data.feature_names or ()
             self._reset(data.n_features)
-        self.members_ = [one.fork() for one in self.members_]
+        self.members_ = [one.copy() for one in self.members_]
         for one in self.members_:
             one.look_ahead(data)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        members = [ranker.fork() for ranker in self.members_]
+        members = [ranker.copy() for ranker in self.members_]
         before = np.empty((len(members), len(queries.y)), np.float32)
         for ranker, own in zip(members, before, strict=True):
             ranker.learn_queries(queries, own)
@@ -175,11 +177,11 @@ class Mix(OnlineRanker):
 
     def _discount_past(self, keep: float) -> None:
         self.losses_ = self.losses_ * keep
-        self.members_ = [ranker.fork().discount_past(keep) for ranker in self.members_]
+        self.members_ = [ranker.copy().discount_past(keep) for ranker in self.members_]
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:
         self.losses_ = summed_changes([one.losses_ for one in rankers], base.losses_)
-        members = [ranker.fork() for ranker in self.members_]
+        members = [ranker.copy() for ranker in self.members_]
         for k, member in enumerate(members):
             member.merge_forks([one.members_[k] for one in rankers], base.members_[k])
         self.members_ = members

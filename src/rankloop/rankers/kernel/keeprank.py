@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     from rankloop.rankers.explaining import Parts
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 TARGETS = ("binary", "graded")
 BLOCK = 64  # samples at a time: enough for matrix products, few enough for a small Gram matrix

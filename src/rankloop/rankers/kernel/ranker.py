@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     from rankloop.rankers.explaining import Parts
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 
 class KernelRanker(OnlineRanker):

@@ -232,7 +232,7 @@ class OnlineRanker(Ranker):
         if not 0 < keep <= 1:
             raise DataError(f"keep must be above 0 and at most 1; found {keep}")
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             if keep < 1:
                 new._discount_past(keep)
             self._become(new)
@@ -290,18 +290,18 @@ class OnlineRanker(Ranker):
                     "them on columns in the same order"
                 )
         with self._writing:
-            new = self.fork()
-            start = self.fork() if base is None else base.fork()
+            new = self.copy()
+            start = self.copy() if base is None else base.copy()
             if base is None:
                 start._reset(self.n_features_in_)
-            new.merge_forks([self.fork(), *(other.fork() for other in others)], start)
+            new.merge_forks([self.copy(), *(other.copy() for other in others)], start)
             self._become(new)
         return self
 
     def merge_forks(self, rankers: Sequence[Self], base: Self) -> None:
         """Combine rankers without a lock; for rankers that consist of others."""
         if not base.is_fitted:
-            base = base.fork()
+            base = base.copy()
             base._reset(self.n_features_in_)
         self._merge(rankers, base)
         counts = [ranker.n_queries_seen_ for ranker in rankers]
@@ -321,7 +321,7 @@ class OnlineRanker(Ranker):
 
     def _take_in(self, data: QueryDataset, scores: Rows | None = None) -> None:
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             if not new.is_fitted:
                 new.feature_names_in_ = data.feature_names or ()
             if data.feature_names:
@@ -338,7 +338,7 @@ class OnlineRanker(Ranker):
 
     def _go_on(self, queries: Queries) -> None:
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             new.learn_queries(queries)
             self._become(new)
 
@@ -364,7 +364,7 @@ class OnlineRanker(Ranker):
             self._is_checked = True
 
     def learn_queries(self, queries: Queries, scores: Rows | None = None) -> None:
-        """Learn without a lock, on a copy (:meth:`fork`) that no other thread uses.
+        """Learn without a lock, on a copy (:meth:`copy`) that no other thread uses.
 
         It is for rankers that consist of others, and for loops that change many rankers at once.
         """

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rankloop.measures.measure import Measure
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.rounds import Round
+    from rankloop.rankers.state import State
 
 
 class Wrapped(BatchRanker):
@@ -79,7 +79,7 @@ class Wrapped(BatchRanker):
         goes_on = self.ranker_.is_fitted
         if not goes_on:
             setattr(self, self._kept, self._fitted(data))
-        self.ranker_ = self.ranker_.fork().set_params(**self._fresh().get_params(deep=False))
+        self.ranker_ = self.ranker_.copy().set_params(**self._fresh().get_params(deep=False))
         seen = self._transform(data)
         judged = None if valid is None else self._transform(valid)
         for _ in self.ranker_.fit_rounds(seen, judged, on_round, goes_on):
@@ -117,7 +117,7 @@ class Wrapped(BatchRanker):
 
     def end_early(self) -> None:
         """Keep the last complete round of the ranker."""
-        self.ranker_ = self.ranker_.fork()
+        self.ranker_ = self.ranker_.copy()
         self.ranker_.end_early()
 
     def _reset(self, n_features: int) -> None:

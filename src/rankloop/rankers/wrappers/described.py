@@ -13,7 +13,7 @@ from rankloop.data.features import RULES, Features
 from rankloop.data.frames import frame_rows, has_other_kinds
 from rankloop.data.validation import as_matrix, column_names
 from rankloop.exceptions import DataError, ModelError
-from rankloop.rankers.explaining import named
+from rankloop.rankers.explaining import with_feature_names
 from rankloop.rankers.forms import FittedRanker, Values
 from rankloop.rankers.inputs import as_dataset
 from rankloop.rankers.online.base import OnlineRanker
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Ranker, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.online.base import Queries
+    from rankloop.rankers.state import State
 
     R = TypeVar("R", bound=Ranker)
 
@@ -325,11 +325,11 @@ class OnlineDescribed(_Describes, OnlineRanker):
         if not self.description_:
             data = QueryDataset(queries.X, queries.y, queries.offsets, np.arange(queries.n))
             self.description_ = Features.learn(data, self.missing, clip=False).to_dict()
-        ranker = self.ranker_ = self.ranker_.fork()
+        ranker = self.ranker_ = self.ranker_.copy()
         ranker.learn_queries(queries._replace(X=self._encoded(queries.X)), scores)
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork().discount_past(keep)
+        self.ranker_ = self.ranker_.copy().discount_past(keep)
 
     def _encoded(self, X: Rows) -> Rows:
         return Features.from_dict(self.description_).encode(X)
@@ -344,4 +344,6 @@ class OnlineDescribed(_Describes, OnlineRanker):
     def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""
         self._check_fitted()
-        return named(self.ranker_, Features.from_dict(self.description_).encoded_names).explain()
+        return with_feature_names(
+            self.ranker_, Features.from_dict(self.description_).encoded_names
+        ).explain()

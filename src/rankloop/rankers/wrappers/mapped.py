@@ -15,7 +15,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError, ModelError
 from rankloop.rankers.digest import digest_of
-from rankloop.rankers.explaining import named
+from rankloop.rankers.explaining import with_feature_names
 from rankloop.rankers.forms import FittedRanker, Values
 from rankloop.rankers.kernel.features import KernelFeatures
 from rankloop.rankers.online.base import OnlineRanker
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.online.base import Queries
+    from rankloop.rankers.state import State
 
 
 def raw(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:  # noqa: ARG001
@@ -279,7 +279,7 @@ class Mapped(OnlineRanker):
         if self.looks_ahead and not self.scaler_:
             self.look_ahead(QueryDataset(X, queries.y, offsets, np.arange(queries.n)))
         X = self._scaled(X, offsets)
-        ranker = self.ranker_ = self.ranker_.fork()
+        ranker = self.ranker_ = self.ranker_.copy()
         if not self.features_:
             ranker.learn_queries(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
             return
@@ -296,7 +296,7 @@ class Mapped(OnlineRanker):
         }
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork().discount_past(keep)
+        self.ranker_ = self.ranker_.copy().discount_past(keep)
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:
         kept = [(one.scaler_, one.features_) for one in rankers]
@@ -305,7 +305,7 @@ class Mapped(OnlineRanker):
                 "cannot merge rankers whose scalers or kernel features were fitted on different "
                 "data; fit them on common data first, and continue from there"
             )
-        self.ranker_ = self.ranker_.fork()
+        self.ranker_ = self.ranker_.copy()
         self.ranker_.merge_forks([one.ranker_ for one in rankers], base.ranker_)
 
     def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
@@ -316,7 +316,7 @@ class Mapped(OnlineRanker):
         """Return the parts of the ranker, with features named after their maps."""
         self._check_fitted()
         names = map_names(self.maps, self.feature_names_in_, self.n_features_in_)
-        return named(self.ranker_, names).explain()
+        return with_feature_names(self.ranker_, names).explain()
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
         return map_rows(self.maps, self._scaled(X, offsets), offsets, self.kernel_features())
