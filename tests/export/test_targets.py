@@ -106,7 +106,7 @@ def test_descriptions_of_features_are_exported(target, name):
     ranker = Described(make_ranker(name)).fit(frame, rows.y, group=rows.sizes)
     X = ranker.copy()._rows(frame)
     coded = replace(rows, X=X, feature_names=None, features=None)
-    ours = ranker.copy().score_rows(X, rows.offsets)
+    ours = ranker.copy()._score_rows(X, rows.offsets)
     program = program_of(ranker)
     theirs = _scores(target, program, coded)
     assert np.abs(theirs - ours).max() <= SINGLE * np.abs(ours).max()

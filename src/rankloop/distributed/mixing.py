@@ -59,8 +59,8 @@ def fit_online(
     model = ranker.copy()
     if not (ranker.warm_start and ranker.is_fitted):
         model = _unfitted(ranker)
-    if model.looks_ahead:
-        model.look_ahead(parts.sample(SAMPLE))
+    if model._looks_ahead:
+        model._look_ahead(parts.sample(SAMPLE))
     if len(parts) > 1:
         _check_mergeable(model, like)
     steps = list(_steps([s.n_queries for s in summaries], mix_every, ranker.passes))
@@ -106,7 +106,7 @@ def _seed(ranker: OnlineRanker, number: int, part: int) -> list[int] | None:
 
 
 def _checked_part(data: QueryDataset, ranker: OnlineRanker) -> QueryDataset:
-    ranker.check_part(data)
+    ranker._check_part(data)
     return data
 
 

@@ -80,7 +80,7 @@ def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program
             f"{len(names)}, of which {len(set(names))} are different"
         )
     output = describe(now, Inputs(d))
-    single = np.asarray(now.score_rows(np.zeros((1, d), np.float32), np.array([0, 1]))).dtype
+    single = np.asarray(now._score_rows(np.zeros((1, d), np.float32), np.array([0, 1]))).dtype
     return Program(names, output, single == np.float32, type(ranker).__name__)
 
 

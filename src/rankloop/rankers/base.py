@@ -56,7 +56,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
     """A ranker: it learns from queries, scores, ranks, explains itself and can be saved.
 
     A subclass defines how it starts (:meth:`_reset`), how it learns (:meth:`_fit`), how it scores
-    (:meth:`score_rows`), what it learns (`_learns`, and :meth:`_forms` for the expected types and
+    (:meth:`_score_rows`), what it learns (`_learns`, and :meth:`_forms` for the expected types and
     shapes) and how it explains itself. A ranker that learns query by query is an
     :class:`rankloop.rankers.online.base.OnlineRanker`.
 
@@ -131,7 +131,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
 
     @property
@@ -229,11 +229,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
     def _check(self, data: QueryDataset) -> None:
         """Raise, before anything changes, if a parameter, a grade or a weight cannot be used."""
 
-    def check_data(self, data: QueryDataset) -> None:
-        """Raise if this ranker cannot learn from the data; for rankers that consist of others."""
-        self._check(data)
-
-    def check_part(self, data: QueryDataset) -> None:
+    def _check_part(self, data: QueryDataset) -> None:
         """Raise if this ranker cannot learn from a part of the data, which has whole queries."""
         self._refuse_missing(data)
         self._check(data)
@@ -299,7 +295,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
     ) -> Self:
         taught_by = data.query_ids, data.n_documents
         return self._replaced_by(
-            lambda new: new.fit_rounds(data, valid, on_round, go_on), on_round, taught_by
+            lambda new: new._fit_rounds(data, valid, on_round, go_on), on_round, taught_by
         )
 
     def _replaced_by(
@@ -318,14 +314,14 @@ class Ranker(Estimator, metaclass=ABCMeta):
                         self._become(whole)
             except BaseException as error:
                 if whole is not None and not isinstance(error, RankloopError):
-                    whole.end_early()
+                    whole._end_early()
                     self._become(whole)
                 raise
             new._taught_by = taught_by
             self._become(new)
         return self
 
-    def fit_rounds(
+    def _fit_rounds(
         self,
         data: QueryDataset,
         valid: QueryDataset | None = None,
@@ -359,7 +355,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
             self._refuse_missing(valid)
         return data, valid
 
-    def end_early(self) -> None:
+    def _end_early(self) -> None:
         """Clean up after an interrupt that follows a complete round; subclasses may override it."""
 
     def fit_path(
@@ -396,15 +392,15 @@ class Ranker(Estimator, metaclass=ABCMeta):
             if is_large_and_sparse(X):
                 return now._predict_sparse(X, qid, group)
         if isinstance(X, QueryDataset):
-            return now.score_rows(now._rows(X), X.offsets)
+            return now._score_rows(now._rows(X), X.offsets)
         rows = now._rows(X)
         is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
         if qid is None and (group is None or is_one):
             if not is_one:
                 now._check_rows_alone()
-            return now.score_rows(rows, one_query(len(rows)))
+            return now._score_rows(rows, one_query(len(rows)))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
-        return data.in_row_order(now.score_rows(data.X, data.offsets))
+        return data.in_row_order(now._score_rows(data.X, data.offsets))
 
     def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
         """Score sparse rows that are not grouped yet."""
@@ -420,7 +416,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         scores = [np.empty(0, np.float32)]
         for first, end in query_blocks(data.offsets, data.n_features):
             part = data.select(slice(first, end)).to_dense()
-            scores.append(np.asarray(self.score_rows(self._rows(part), part.offsets)))
+            scores.append(np.asarray(self._score_rows(self._rows(part), part.offsets)))
         return np.concatenate(scores[1:] or scores)
 
     def _is_sparse_taken(self) -> bool:
@@ -451,7 +447,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         now = self.copy()
         now._check_fitted()
         rows = now._rows(query)
-        scores = now.score_rows(rows, one_query(len(rows)))
+        scores = now._score_rows(rows, one_query(len(rows)))
         if isinstance(query, Query):
             ids = {"query_id": query.id, "doc_ids": query.doc_ids}
             return best_first(scores, id=id, version=now.version_, X=rows, **ids)
@@ -483,16 +479,16 @@ class Ranker(Estimator, metaclass=ABCMeta):
         if isinstance(rows, SparseRows):
             rows = rows.toarray()
         one = one_query(len(rows))
-        scores = np.asarray(now.score_rows(rows, one), np.float64)
+        scores = np.asarray(now._score_rows(rows, one), np.float64)
         found = np.zeros((len(rows), self.n_features_in_ + 1))
         for j in range(self.n_features_in_ if len(rows) else 0):
             changed = rows.copy()
             changed[:, j] = rows[:, j].mean(dtype=np.float64)
-            found[:, j] = scores - now.score_rows(changed, one)
+            found[:, j] = scores - now._score_rows(changed, one)
         found[:, -1] = scores - found[:, :-1].sum(axis=1)
         return found
 
-    def feature_name(self, feature: int) -> str:
+    def _feature_name(self, feature: int) -> str:
         """Return the name of a feature, or its number counted from 1 as in LETOR files."""
         return self.feature_names_in_[feature] if self.feature_names_in_ else str(feature + 1)
 

@@ -26,7 +26,7 @@ SUPPORTS = 20  # number of documents shown
 def weight_parts(ranker: Ranker, weights: NDArray[np.float64]) -> Parts:
     """Return the weight of each feature, the largest absolute value first."""
     return [
-        {"feature": ranker.feature_name(int(j)), "weight": float(weights[j])}
+        {"feature": ranker._feature_name(int(j)), "weight": float(weights[j])}
         for j in np.argsort(-np.abs(weights), kind="stable")
     ]
 
@@ -36,7 +36,7 @@ def support_parts(
 ) -> Parts:
     """Return the most important documents, with their coefficients and features."""
     most = np.argsort(-np.abs(coefficients), kind="stable")[:SUPPORTS]
-    names = [ranker.feature_name(j) for j in range(ranker.n_features_in_)]
+    names = [ranker._feature_name(j) for j in range(ranker.n_features_in_)]
     return [
         {
             "document": int(k),

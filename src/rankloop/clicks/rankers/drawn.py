@@ -29,7 +29,7 @@ class DrawsRankings(OnlineRanker, ClickRanker):
         version, scores = 0, np.zeros(len(X))
         if now.is_fitted:
             now._check_width(X)
-            scores = now.score_rows(X, np.array([0, len(X)])).astype(np.float64)
+            scores = now._score_rows(X, np.array([0, len(X)])).astype(np.float64)
             version = now.version_
         order = sample_ranking(scores, rng, k)
         return {"order": order, "scores": scores, "version": version, "policy": PLACKETT_LUCE}
@@ -50,7 +50,7 @@ class DrawsRankings(OnlineRanker, ClickRanker):
             new = self.copy()
             vars(new)["_shown"] = (ranks, ranking.scores)
             try:
-                new.learn_queries(queries)
+                new._check_and_learn(queries)
             finally:
                 del vars(new)["_shown"]
             self._become(new)

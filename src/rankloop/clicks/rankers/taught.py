@@ -141,7 +141,7 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
         return {"order": order, "scores": scores, "version": now.version_, "policy": policy}
 
     def _check_queries(self, queries: Queries) -> None:
-        (self.ranker_ if self.is_fitted else self._fresh()).check_queries(queries)
+        (self.ranker_ if self.is_fitted else self._fresh())._check_all(queries)
 
     def _check_state(self, state: State) -> None:
         super()._check_state(state)
@@ -160,7 +160,7 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         ranker = self.ranker_.copy()
-        ranker.learn_queries(queries, scores)
+        ranker._check_and_learn(queries, scores)
         vars(self)["ranker_"] = ranker
 
     def _discount_past(self, keep: float) -> None:
@@ -168,9 +168,9 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
         ranker._discount_past(keep)
         vars(self)["ranker_"] = ranker
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows, by the ranker."""
-        return self.ranker_.score_rows(X, offsets)
+        return self.ranker_._score_rows(X, offsets)
 
     def explain(self) -> Parts:
         """Return the parts of the ranker."""
@@ -187,7 +187,7 @@ class TaughtByClicks(OnlineRanker, ClickRanker):
         with self._writing:
             new = self._started(X)
             judged, weights = new._lesson(ranking, worth)
-            new.learn_queries(Queries(X, judged, np.array([0, len(X)]), weights))
+            new._check_and_learn(Queries(X, judged, np.array([0, len(X)]), weights))
             new._after_lesson()
             self._become(new)
         return self

@@ -176,7 +176,7 @@ class AdaRank(BatchRanker):
             self.alphas_ = np.append(self.alphas_, alpha)
             yield 1 - reached
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
         """Score checked rows."""
         return linear_scores(X, self.weights_)
 

@@ -204,6 +204,6 @@ class CoordinateAscent(BatchRanker):
                 return float(line[best]), float(means[best])
         return 0.0, least
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
         """Score checked rows."""
         return linear_scores(X, self.weights_)

@@ -131,7 +131,7 @@ class ConvexRanker(BatchRanker):
 
         return self._replaced_by(rounds, on_round, None)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return _core.row_products(core_rows(X), self.weights_, threads())
 

@@ -108,7 +108,7 @@ class LambdaMART(BoostedRanker):
             decay_rate=decay,
             weight=None if weights is None else np.repeat(weights, data.sizes),
             group=data.sizes,
-            init_score=None if start is None else start.score_rows(data.X, data.offsets),
+            init_score=None if start is None else start._score_rows(data.X, data.offsets),
             dataset_params={**self._settings(data, data.n_documents), **objective.params},
         )
         return text_of(booster)

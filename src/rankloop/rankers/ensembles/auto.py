@@ -33,7 +33,7 @@ class Auto(Mix):
     def __init__(self, passes: int = 1, random_state: int | None = None) -> None:
         super().__init__(None, "uniform", "nDCG@10", passes, random_state)
 
-    def fresh_members(self) -> list[OnlineRanker]:
+    def _fresh_members(self) -> list[OnlineRanker]:
         """Return the members before training."""
         return [
             Mapped(NewtonXENDCG(), ["minmax"]),

@@ -82,7 +82,7 @@ class Mix(OnlineRanker):
     members_: list[OnlineRanker]
     losses_: NDArray[np.float64]
 
-    def fresh_members(self) -> list[OnlineRanker]:
+    def _fresh_members(self) -> list[OnlineRanker]:
         """Return the members before training."""
         from rankloop.rankers.online.newton import NewtonXENDCG
         from rankloop.rankers.online.slam import Slam
@@ -114,11 +114,11 @@ class Mix(OnlineRanker):
             check_rankers("members", self.members, OnlineRanker)
 
     def _check_queries(self, queries: Queries) -> None:
-        for ranker in self.members_ if self.is_fitted else self.fresh_members():
-            ranker.check_queries(queries)
+        for ranker in self.members_ if self.is_fitted else self._fresh_members():
+            ranker._check_all(queries)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
-        count = len(self.fresh_members() if self.members is None else self.members)
+        count = len(self._fresh_members() if self.members is None else self.members)
         members = ListOf(FittedRanker(OnlineRanker, n_features), count)
         own = {"members_": members, "losses_": Array((count,), low=0)}
         return {**super()._forms(n_features), **own}
@@ -126,28 +126,28 @@ class Mix(OnlineRanker):
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
         self.n_queries_seen_ = 0
-        self.members_ = self.fresh_members()
+        self.members_ = self._fresh_members()
         self.losses_ = np.zeros(len(self.members_))
 
     @property
-    def looks_ahead(self) -> bool:
+    def _looks_ahead(self) -> bool:
         """Whether a member does."""
-        return any(one.looks_ahead for one in self.fresh_members())
+        return any(one._looks_ahead for one in self._fresh_members())
 
-    def look_ahead(self, data: QueryDataset) -> None:
+    def _look_ahead(self, data: QueryDataset) -> None:
         """Let the members look ahead."""
         if not self.is_fitted:
             self.feature_names_in_ = data.feature_names or ()
             self._reset(data.n_features)
         self.members_ = [one.copy() for one in self.members_]
         for one in self.members_:
-            one.look_ahead(data)
+            one._look_ahead(data)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         members = [ranker.copy() for ranker in self.members_]
         before = np.empty((len(members), len(queries.y)), np.float32)
         for ranker, own in zip(members, before, strict=True):
-            ranker.learn_queries(queries, own)
+            ranker._check_and_learn(queries, own)
         losses, so_far = self._losses(queries, before), self.losses_.copy()
         mixed = _core.mix_queries(
             before.astype(np.float64),
@@ -183,14 +183,14 @@ class Mix(OnlineRanker):
         self.losses_ = summed_changes([one.losses_ for one in rankers], base.losses_)
         members = [ranker.copy() for ranker in self.members_]
         for k, member in enumerate(members):
-            member.merge_forks([one.members_[k] for one in rankers], base.members_[k])
+            member._merge_copies([one.members_[k] for one in rankers], base.members_[k])
         self.members_ = members
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         scores = np.empty((len(self.members_), len(X)))
         for own, member in zip(scores, self.members_, strict=True):
-            own[:] = member.score_rows(X, offsets)
+            own[:] = member._score_rows(X, offsets)
         none = np.empty((0, len(scores)))
         return _core.mix_queries(
             scores,

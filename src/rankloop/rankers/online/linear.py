@@ -163,7 +163,7 @@ class LinearRanker(OnlineRanker):
     def _discount_past(self, keep: float) -> None:
         self.last_weights_ = self.last_weights_ * keep
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return row_scores(X, self._ranking_weights())
 

@@ -82,7 +82,7 @@ class Wrapped(BatchRanker):
         self.ranker_ = self.ranker_.copy().set_params(**self._fresh().get_params(deep=False))
         seen = self._transform(data)
         judged = None if valid is None else self._transform(valid)
-        for _ in self.ranker_.fit_rounds(seen, judged, on_round, goes_on):
+        for _ in self.ranker_._fit_rounds(seen, judged, on_round, goes_on):
             self._take_note()
             yield
         self._take_note()
@@ -115,10 +115,10 @@ class Wrapped(BatchRanker):
         self.n_queries_seen_ = self.ranker_.n_queries_seen_
         self.rounds_ = self.ranker_.rounds_ or 0
 
-    def end_early(self) -> None:
+    def _end_early(self) -> None:
         """Keep the last complete round of the ranker."""
         self.ranker_ = self.ranker_.copy()
-        self.ranker_.end_early()
+        self.ranker_._end_early()
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -132,8 +132,8 @@ class Wrapped(BatchRanker):
         return ranker
 
     def _check(self, data: QueryDataset) -> None:
-        self._fresh().check_data(data)
+        self._fresh()._check(data)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self.ranker_.score_rows(self._transform_rows(X, offsets), offsets)
+        return self.ranker_._score_rows(self._transform_rows(X, offsets), offsets)

@@ -174,7 +174,7 @@ class Described(_Describes, Wrapped):
         else:
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
             data = replace(data, feature_names=None)
-        ranker.check_data(replace(data, X=nothing, features=None))
+        ranker._check(replace(data, X=nothing, features=None))
 
     def _fitted(self, data: QueryDataset) -> dict[str, object]:
         return Features.learn(data, self.missing).to_dict()
@@ -285,7 +285,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
     def _check_queries(self, queries: Queries) -> None:
         ranker = self.ranker_ if self.is_fitted else self.ranker
         if ranker is not None:
-            ranker.check_queries(queries)
+            ranker._check_all(queries)
 
     def _reset(self, n_features: int) -> None:
         from rankloop.rankers.online.newton import NewtonXENDCG
@@ -326,7 +326,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
             data = QueryDataset(queries.X, queries.y, queries.offsets, np.arange(queries.n))
             self.description_ = Features.learn(data, self.missing, clip=False).to_dict()
         ranker = self.ranker_ = self.ranker_.copy()
-        ranker.learn_queries(queries._replace(X=self._encoded(queries.X)), scores)
+        ranker._check_and_learn(queries._replace(X=self._encoded(queries.X)), scores)
 
     def _discount_past(self, keep: float) -> None:
         self.ranker_ = self.ranker_.copy().discount_past(keep)
@@ -334,9 +334,9 @@ class OnlineDescribed(_Describes, OnlineRanker):
     def _encoded(self, X: Rows) -> Rows:
         return Features.from_dict(self.description_).encode(X)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self.ranker_.score_rows(self._encoded(X), offsets)
+        return self.ranker_._score_rows(self._encoded(X), offsets)
 
     def _rows(self, X: object) -> Rows:
         return self._described_rows(X)

@@ -122,11 +122,11 @@ class Stacked(OnlineRanker):
             check_rankers("ranker", [self.ranker], Ranker)
 
     def _check_queries(self, queries: Queries) -> None:
-        NewtonXENDCG().check_queries(queries)
+        NewtonXENDCG()._check_all(queries)
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)
-        self._fresh().check_data(data)
+        self._fresh()._check(data)
 
     def _state_names(self) -> tuple[str, ...]:
         known = super()._state_names()
@@ -179,7 +179,7 @@ class Stacked(OnlineRanker):
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         self.ranker_ = self.ranker_.copy()
         columns = self._columns(queries.X, queries.offsets)
-        self.ranker_.learn_queries(queries._replace(X=columns), scores)
+        self.ranker_._check_and_learn(queries._replace(X=columns), scores)
 
     def _discount_past(self, keep: float) -> None:
         self.ranker_ = self.ranker_.copy().discount_past(keep)
@@ -188,11 +188,11 @@ class Stacked(OnlineRanker):
         if any(one.frozen_.digest() != self.frozen_.digest() for one in (*rankers, base)):
             raise DataError("cannot merge rankers that started from different frozen models")
         self.ranker_ = self.ranker_.copy()
-        self.ranker_.merge_forks([one.ranker_ for one in rankers], base.ranker_)
+        self.ranker_._merge_copies([one.ranker_ for one in rankers], base.ranker_)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self.ranker_.score_rows(self._columns(X, offsets), offsets)
+        return self.ranker_._score_rows(self._columns(X, offsets), offsets)
 
     def explain(self) -> Parts:
         """Return the weights of the columns, largest first."""
@@ -205,7 +205,7 @@ class Stacked(OnlineRanker):
         columns = np.empty((len(X), 2 * X.shape[1] + 1), np.float32)
         columns[:, :-1] = map_rows(_MAPS, X, offsets)
         columns[:, :-1] -= np.float32(0.5)
-        columns[:, -1] = _frozen_column(self.frozen_.score_rows(X, offsets), offsets)
+        columns[:, -1] = _frozen_column(self.frozen_._score_rows(X, offsets), offsets)
         return columns
 
 
