@@ -141,7 +141,7 @@ def test_rows_on_and_beside_thresholds_go_the_same_way(target):
 def test_every_ranker_is_described(name):
     ranker = make_ranker(name)
     for parameter, few in (("trees", 3), ("rounds", 3), ("restarts", 1), ("seeds", 1)):
-        if parameter in ranker.parameters():
+        if parameter in ranker._parameters():
             ranker.set_params(**{parameter: few})
     if name == "blend":
         ranker.set_params(members=[make_ranker("xendcg"), fitted(TREES["trees"]).copy()])
@@ -198,7 +198,7 @@ def test_json_has_weights_by_name():
 
 def test_the_file_is_what_is_returned(tmp_path):
     ranker = fitted(ALONE["slam"])
-    content = ranker.export("c", tmp_path / "slam.c")
+    content = export(ranker, "c", tmp_path / "slam.c")
     assert (tmp_path / "slam.c").read_text() == content
 
 

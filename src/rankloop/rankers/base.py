@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import threading
 from abc import ABCMeta, abstractmethod
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -34,7 +33,7 @@ from rankloop.rankers.state import check_forms, known_width, making_lock, plain_
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -267,7 +266,11 @@ class Ranker(Estimator, metaclass=ABCMeta):
         data = training_data(
             X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan
         )
-        return self._fit_whole(data, valid, on_round, self.warm_start)
+        return self._fit_copy(
+            lambda new: new._fit_rounds(data, valid, on_round, self.warm_start),
+            on_round,
+            (data.query_ids, data.n_documents),
+        )
 
     def go_on(
         self,
@@ -277,7 +280,12 @@ class Ranker(Estimator, metaclass=ABCMeta):
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Continue from the current state, with more rounds on this data or with its queries."""
-        return self._fit_whole(training_data(data), valid, on_round, True)
+        data = training_data(data)
+        return self._fit_copy(
+            lambda new: new._fit_rounds(data, valid, on_round, True),
+            on_round,
+            (data.query_ids, data.n_documents),
+        )
 
     def discount_past(self, keep: float) -> Self:
         """Reduce the weight of what was learnt so far to this fraction; for online rankers."""
@@ -286,19 +294,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
             "it learnt; leave out this option"
         )
 
-    def _fit_whole(
-        self,
-        data: QueryDataset,
-        valid: QueryDataset | None,
-        on_round: Callable[[Round], None] | None,
-        go_on: bool,
-    ) -> Self:
-        taught_by = data.query_ids, data.n_documents
-        return self._replaced_by(
-            lambda new: new._fit_rounds(data, valid, on_round, go_on), on_round, taught_by
-        )
-
-    def _replaced_by(
+    def _fit_copy(
         self,
         learn: Callable[[Self], Iterator[None]],
         on_round: Callable[[Round], None] | None,
@@ -503,20 +499,6 @@ class Ranker(Estimator, metaclass=ABCMeta):
         from rankloop.rankers.model_files.saving import dumps
 
         return dumps(self)
-
-    def export(
-        self,
-        to: str,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        features: Sequence[str] | None = None,
-        **options: object,
-    ) -> str | bytes:
-        """Return the ranker in the form of another engine; see :func:`rankloop.export.export`."""
-        # a room above this one, which is loaded only when it is asked for
-        exported = import_module("rankloop.export.exporting").export
-        found: str | bytes = exported(self, to, path, features=features, **options)
-        return found
 
     def digest(self) -> str:
         """Return a digest of the parameters and of every bit that was learnt.

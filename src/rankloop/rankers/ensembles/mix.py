@@ -118,7 +118,7 @@ class Mix(OnlineRanker):
             ranker._check_all(queries)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
-        count = len(self._fresh_members() if self.members is None else self.members)
+        count = len(self._fresh_members())
         members = ListOf(FittedRanker(OnlineRanker, n_features), count)
         own = {"members_": members, "losses_": Array((count,), low=0)}
         return {**super()._forms(n_features), **own}
@@ -166,7 +166,7 @@ class Mix(OnlineRanker):
         members, documents = scores.shape
         starts = (documents * np.arange(members))[:, None] + queries.offsets[:-1]
         offsets = np.append(starts.ravel(), members * documents)  # all members, one after the other
-        measure = (parse(self.measure),)
+        measure = (parse(self._loss_measure),)
         rules = as_convention("standard")
         grades = np.tile(queries.y, members)
         values = measure_queries(scores.ravel(), grades, offsets, measure, rules)[0]
@@ -204,6 +204,10 @@ class Mix(OnlineRanker):
     @property
     def _uniform(self) -> bool:
         return self.weighting == "uniform"
+
+    @property
+    def _loss_measure(self) -> str | Measure:
+        return self.measure
 
 
 def standardised(scores: NDArray[np.generic], offsets: Offsets) -> NDArray[np.float64]:

@@ -151,7 +151,7 @@ def _ranker(tree: Any, depth: int) -> Ranker:
         )
     cls = ranker_class(name)
     params = {key: _restored(v, depth) for key, v in tree["params"].items()}
-    unknown = params.keys() - cls.parameters().keys()
+    unknown = params.keys() - cls._parameters().keys()
     if unknown:
         raise ModelError(
             f"its manifest does not describe a ranker: a {name} has no parameter {min(unknown)!r}"

@@ -127,7 +127,7 @@ class Wrapped(BatchRanker):
 
     def _fresh(self) -> Ranker:
         ranker = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
-        if self.valid_measure is not None and "valid_measure" in ranker.parameters():
+        if self.valid_measure is not None and "valid_measure" in ranker._parameters():
             ranker.set_params(valid_measure=self.valid_measure)
         return ranker
 
