@@ -35,8 +35,8 @@ class Auto(Mix):
         self.random_state = random_state
 
     # what the parameters of a Mix say; Auto has none of them
-    _uniform: ClassVar[bool] = True  # type: ignore[assignment]
-    _loss_measure: ClassVar[str] = "nDCG@10"  # type: ignore[assignment]
+    _uniform: ClassVar[bool] = True
+    _loss_measure: ClassVar[str] = "nDCG@10"
 
     def _check_parameters(self) -> None:
         """Check nothing: only the members have parameters, and they are right."""
