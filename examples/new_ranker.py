@@ -58,7 +58,7 @@ class FadingMeans(OnlineRanker):
         step = row_pairs(pull[np.newaxis], query.X[query.y >= 0].T.astype(float))[0]
         self.direction_ = self.keep * self.direction_ + step  # a new array: others may read
 
-    def score_rows(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:  # noqa: ARG002
+    def _score_rows(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Return the scores of rows."""
         return row_scores(X, self.direction_)
 

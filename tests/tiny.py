@@ -58,9 +58,11 @@ class Tiny(BatchRanker):
             self.weights_ = (1 - self.shrink) * self.weights_ + pull
             yield -float(self.weights_ @ pull)
 
-    def score_rows(self, X, offsets):
+    def _score_rows(self, X, offsets):
         return X @ self.weights_
 
     def explain(self):
         order = np.argsort(-np.abs(self.weights_), kind="stable")
-        return [{"feature": self.feature_name(i), "weight": float(self.weights_[i])} for i in order]
+        return [
+            {"feature": self._feature_name(i), "weight": float(self.weights_[i])} for i in order
+        ]

@@ -25,7 +25,7 @@ LINEAR = [
 
 def in_order(ranker, parts):
     """The twin: one process that adds up the same parts."""
-    ranker = ranker.fork()
+    ranker = ranker.copy()
     total = LentLoss(parts, ranker.part_loss)
     return ranker.fit_sum(total, parts[0], n_queries=sum(map(len, parts)))
 
@@ -35,7 +35,7 @@ def test_linear_rankers_are_those_of_one_process(ranker, client, data):
     found = fit(ranker, Parts(client, dealt(data)))
     assert found.digest() == in_order(ranker, dealt(data)).digest()
     assert not ranker.is_fitted
-    alone = ranker.fork().fit(data)
+    alone = ranker.copy().fit(data)
     np.testing.assert_allclose(found.weights_, alone.weights_, rtol=1e-3, atol=1e-5)
 
 
@@ -56,7 +56,7 @@ def test_rounds_and_parts_are_shown_and_validation_stops(client, data, files):
 
 def mixed(ranker, parts, every):
     """The twin: one process that learns and merges part after part."""
-    model = ranker.fork()
+    model = ranker.copy()
     longest = max(map(len, parts))
     for number in range(ranker.passes):
         for first in range(0, longest, every or longest):
@@ -68,7 +68,7 @@ def mixed(ranker, parts, every):
                     order = rng.permutation(len(part))
                 chosen = order[first : first + (every or longest)]
                 if len(chosen):
-                    learnt.append(model.fork().partial_fit(part.select(chosen)))
+                    learnt.append(model.copy().partial_fit(part.select(chosen)))
             base = model if model.is_fitted else None
             model = learnt[0].merge(learnt[1:], base)
     return model
@@ -91,7 +91,7 @@ def test_scalers_are_fitted_to_a_sample_of_all_parts(client, data):
     """A small data set is its own sample."""
     ranker = Scaled(rl.XENDCG(), scale="standard")
     found = fit(ranker, Parts(client, dealt(data)))
-    alone = ranker.fork().fit(data)
+    alone = ranker.copy().fit(data)
     np.testing.assert_allclose(found.scaler_["centre"], alone.scaler_["centre"])
     np.testing.assert_allclose(found.ranker_.weights_, alone.ranker_.weights_, rtol=1e-3, atol=1e-5)
     assert found.n_queries_seen_ == len(data)
@@ -122,7 +122,7 @@ def test_trees_are_the_same_for_the_same_parts(client, data):
 def test_trees_of_one_machine_are_those_of_one_process(client, data):
     ranker = rl.LambdaMART(trees=4)
     found = fit(ranker, Parts(client, dealt(data)), machines=1)
-    assert found.digest() == ranker.fork().fit(data).digest()
+    assert found.digest() == ranker.copy().fit(data).digest()
 
 
 @pytest.mark.parametrize(("has", "asked", "used"), [(3, "1", "3"), (1, "4", "4")])

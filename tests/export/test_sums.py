@@ -43,7 +43,7 @@ def test_they_score_as_we_do(name, missing, target):
     if name == "start" and missing:
         pytest.skip("its start needs numbers")
     rows = data(missing)
-    ranker = RANKERS[name].fork().fit(rows)
+    ranker = RANKERS[name].copy().fit(rows)
     found = verify(ranker, target, rows, **({"dialect": "sqlite"} if target == "sql" else {}))
     assert found.largest <= 1e-6
 
@@ -59,5 +59,5 @@ def test_search_engines_take_sums_that_look_at_no_query():
     rows = data(False)
     alone = rl.LambdaMART(**TREES, start=rl.XENDCG()).fit(rows)
     with pytest.raises(DataError):
-        export(RANKERS["start"].fork().fit(rows), "solr")
+        export(RANKERS["start"].copy().fit(rows), "solr")
     assert verify(alone, "c", rows).rows_different == 0

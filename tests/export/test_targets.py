@@ -104,9 +104,9 @@ def test_descriptions_of_features_are_exported(target, name):
     frame["kind"] = frame["kind"].map(lambda code: None if code != code else f"k{int(code)}")
     frame["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(frame)), unit="D")
     ranker = Described(make_ranker(name)).fit(frame, rows.y, group=rows.sizes)
-    X = ranker.fork()._rows(frame)
+    X = ranker.copy()._rows(frame)
     coded = replace(rows, X=X, feature_names=None, features=None)
-    ours = ranker.fork().score_rows(X, rows.offsets)
+    ours = ranker.copy()._score_rows(X, rows.offsets)
     program = program_of(ranker)
     theirs = _scores(target, program, coded)
     assert np.abs(theirs - ours).max() <= SINGLE * np.abs(ours).max()
@@ -141,10 +141,10 @@ def test_rows_on_and_beside_thresholds_go_the_same_way(target):
 def test_every_ranker_is_described(name):
     ranker = make_ranker(name)
     for parameter, few in (("trees", 3), ("rounds", 3), ("restarts", 1), ("seeds", 1)):
-        if parameter in ranker.parameters():
+        if parameter in ranker._parameters():
             ranker.set_params(**{parameter: few})
     if name == "blend":
-        ranker.set_params(members=[make_ranker("xendcg"), fitted(TREES["trees"]).fork()])
+        ranker.set_params(members=[make_ranker("xendcg"), fitted(TREES["trees"]).copy()])
     ranker = ranker.fit(data())
     ours = np.asarray(ranker.predict(data()), np.float64)
     theirs = evaluate(program_of(ranker), data().X, data().offsets)
@@ -198,7 +198,7 @@ def test_json_has_weights_by_name():
 
 def test_the_file_is_what_is_returned(tmp_path):
     ranker = fitted(ALONE["slam"])
-    content = ranker.export("c", tmp_path / "slam.c")
+    content = export(ranker, "c", tmp_path / "slam.c")
     assert (tmp_path / "slam.c").read_text() == content
 
 

@@ -65,7 +65,7 @@ def prepare(folder):
     queries = data()
     for number, text in enumerate(RANKERS):
         ranker = make_ranker(text).set_params(**SETTINGS.get(text, {}))
-        if "trees" in ranker.parameters():
+        if "trees" in ranker._parameters():
             ranker.set_params(trees=3)
         ranker.fit(queries).save(folder / f"{number}.rlm")
 

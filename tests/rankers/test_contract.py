@@ -114,11 +114,10 @@ def test_every_way_to_copy_gives_the_same_ranker(name, data, tmp_path):
         pickle.loads(pickle.dumps(ranker)),
         load(tmp_path / "m"),
         loads(ranker.dumps()),
-        ranker.fork(),
-        ranker.snapshot().thaw(),
+        ranker.copy(),
     ]
     restored = made(name)
-    restored.restore(ranker.state())
+    restored._restore(ranker._state())
     assert restored.digest() == ranker.digest()
     assert (tmp_path / "m").read_bytes() == ranker.dumps()
     for again in copies:
@@ -130,33 +129,24 @@ def test_every_way_to_copy_gives_the_same_ranker(name, data, tmp_path):
 def test_a_state_is_a_copy(name, data):
     ranker = made(name).fit(data)
     digest = ranker.digest()
-    for value in ranker.state().values():
+    for value in ranker._state().values():
         if isinstance(value, np.ndarray) and value.size:
             value[...] = 0
     assert ranker.digest() == digest
 
 
 @pytest.mark.parametrize("name", online_names())
-def test_a_snapshot_stays_while_the_ranker_goes_on(name, data):
+def test_a_copy_stays_while_the_ranker_goes_on(name, data):
     ranker = made(name).fit(data)
     before, digest, version = ranker.predict(data), ranker.digest(), ranker.version_
-    snapshot = ranker.snapshot()
+    kept = ranker.copy()
     ranker.partial_fit(stream("short", seed=2))
-    assert np.array_equal(snapshot.predict(data), before)
-    assert (snapshot.digest(), snapshot.version) == (digest, version)
-    assert snapshot.rank(data.query(0)).version == version < ranker.version_
-    assert snapshot.feature_names == NAMES
-    assert snapshot.n_features == 7
-    thawed = snapshot.thaw().partial_fit(stream("short", seed=2))
-    assert thawed.digest() == ranker.digest()
-    assert snapshot.digest() == digest
-    with pytest.raises(AttributeError, match="never changes"):
-        snapshot.version = 3
-
-
-def test_a_snapshot_of_nothing_is_refused():
-    with pytest.raises(NotFittedError):
-        rl.Slam().snapshot()
+    assert np.array_equal(kept.predict(data), before)
+    assert (kept.digest(), kept.version_) == (digest, version)
+    assert kept.rank(data.query(0)).version == version < ranker.version_
+    continued = kept.copy().partial_fit(stream("short", seed=2))
+    assert continued.digest() == ranker.digest()
+    assert kept.digest() == digest
 
 
 def test_versions_change_with_every_change(data):
@@ -168,8 +158,8 @@ def test_versions_change_with_every_change(data):
         lambda: ranker.partial_fit(data),
         lambda: ranker.learn(data.query(0).X, data.query(0).y),
         lambda: ranker.discount_past(0.5),
-        lambda: ranker.merge([ranker.fork()]),
-        lambda: ranker.restore(ranker.state()),
+        lambda: ranker.merge([ranker.copy()]),
+        lambda: ranker._restore(ranker._state()),
     ):
         change()
         seen.append(ranker.version_)
@@ -239,7 +229,7 @@ def test_first_order_rankers_take_the_mean(name, data):
     counts = np.array([x.n_queries_seen_ for x in (one, two, three)])
     expected = sum(c * x.last_weights_ for c, x in zip(counts, (one, two, three), strict=True))
     updates = one.updates_ + two.updates_ + three.updates_
-    merged = one.fork().merge([two, three])
+    merged = one.copy().merge([two, three])
     assert np.allclose(merged.last_weights_, expected / counts.sum())
     assert merged.n_queries_seen_ == len(data)
     assert merged.updates_ == updates
@@ -249,7 +239,7 @@ def test_first_order_rankers_take_the_mean(name, data):
 @pytest.mark.parametrize("name", ["solar-ii", "newton", "auto", "mix"])
 def test_merging_with_what_brought_nothing_changes_little(name, data):
     base = made(name).fit(data)
-    one, other = base.fork().partial_fit(data), base.fork()
+    one, other = base.copy().partial_fit(data), base.copy()
     before = one.predict(data)
     one.merge([other], base)
     assert np.allclose(one.predict(data), before, atol=1e-5)
@@ -259,8 +249,8 @@ def test_merging_with_what_brought_nothing_changes_little(name, data):
 @pytest.mark.parametrize("name", ["solar-ii", "newton", "auto"])
 def test_second_order_rankers_add_up_what_they_know(name, data):
     one, other = [made(name).partial_fit(part) for part in parts(data, 2)]
-    both = one.fork().merge([other])
-    again = other.fork().merge([one])
+    both = one.copy().merge([other])
+    again = other.copy().merge([one])
     assert np.allclose(both.predict(data), again.predict(data), atol=1e-5)
     assert both.n_queries_seen_ == len(data)
     if hasattr(both, "precision_"):

@@ -289,7 +289,7 @@ def test_claims_of_many_features_are_refused(name):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite(name, bad):
     ranker = make_ranker(name).fit(stream())
-    for part, value in ranker.state().items():
+    for part, value in ranker._state().items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
             poisoned = value.copy()
             poisoned.flat[-1] = bad

@@ -40,7 +40,7 @@ class Centroid(OnlineRanker):
             pull = query.y[judged] - query.y[judged].mean()
             self.direction_ = self.direction_ + pull @ query.X[judged].astype(float)
 
-    def score_rows(self, X, offsets):
+    def _score_rows(self, X, offsets):
         return X.astype(float) @ self.direction_
 '''
 

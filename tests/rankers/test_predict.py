@@ -28,7 +28,7 @@ def test_rankers_of_whole_queries_want_to_know_the_queries(name, data):
         with pytest.raises(rl.DataError, match=r"pass qid=.*or group=.*a Query or a QueryDataset"):
             model.predict(rows)
         with pytest.raises(rl.DataError, match="depend on all documents of a query"):
-            model.snapshot().predict(rows)
+            model.copy().predict(rows)
     scores = model.predict(data)
     np.testing.assert_array_equal(model.predict(data.X, qid=data.qid), scores)
     np.testing.assert_array_equal(model.predict(data.X, group=data.sizes), scores)
@@ -71,7 +71,7 @@ def test_sparse_rows_are_scored_as_dense_ones(name, data, tiny_blocks, monkeypat
     mixed = np.random.default_rng(1).permutation(data.n_documents)
     X, qid = scipy.sparse.coo_array(data.X[mixed]), data.qid[mixed]
     largest = []
-    score_rows = type(model).score_rows
+    score_rows = type(model)._score_rows
 
     def spy(self, rows, offsets):
         if self.n_features_in_ == 6:
@@ -79,7 +79,7 @@ def test_sparse_rows_are_scored_as_dense_ones(name, data, tiny_blocks, monkeypat
         return score_rows(self, rows, offsets)
 
     expected = model.predict(data.X[mixed], qid=qid)
-    monkeypatch.setattr(type(model), "score_rows", spy)
+    monkeypatch.setattr(type(model), "_score_rows", spy)
     np.testing.assert_allclose(model.predict(X, qid=qid), expected, rtol=1e-6, atol=1e-7)
     if model.scores_rows_alone:
         np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6, atol=1e-7)

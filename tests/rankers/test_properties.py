@@ -39,8 +39,8 @@ WHOLE = {
 
 def same(one, other):
     """Whether two rankers, or parts of what they know, are the same, bit for bit."""
-    if hasattr(one, "state"):
-        one, other = one.state(), other.state()
+    if hasattr(one, "_state"):
+        one, other = one._state(), other._state()
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for name, value in one.items():

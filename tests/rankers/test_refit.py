@@ -34,7 +34,7 @@ def test_the_rounds_stay_and_the_data_grow(ranker, train, valid):
     assert again.rounds_ == found.rounds_
     assert again.n_queries_seen_ == len(both) == 100
     assert not np.array_equal(again.predict(valid), found.predict(valid))
-    limit = next(n for n in ("trees", "rounds", "passes") if n in ranker.parameters())
+    limit = next(n for n in ("trees", "rounds", "passes") if n in ranker._parameters())
     if found.rounds_:
         rounds = {limit: found.rounds_, "patience": None}
         alone = copy.deepcopy(ranker).set_params(**rounds).fit(both)
@@ -45,7 +45,7 @@ def test_every_ranker_that_stops_early_can():
     from rankloop.rankers.registry import ranker_class, ranker_names
 
     for name in ranker_names():
-        known = ranker_class(name).parameters()
+        known = ranker_class(name)._parameters()
         if known.get("patience") is not None:
             assert known["refit"] is False, name
 

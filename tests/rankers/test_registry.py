@@ -32,7 +32,7 @@ def test_both_names_are_known():
 def test_text_gives_the_ranker_back(name):
     ranker = make_ranker(name)
     assert repr(ranker) == f"{type(ranker).__name__}()"
-    assert ranker.get_params(deep=False) == type(ranker).parameters()
+    assert ranker.get_params(deep=False) == type(ranker)._parameters()
 
 
 def test_values():

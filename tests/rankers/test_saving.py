@@ -135,9 +135,9 @@ def test_parameters_that_are_arrays_or_kernels_can_be_read_again(tmp_path):
 def test_every_part_that_is_learnt_has_a_form(name):
     ranker = make_ranker(name).fit(stream("short", seed=1))
     forms = ranker._forms(ranker.n_features_in_)
-    assert forms.keys() == ranker.state().keys()
+    assert forms.keys() == ranker._state().keys()
     assert not any(isinstance(form, Anything) for form in forms.values())
-    ranker._check_state(from_tree(to_tree(ranker)).state())
+    ranker._check_state(from_tree(to_tree(ranker))._state())
 
 
 # Large arrays, most of them zeros: deflated they would look like an attempt to exhaust memory

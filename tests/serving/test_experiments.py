@@ -33,7 +33,7 @@ from .tools import best_item, question, small
 def liking(*weights):
     """A model that likes each feature as much."""
     model = Slam("nDCG@10").learn(np.eye(3, dtype=np.float32), [0, 0, 1])
-    return model.restore(model.state() | {"last_weights_": np.array(weights, float)}) or model
+    return model._restore(model._state() | {"last_weights_": np.array(weights, float)}) or model
 
 
 class Bench:

@@ -306,7 +306,7 @@ def test_a_model_file_with_a_weight_that_is_not_finite_is_refused(start, monkeyp
     loop = service.loops["shop"]
     ranker = loop._engine.models["slam:measure=AP"].ranker
     fine = ranker.dumps()
-    state = ranker.state()
+    state = ranker._state()
     monkeypatch.setattr(
         type(ranker), "state", lambda _: state | {"last_weights_": np.array([np.nan, 1.0])}
     )

@@ -23,14 +23,14 @@ class Estimator:
     """
 
     @classmethod
-    def parameters(cls) -> dict[str, object]:
+    def _parameters(cls) -> dict[str, object]:
         """Return the names of the parameters with their defaults."""
         parameters = inspect.signature(cls).parameters
         return {name: parameter.default for name, parameter in parameters.items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters by name; with `deep`, also those of parameters that are estimators."""
-        params = {name: getattr(self, name) for name in self.parameters()}
+        params = {name: getattr(self, name) for name in self._parameters()}
         if deep:
             for name, value in list(params.items()):
                 if isinstance(value, Estimator):
@@ -41,8 +41,8 @@ class Estimator:
         """Set parameters by name, for example `rate=0.1` or `ranker__rate=0.1`."""
         for name, value in params.items():
             head, _, rest = name.partition("__")
-            if head not in self.parameters():
-                known = ", ".join(self.parameters())
+            if head not in self._parameters():
+                known = ", ".join(self._parameters())
                 raise DataError(f"{type(self).__name__} has no parameter {head!r}; it has: {known}")
             if rest:
                 getattr(self, head).set_params(**{rest: value})
@@ -58,7 +58,7 @@ class Estimator:
     def __repr__(self) -> str:
         changed = [
             f"{name}={getattr(self, name)!r}"
-            for name, default in self.parameters().items()
+            for name, default in self._parameters().items()
             if not _same(getattr(self, name), default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"

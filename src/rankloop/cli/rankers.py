@@ -52,7 +52,7 @@ def _described(name: str) -> dict[str, Any]:
     return {
         "ranker": name,
         "summary": text.splitlines()[0],
-        "parameters": {key: repr(value) for key, value in cls.parameters().items()},
+        "parameters": {key: repr(value) for key, value in cls._parameters().items()},
         "streams": name in online_names(),
         "peer": name in PEERS,
         "searched": {key: search.grid() for key, search in cls.search_space.items()},

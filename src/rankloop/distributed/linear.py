@@ -83,7 +83,7 @@ def fit_linear(
 
 
 def _held_loss(data: QueryDataset, ranker: ConvexRanker) -> HeldLoss:
-    ranker.check_part(data)
+    ranker._check_part(data)
     return HeldLoss(data, ranker.part_loss(data), summary_of(data))
 
 

@@ -56,11 +56,11 @@ def fit_online(
     told = [submitted(client, summary_of, one) for one in held]
     summaries = gathered(client, told, names, "loading", on_progress)
     like, _ = checked(summaries, names)
-    model = ranker.fork()
+    model = ranker.copy()
     if not (ranker.warm_start and ranker.is_fitted):
         model = _unfitted(ranker)
-    if model.looks_ahead:
-        model.look_ahead(parts.sample(SAMPLE))
+    if model._looks_ahead:
+        model._look_ahead(parts.sample(SAMPLE))
     if len(parts) > 1:
         _check_mergeable(model, like)
     steps = list(_steps([s.n_queries for s in summaries], mix_every, ranker.passes))
@@ -97,7 +97,7 @@ def _unfitted(ranker: OnlineRanker) -> OnlineRanker:
 
 def _check_mergeable(ranker: OnlineRanker, like: QueryDataset) -> None:
     """Raise, before work begins, if what such rankers learn cannot be merged."""
-    one, other = ranker.fork().partial_fit(like), ranker.fork().partial_fit(like)
+    one, other = ranker.copy().partial_fit(like), ranker.copy().partial_fit(like)
     one.merge([other], ranker if ranker.is_fitted else None)
 
 
@@ -106,7 +106,7 @@ def _seed(ranker: OnlineRanker, number: int, part: int) -> list[int] | None:
 
 
 def _checked_part(data: QueryDataset, ranker: OnlineRanker) -> QueryDataset:
-    ranker.check_part(data)
+    ranker._check_part(data)
     return data
 
 
@@ -121,7 +121,7 @@ def _learnt(
     if seed is not None:
         queries = np.random.default_rng(seed).permutation(len(data))[queries]
     with borrow(data):
-        return base.fork().partial_fit(data.select(queries))
+        return base.copy().partial_fit(data.select(queries))
 
 
 def _merged(base: OnlineRanker, learnt: list[OnlineRanker]) -> OnlineRanker:

@@ -93,7 +93,7 @@ def prepare(parts: Iterable[QueryDataset], job: str, ranker: BoostedRanker) -> P
 
 def _checked(parts: Iterable[QueryDataset], ranker: BoostedRanker) -> Iterable[QueryDataset]:
     for part in parts:
-        ranker.check_part(part)
+        ranker._check_part(part)
         yield part
 
 

@@ -110,7 +110,7 @@ class _Job:
             client.unsubscribe_topic(self.name)
             client.run(tree_machine.stop, self.name, on_error="ignore")
         n_queries = sum(one.summary.n_queries for one in prepared)
-        self.ranker.restore({**model.state(), "n_queries_seen_": n_queries})
+        self.ranker._restore({**model._state(), "n_queries_seen_": n_queries})
 
     def _prepare(self) -> list[Prepared]:
         """Let each machine write its rows to a file; check that they fit together."""

@@ -92,6 +92,6 @@ def open_space(ranker: Ranker, fixed: set[str]) -> dict[str, Search]:
 
 def changed(ranker: Estimator) -> set[str]:
     """Return the names of parameters that differ from their defaults."""
-    defaults = ranker.parameters()
+    defaults = ranker._parameters()
     params = ranker.get_params(deep=False)
     return {name for name, value in params.items() if repr(value) != repr(defaults[name])}

@@ -275,7 +275,7 @@ def read_peer(text: str) -> tuple[type[Peer], dict[str, Any]]:
     params: dict[str, object] = {}
     for item in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = item.partition("=")
-        known = [one for one in cls.parameters() if one != "categorical"]
+        known = [one for one in cls._parameters() if one != "categorical"]
         if not equals or key.strip() not in known:
             raise DataError(
                 f"{name} has no parameter {item!r}; write for example {known[0]}=...; its "

@@ -2,7 +2,7 @@
 
 >>> import rankloop as rl
 >>> ranker = rl.Slam().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
->>> print(ranker.export("json"))  # doctest: +ELLIPSIS
+>>> print(rl.export.export(ranker, "json"))  # doctest: +ELLIPSIS
 {
   "format": "rankloop scoring program",
 ...

@@ -70,7 +70,7 @@ def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program
     >>> program_of(ranker).features
     ('f1', 'f2')
     """
-    now = ranker.fork()
+    now = ranker.copy()
     now._check_fitted()
     d = now.n_features_in_
     names = tuple(features or now.feature_names_in_ or (f"f{j + 1}" for j in range(d)))
@@ -80,7 +80,7 @@ def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program
             f"{len(names)}, of which {len(set(names))} are different"
         )
     output = describe(now, Inputs(d))
-    single = np.asarray(now.score_rows(np.zeros((1, d), np.float32), np.array([0, 1]))).dtype
+    single = np.asarray(now._score_rows(np.zeros((1, d), np.float32), np.array([0, 1]))).dtype
     return Program(names, output, single == np.float32, type(ranker).__name__)
 
 

@@ -120,7 +120,7 @@ def verify(
     """
     engine = target(to)
     _check_options(engine, options)
-    X, offsets = np.asarray(ranker.fork()._rows(data), np.float32), data.offsets
+    X, offsets = np.asarray(ranker.copy()._rows(data), np.float32), data.offsets
     ours = np.asarray(ranker.predict(data), np.float64)
     theirs = engine.run(program_of(ranker, features), X, offsets, **options)
     sizes = np.diff(offsets)

@@ -78,7 +78,7 @@ def plot_contributions(ranker: TreeModel, row: object, most: int = 12) -> Figure
     features = np.atleast_2d(np.asarray(row, np.float32))
     [added] = ranker.contributions(features)
     order = np.argsort(-np.abs(added[:-1]), kind="stable")
-    names = [f"{ranker.feature_name(int(j))} = {features[0, j]:g}" for j in order[:most]]
+    names = [f"{ranker._feature_name(int(j))} = {features[0, j]:g}" for j in order[:most]]
     sizes = [float(added[j]) for j in order[:most]]
     if len(order) > most:
         names.append(f"{len(order) - most} others")

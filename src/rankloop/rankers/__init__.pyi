@@ -55,7 +55,6 @@ from .predtron.ranker import PredtronRanker as PredtronRanker
 from .registry import make_ranker as make_ranker
 from .registry import ranker_names as ranker_names
 from .registry import register_ranker as register_ranker
-from .snapshot import Snapshot as Snapshot
 from .wrappers.described import Described as Described
 from .wrappers.described import OnlineDescribed as OnlineDescribed
 from .wrappers.lifted import Lifted as Lifted

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from importlib import import_module
+import threading
+from abc import ABCMeta, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.estimator import Estimator
 from rankloop.data.columns import columns_by_name, in_order, with_columns
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.features import refuse_kinds
@@ -22,24 +23,26 @@ from rankloop.data.sparse_rows import (
     sparse_rows,
 )
 from rankloop.data.validation import as_matrix, as_rows, column_names
-from rankloop.exceptions import DataError, RankloopError
+from rankloop.exceptions import DataError, NotFittedError, RankloopError
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.forms import Anything, Whole
 from rankloop.rankers.inputs import as_dataset, training_data
-from rankloop.rankers.kept import Kept
-from rankloop.rankers.snapshot import Snapshot
 from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
+from rankloop.rankers.state import check_forms, known_width, making_lock, plain_copy
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.grouping import Ids
     from rankloop.measures.measure import Measure
+    from rankloop.rankers.forms import Form
     from rankloop.rankers.rounds import Round
     from rankloop.rankers.search import Search
+    from rankloop.rankers.state import State
 
     Rows = NDArray[np.float32]
     Grades = NDArray[np.float64]
@@ -48,16 +51,16 @@ if TYPE_CHECKING:
     from rankloop.rankers.explaining import Parts
 
 
-class Ranker(Kept, ABC):
+class Ranker(Estimator, metaclass=ABCMeta):
     """A ranker: it learns from queries, scores, ranks, explains itself and can be saved.
 
     A subclass defines how it starts (:meth:`_reset`), how it learns (:meth:`_fit`), how it scores
-    (:meth:`score_rows`), what it learns (`_learns`, and :meth:`_forms` for the expected types and
+    (:meth:`_score_rows`), what it learns (`_learns`, and :meth:`_forms` for the expected types and
     shapes) and how it explains itself. A ranker that learns query by query is an
     :class:`rankloop.rankers.online.base.OnlineRanker`.
 
     Threads may share a ranker: threads that learn wait for each other, while `predict`, `rank`,
-    `save` and copies see the state before or after an update, and never wait.
+    `save` and `copy` see the state before or after an update, and never wait.
 
     Attributes
     ----------
@@ -66,6 +69,9 @@ class Ranker(Kept, ABC):
     n_queries_seen_ : number of queries learnt from so far
     version_ : how often the state has changed
     """
+
+    __slots__ = ("_lock",)  # outside __dict__, so that copies, pickles and files do not hold it
+    _lock: threading.RLock
 
     is_online: ClassVar[bool] = False
     """Whether it can learn query by query, with `learn` and `partial_fit`."""
@@ -94,6 +100,13 @@ class Ranker(Kept, ABC):
     search_space: ClassVar[Mapping[str, Search]] = {}
     """The parameters worth choosing on validation data, and the values worth trying."""
 
+    _learns: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes that, together with the counters, form the whole learnt state."""
+
+    n_features_in_: int
+    feature_names_in_: tuple[str, ...] = ()
+    n_queries_seen_: int
+    version_: int = 0
     warm_start: bool = False
     _taught_by: tuple[Ids, int] | None = None
     """The queries of the last `fit` and their number of rows; not part of the learnt state."""
@@ -117,8 +130,92 @@ class Ranker(Kept, ABC):
         """
 
     @abstractmethod
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows; the rows of query q are offsets[q]:offsets[q + 1]."""
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it has seen any data."""
+        return "n_features_in_" in self.__dict__
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted:
+            raise NotFittedError(f"{type(self).__name__} has learnt nothing yet; call fit or learn")
+
+    def copy(self) -> Self:
+        """Return an independent copy in its current state; this takes a microsecond.
+
+        Use it to rank with one state while this ranker continues to learn, or to try something
+        and keep the old state. Both share the learnt arrays, which learning replaces and never
+        changes in place.
+
+        >>> from rankloop.rankers.online.solar_i import SolarI
+        >>> ranker = SolarI().learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+        >>> before = ranker.copy()
+        >>> _ = ranker.learn([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+        >>> before.version_, ranker.version_
+        (1, 2)
+        >>> before.digest() == ranker.digest()
+        False
+        """
+        new = object.__new__(type(self))
+        object.__setattr__(new, "__dict__", self.__dict__.copy())
+        return new
+
+    @property
+    def _writing(self) -> threading.RLock:
+        """The lock that a thread holds while it learns; it is made when first needed."""
+        try:
+            return self._lock
+        except AttributeError:
+            with making_lock:
+                if not hasattr(self, "_lock"):
+                    self._lock = threading.RLock()
+            return self._lock
+
+    def _become(self, new: Self) -> None:
+        """Take over the state of a copy in one step, as a new version."""
+        self.__dict__.update(new.__dict__, version_=self.version_ + 1)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes that deep copies and pickles contain: all but the lock."""
+        return vars(self).copy()
+
+    def _state(self) -> dict[str, Any]:
+        """Return copies of everything that was learnt, by attribute; empty before `fit`."""
+        return {name: plain_copy(getattr(self, name)) for name in self._state_names()}
+
+    def _state_names(self) -> tuple[str, ...]:
+        if not self.is_fitted:
+            return ()
+        names = ("feature_names_in_",) if self.feature_names_in_ else ()
+        return ("n_features_in_", "n_queries_seen_", *names, *self._learns)
+
+    def _forms(self, n_features: int) -> dict[str, Form]:
+        """Return the expected form of each part of the state, for n_features features."""
+        return {
+            "n_features_in_": Whole(n_features, n_features),
+            "n_queries_seen_": Whole(),
+            **dict.fromkeys(self._learns, Anything()),
+        }
+
+    def _check_state(self, state: State) -> None:
+        """Raise unless this is a possible state of a ranker with these parameters.
+
+        The state comes from a file, and may be anything. A subclass extends this if its parts must
+        be consistent with each other, or if it learns more than numbers.
+        """
+        check_forms(state, self._forms(known_width(state)), type(self).__name__)
+
+    def _restore(self, state: State) -> None:
+        """Replace the state by one that :meth:`_state` returned, after checking it."""
+        with self._writing:
+            new = self.copy()
+            new._check_state(state)
+            new.feature_names_in_ = ()
+            for name, value in state.items():
+                setattr(new, name, tuple(value) if name == "feature_names_in_" else value)
+            self._become(new)
 
     def explain(self) -> Parts:
         """Return the parts of the model, most important first, with the features they use."""
@@ -131,11 +228,7 @@ class Ranker(Kept, ABC):
     def _check(self, data: QueryDataset) -> None:
         """Raise, before anything changes, if a parameter, a grade or a weight cannot be used."""
 
-    def check_data(self, data: QueryDataset) -> None:
-        """Raise if this ranker cannot learn from the data; for rankers that consist of others."""
-        self._check(data)
-
-    def check_part(self, data: QueryDataset) -> None:
+    def _check_part(self, data: QueryDataset) -> None:
         """Raise if this ranker cannot learn from a part of the data, which has whole queries."""
         self._refuse_missing(data)
         self._check(data)
@@ -173,7 +266,11 @@ class Ranker(Kept, ABC):
         data = training_data(
             X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan
         )
-        return self._fit_whole(data, valid, on_round, self.warm_start)
+        return self._fit_copy(
+            lambda new: new._fit_rounds(data, valid, on_round, self.warm_start),
+            on_round,
+            (data.query_ids, data.n_documents),
+        )
 
     def go_on(
         self,
@@ -183,7 +280,12 @@ class Ranker(Kept, ABC):
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Continue from the current state, with more rounds on this data or with its queries."""
-        return self._fit_whole(training_data(data), valid, on_round, True)
+        data = training_data(data)
+        return self._fit_copy(
+            lambda new: new._fit_rounds(data, valid, on_round, True),
+            on_round,
+            (data.query_ids, data.n_documents),
+        )
 
     def discount_past(self, keep: float) -> Self:
         """Reduce the weight of what was learnt so far to this fraction; for online rankers."""
@@ -192,19 +294,7 @@ class Ranker(Kept, ABC):
             "it learnt; leave out this option"
         )
 
-    def _fit_whole(
-        self,
-        data: QueryDataset,
-        valid: QueryDataset | None,
-        on_round: Callable[[Round], None] | None,
-        go_on: bool,
-    ) -> Self:
-        taught_by = data.query_ids, data.n_documents
-        return self._replaced_by(
-            lambda new: new.fit_rounds(data, valid, on_round, go_on), on_round, taught_by
-        )
-
-    def _replaced_by(
+    def _fit_copy(
         self,
         learn: Callable[[Self], Iterator[None]],
         on_round: Callable[[Round], None] | None,
@@ -212,22 +302,22 @@ class Ranker(Kept, ABC):
     ) -> Self:
         """Let a copy learn and take its state over: wholly, or the last complete round."""
         with self._writing:
-            new, whole = self.fork(), None
+            new, whole = self.copy(), None
             try:
                 for _ in learn(new):
-                    whole = new.fork()
+                    whole = new.copy()
                     if on_round is not None:  # the callback sees the state after each round
                         self._become(whole)
             except BaseException as error:
                 if whole is not None and not isinstance(error, RankloopError):
-                    whole.end_early()
+                    whole._end_early()
                     self._become(whole)
                 raise
             new._taught_by = taught_by
             self._become(new)
         return self
 
-    def fit_rounds(
+    def _fit_rounds(
         self,
         data: QueryDataset,
         valid: QueryDataset | None = None,
@@ -236,7 +326,7 @@ class Ranker(Kept, ABC):
     ) -> Iterator[None]:
         """Check data and learn from it; pause in consistent states.
 
-        This is for rankers that consist of other rankers and train copies of them (:meth:`fork`);
+        This is for rankers that consist of other rankers and train copies of them (:meth:`copy`);
         all other code calls :meth:`fit`.
         """
         data, valid = self._begin(data, valid, go_on)
@@ -261,7 +351,7 @@ class Ranker(Kept, ABC):
             self._refuse_missing(valid)
         return data, valid
 
-    def end_early(self) -> None:
+    def _end_early(self) -> None:
         """Clean up after an interrupt that follows a complete round; subclasses may override it."""
 
     def fit_path(
@@ -290,7 +380,7 @@ class Ranker(Kept, ABC):
             (`scores_rows_alone`) needs neither; for one that looks at whole queries, a matrix
             without them is an error.
         """
-        now = self.fork()  # other threads may learn meanwhile
+        now = self.copy()  # other threads may learn meanwhile
         now._check_fitted()
         if not now._is_sparse_taken():
             if isinstance(X, QueryDataset) and X.is_sparse:
@@ -298,15 +388,15 @@ class Ranker(Kept, ABC):
             if is_large_and_sparse(X):
                 return now._predict_sparse(X, qid, group)
         if isinstance(X, QueryDataset):
-            return now.score_rows(now._rows(X), X.offsets)
+            return now._score_rows(now._rows(X), X.offsets)
         rows = now._rows(X)
         is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
         if qid is None and (group is None or is_one):
             if not is_one:
                 now._check_rows_alone()
-            return now.score_rows(rows, one_query(len(rows)))
+            return now._score_rows(rows, one_query(len(rows)))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
-        return data.in_row_order(now.score_rows(data.X, data.offsets))
+        return data.in_row_order(now._score_rows(data.X, data.offsets))
 
     def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
         """Score sparse rows that are not grouped yet."""
@@ -322,7 +412,7 @@ class Ranker(Kept, ABC):
         scores = [np.empty(0, np.float32)]
         for first, end in query_blocks(data.offsets, data.n_features):
             part = data.select(slice(first, end)).to_dense()
-            scores.append(np.asarray(self.score_rows(self._rows(part), part.offsets)))
+            scores.append(np.asarray(self._score_rows(self._rows(part), part.offsets)))
         return np.concatenate(scores[1:] or scores)
 
     def _is_sparse_taken(self) -> bool:
@@ -350,10 +440,10 @@ class Ranker(Kept, ABC):
         The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
         new one.
         """
-        now = self.fork()
+        now = self.copy()
         now._check_fitted()
         rows = now._rows(query)
-        scores = now.score_rows(rows, one_query(len(rows)))
+        scores = now._score_rows(rows, one_query(len(rows)))
         if isinstance(query, Query):
             ids = {"query_id": query.id, "doc_ids": query.doc_ids}
             return best_first(scores, id=id, version=now.version_, X=rows, **ids)
@@ -379,29 +469,24 @@ class Ranker(Kept, ABC):
         over the given documents, which should be those of one query. Each row sums to the score.
         For a linear ranker this is weight x (value - mean). Cost: one scoring pass per feature.
         """
-        now = self.fork()
+        now = self.copy()
         now._check_fitted()
         rows = now._rows(X)
         if isinstance(rows, SparseRows):
             rows = rows.toarray()
         one = one_query(len(rows))
-        scores = np.asarray(now.score_rows(rows, one), np.float64)
+        scores = np.asarray(now._score_rows(rows, one), np.float64)
         found = np.zeros((len(rows), self.n_features_in_ + 1))
         for j in range(self.n_features_in_ if len(rows) else 0):
             changed = rows.copy()
             changed[:, j] = rows[:, j].mean(dtype=np.float64)
-            found[:, j] = scores - now.score_rows(changed, one)
+            found[:, j] = scores - now._score_rows(changed, one)
         found[:, -1] = scores - found[:, :-1].sum(axis=1)
         return found
 
-    def feature_name(self, feature: int) -> str:
+    def _feature_name(self, feature: int) -> str:
         """Return the name of a feature, or its number counted from 1 as in LETOR files."""
         return self.feature_names_in_[feature] if self.feature_names_in_ else str(feature + 1)
-
-    def snapshot(self) -> Snapshot:
-        """Return an unchanging copy of the current model, for ranking while this one learns."""
-        self._check_fitted()
-        return Snapshot(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranker to one file; :func:`rankloop.load` reads it."""
@@ -415,20 +500,6 @@ class Ranker(Kept, ABC):
 
         return dumps(self)
 
-    def export(
-        self,
-        to: str,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        features: Sequence[str] | None = None,
-        **options: object,
-    ) -> str | bytes:
-        """Return the ranker in the form of another engine; see :func:`rankloop.export.export`."""
-        # a room above this one, which is loaded only when it is asked for
-        exported = import_module("rankloop.export.exporting").export
-        found: str | bytes = exported(self, to, path, features=features, **options)
-        return found
-
     def digest(self) -> str:
         """Return a digest of the parameters and of every bit that was learnt.
 
@@ -436,7 +507,7 @@ class Ranker(Kept, ABC):
         """
         from rankloop.rankers.digest import digest
 
-        return digest(self.fork())
+        return digest(self.copy())
 
     def _refuse_missing(self, data: QueryDataset) -> None:
         """Raise if rows are sparse or a value is missing, unless this ranker takes that.

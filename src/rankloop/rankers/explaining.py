@@ -26,7 +26,7 @@ SUPPORTS = 20  # number of documents shown
 def weight_parts(ranker: Ranker, weights: NDArray[np.float64]) -> Parts:
     """Return the weight of each feature, the largest absolute value first."""
     return [
-        {"feature": ranker.feature_name(int(j)), "weight": float(weights[j])}
+        {"feature": ranker._feature_name(int(j)), "weight": float(weights[j])}
         for j in np.argsort(-np.abs(weights), kind="stable")
     ]
 
@@ -36,7 +36,7 @@ def support_parts(
 ) -> Parts:
     """Return the most important documents, with their coefficients and features."""
     most = np.argsort(-np.abs(coefficients), kind="stable")[:SUPPORTS]
-    names = [ranker.feature_name(j) for j in range(ranker.n_features_in_)]
+    names = [ranker._feature_name(j) for j in range(ranker.n_features_in_)]
     return [
         {
             "document": int(k),
@@ -47,11 +47,11 @@ def support_parts(
     ]
 
 
-def named(ranker: R, names: Iterable[str]) -> R:
-    """Return a fork of a ranker that calls its features by these names."""
-    fork = ranker.fork()
-    fork.feature_names_in_ = tuple(names)
-    return fork
+def with_feature_names(ranker: R, names: Iterable[str]) -> R:
+    """Return a copy of a ranker that calls its features by these names."""
+    new = ranker.copy()
+    new.feature_names_in_ = tuple(names)
+    return new
 
 
 def member_parts(members: Sequence[Ranker], weights: NDArray[np.float64]) -> Parts:

@@ -203,8 +203,8 @@ def read_ranker(text: str) -> tuple[type[Ranker], dict[str, Any]]:
         key, equals, value = item.partition("=")
         if not equals:
             raise DataError(f"cannot read {item!r} in {text!r}; write parameters as rate=0.1")
-        if key.strip() not in cls.parameters():
-            known = ", ".join(cls.parameters())
+        if key.strip() not in cls._parameters():
+            known = ", ".join(cls._parameters())
             raise DataError(f"{name} has no parameter {key.strip()!r}; it has: {known}")
         if key.strip() in params:
             raise DataError(f"{key.strip()} is given twice in {text!r}")

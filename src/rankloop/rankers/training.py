@@ -25,7 +25,7 @@ def new_ranker(
     stopping.
     """
     chosen = dict(params)
-    if "valid_measure" in cls.parameters():
+    if "valid_measure" in cls._parameters():
         chosen.setdefault("valid_measure", valid_measure)
     ranker = cls(**chosen)
     if scale is None:

@@ -157,7 +157,7 @@ class Engine:
             self.position,
             self.settings,
             self.champion,
-            MappingProxyType({name: m.ranker.snapshot() for name, m in self.models.items()}),
+            MappingProxyType({name: m.ranker.copy() for name, m in self.models.items()}),
             MappingProxyType({name: m.version for name, m in self.models.items()}),
             MappingProxyType({name: copy(m.curve) for name, m in self.models.items()}),
             copy(self.counters),

@@ -124,14 +124,14 @@ class Model:
 
     def _try(self, learn: Callable[[], _T]) -> _T | None:
         """Return what learning returned; None if it failed, and changed nothing."""
-        before = self.ranker.state()
+        before = self.ranker.copy()
         try:
             found = learn()
-            if all_finite(self.ranker.state()):
+            if all_finite(self.ranker._state()):
                 return found
         except RankloopError:
             pass
-        self.ranker.restore(before)
+        self.ranker._become(before)
         return None
 
     def state(self) -> ModelState:
@@ -175,7 +175,7 @@ def all_finite(state: object) -> bool:
     if isinstance(state, np.ndarray):
         return state.dtype.kind != "f" or bool(np.isfinite(state).all())
     if isinstance(state, OnlineRanker):
-        return all_finite(state.state())
+        return all_finite(state._state())
     if isinstance(state, dict):
         return all(map(all_finite, state.values()))
     return not isinstance(state, list | tuple) or all(map(all_finite, state))

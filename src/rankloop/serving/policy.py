@@ -15,7 +15,7 @@ from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankloop.rankers.snapshot import Snapshot
+    from rankloop.rankers.base import Ranker
     from rankloop.serving.state import Published
     from rankloop.serving.trials import Duel
 
@@ -76,7 +76,7 @@ def choose(
     return Choice(order, scores, now.champion, version, now.position, BEST_FIRST)
 
 
-def score(model: Snapshot, X: NDArray[np.float32]) -> Floats:
+def score(model: Ranker, X: NDArray[np.float32]) -> Floats:
     """Return the scores of one query's candidates."""
     return np.asarray(model.predict(X, group=[len(X)]), np.float64)
 

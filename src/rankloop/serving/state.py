@@ -15,7 +15,7 @@ from rankloop.serving.models import Curve, ModelState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.rankers.snapshot import Snapshot
+    from rankloop.rankers.base import Ranker
     from rankloop.serving.trials import Duel
 
 ENGINE = 2
@@ -51,7 +51,7 @@ class Published(NamedTuple):
     position: int
     settings: LoopSettings
     champion: str
-    models: Mapping[str, Snapshot]
+    models: Mapping[str, Ranker]
     versions: Mapping[str, int]
     curves: Mapping[str, Curve]
     counters: Counters

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.confidence_sequences import Interval
-    from rankloop.rankers.snapshot import Snapshot
+    from rankloop.rankers.base import Ranker
     from rankloop.serving.journal.entries import Ranked
 
 Promotion = Literal["no", "auto", "snapshot"]
@@ -34,7 +34,7 @@ class Duel(NamedTuple):
     id: str
     names: tuple[str, ...]
     versions: tuple[int, ...]
-    models: tuple[Snapshot | None, ...]
+    models: tuple[Ranker | None, ...]
     share: float
 
 
@@ -69,7 +69,7 @@ class Trial(msgspec.Struct, dict=True):
 
     def duel(self) -> Duel:
         """Return what readers need of it."""
-        models = tuple(loads(body).snapshot() if body else None for body in self.models)
+        models = tuple(loads(body) if body else None for body in self.models)
         return Duel(self.id, tuple(self.names), tuple(self.versions), models, self.share)
 
     def judge(self, ranked: Ranked, grades: NDArray[np.float64], max_sessions: int) -> None:

@@ -275,13 +275,13 @@ def test_rankers_learn_the_same_from_a_mapped_file(ranker, tmp_path, monkeypatch
     small = lambda given, size=2000, order=None: in_parts(given, size, order)  # noqa: E731
     monkeypatch.setattr("rankloop.rankers.online.base.in_parts", small)
     assert len(list(small(mapped))) > 1
-    one = ranker.fork().fit(data)
-    other = ranker.fork().fit(mapped)
+    one = ranker.copy().fit(data)
+    other = ranker.copy().fit(mapped)
     assert one.digest() == other.digest()
     np.testing.assert_array_equal(one.predict(data), other.predict(mapped))
     if ranker.is_online:
-        scores = ranker.fork().predict_then_learn(mapped)
-        np.testing.assert_array_equal(scores, ranker.fork().predict_then_learn(data))
+        scores = ranker.copy().predict_then_learn(mapped)
+        np.testing.assert_array_equal(scores, ranker.copy().predict_then_learn(data))
 
 
 LINEAR = [
@@ -301,11 +301,11 @@ def test_linear_rankers_find_the_same_optimum_over_parts(ranker, tmp_path, monke
     mapped = read_mapped(tmp_path / "a.rlds")
     small = lambda given: in_parts(given, 2000)  # noqa: E731
     monkeypatch.setattr("rankloop.rankers.batch.linear.in_parts", small)
-    one = ranker.fork().set_params(tolerance=1e-12).fit(data)
-    other = ranker.fork().set_params(tolerance=1e-12).fit(mapped)
+    one = ranker.copy().set_params(tolerance=1e-12).fit(data)
+    other = ranker.copy().set_params(tolerance=1e-12).fit(mapped)
     np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-5, atol=1e-7)
     assert other.n_queries_seen_ == 60
-    again = ranker.fork().set_params(tolerance=1e-12).fit(mapped)
+    again = ranker.copy().set_params(tolerance=1e-12).fit(mapped)
     assert other.digest() == again.digest()
 
 

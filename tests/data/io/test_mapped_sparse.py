@@ -78,7 +78,7 @@ def test_online_rankers_learn_the_same(ranker, tmp_path, monkeypatch):
     small = lambda given, size=2000, order=None: in_parts(given, size, order)  # noqa: E731
     monkeypatch.setattr("rankloop.rankers.online.base.in_parts", small)
     assert len(list(small(mapped))) > 1
-    assert ranker.fork().fit(mapped).digest() == ranker.fork().fit(data).digest()
+    assert ranker.copy().fit(mapped).digest() == ranker.copy().fit(data).digest()
 
 
 def test_linear_batch_rankers_find_the_same_optimum(tmp_path, monkeypatch):

@@ -36,8 +36,8 @@ def fresh(name, **changes):
 
 
 def same(one, other):
-    for name, value in one.state().items():
-        assert np.array_equal(value, other.state()[name]), name
+    for name, value in one._state().items():
+        assert np.array_equal(value, other._state()[name]), name
 
 
 @pytest.mark.parametrize("name", ROUNDS)
@@ -183,10 +183,10 @@ def test_explained_weak_rankers_add_up():
 )
 def test_bad_parameters(ranker, error, says):
     good = type(ranker)().fit(queries())
-    before = good.state()
+    before = good._state()
     with pytest.raises(error, match=says):
         good.set_params(**ranker.get_params()).fit(queries(1))
-    assert all(np.array_equal(value, before[name]) for name, value in good.state().items())
+    assert all(np.array_equal(value, before[name]) for name, value in good._state().items())
 
 
 @pytest.mark.parametrize("measure", ["P@3", "RR", "ERR", "RBP", "AP@5", "AP(rel=2)", "PairAcc"])

@@ -88,8 +88,8 @@ def test_memory_stays():
 @pytest.mark.parametrize("name", online_names())
 def test_what_is_learnt_has_one_size(name):
     def size(value):
-        if hasattr(value, "state"):
-            return sum(map(size, value.state().values()))
+        if hasattr(value, "_state"):
+            return sum(map(size, value._state().values()))
         if isinstance(value, list):
             return sum(map(size, value))
         return value.nbytes if isinstance(value, np.ndarray) else 0

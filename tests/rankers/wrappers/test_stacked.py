@@ -112,6 +112,6 @@ def test_mistakes_are_named(data, trees):
     with pytest.raises(DataError, match="features"):
         Stacked.over(trees, separable(5, np.random.default_rng(0), n_features=3).data)
     stacked = Stacked.over(trees, data)
-    state = stacked.state()
+    state = stacked._state()
     with pytest.raises(ModelError, match="frozen_ must be"):
-        stacked.restore(state | {"frozen_": None})
+        stacked._restore(state | {"frozen_": None})

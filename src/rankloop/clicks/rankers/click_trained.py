@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 RANKS = 20
 """Number of positions with their own parameters, when `seen` is learnt."""
@@ -115,7 +115,7 @@ class ClickTrainedRanker(OnlineRanker, ClickRanker):
 
     def _start_copy(self, X: Rows) -> Self:
         """Return a copy that knows the features."""
-        now = self.fork()
+        now = self.copy()
         if not now._is_checked:
             now._check_parameters()
         if not now.is_fitted:
@@ -141,7 +141,7 @@ class ClickTrainedRanker(OnlineRanker, ClickRanker):
         return {"order": order, "scores": scores, "version": now.version_, "policy": policy}
 
     def _check_queries(self, queries: Queries) -> None:
-        (self.ranker_ if self.is_fitted else self._fresh()).check_queries(queries)
+        (self.ranker_ if self.is_fitted else self._fresh())._check_all(queries)
 
     def _check_state(self, state: State) -> None:
         super()._check_state(state)
@@ -159,23 +159,23 @@ class ClickTrainedRanker(OnlineRanker, ClickRanker):
         )
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        ranker = self.ranker_.fork()
-        ranker.learn_queries(queries, scores)
+        ranker = self.ranker_.copy()
+        ranker._check_and_learn(queries, scores)
         vars(self)["ranker_"] = ranker
 
     def _discount_past(self, keep: float) -> None:
-        ranker = self.ranker_.fork()
+        ranker = self.ranker_.copy()
         ranker._discount_past(keep)
         vars(self)["ranker_"] = ranker
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows, by the ranker."""
-        return self.ranker_.score_rows(X, offsets)
+        return self.ranker_._score_rows(X, offsets)
 
     def explain(self) -> Parts:
         """Return the parts of the ranker."""
         self._check_fitted()
-        seen = self.ranker_.fork()
+        seen = self.ranker_.copy()
         seen.feature_names_in_ = self.feature_names_in_
         return seen.explain()
 
@@ -187,7 +187,7 @@ class ClickTrainedRanker(OnlineRanker, ClickRanker):
         with self._writing:
             new = self._start_copy(X)
             judged, weights = new._make_example(ranking, worth)
-            new.learn_queries(Queries(X, judged, np.array([0, len(X)]), weights))
+            new._check_and_learn(Queries(X, judged, np.array([0, len(X)]), weights))
             new._after_example()
             self._become(new)
         return self

@@ -25,11 +25,11 @@ class DrawsRankings(OnlineRanker, ClickRanker):
     """
 
     def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
-        now = self.fork()
+        now = self.copy()
         version, scores = 0, np.zeros(len(X))
         if now.is_fitted:
             now._check_width(X)
-            scores = now.score_rows(X, np.array([0, len(X)])).astype(np.float64)
+            scores = now._score_rows(X, np.array([0, len(X)])).astype(np.float64)
             version = now.version_
         order = sample_ranking(scores, rng, k)
         return {"order": order, "scores": scores, "version": version, "policy": PLACKETT_LUCE}
@@ -47,10 +47,10 @@ class DrawsRankings(OnlineRanker, ClickRanker):
         ranks[ranking.order] = np.arange(1, len(ranking) + 1)
         queries = Queries(X, seen_grades(ranking, grades), np.array([0, len(X)]))
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             vars(new)["_shown"] = (ranks, ranking.scores)
             try:
-                new.learn_queries(queries)
+                new._check_and_learn(queries)
             finally:
                 del vars(new)["_shown"]
             self._become(new)

@@ -46,6 +46,8 @@ class DuelingRanker(LinearRanker, ClickRanker):
     """
 
     baseline: ClassVar[bool] = True
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_",)
+    _sizes: ClassVar[int] = 0  # it has no parameter clip
 
     rate: float
     step: float
@@ -63,7 +65,7 @@ class DuelingRanker(LinearRanker, ClickRanker):
         check_seed("seed", self.seed)
 
     def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
-        now = self.fork()
+        now = self.copy()
         w, version = np.zeros(X.shape[1]), 0
         if now.is_fitted:
             now._check_width(X)
@@ -94,7 +96,7 @@ class DuelingRanker(LinearRanker, ClickRanker):
         won = np.bincount(chosen[chosen >= 0], minlength=self._neighbours + 1)
         directions = self._directions(make_rng(ranking.id), X.shape[1])
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             new._check_parameters()
             if not new.is_fitted:
                 new._reset(X.shape[1])

@@ -60,4 +60,4 @@ class FromClicks(ClickTrainedRanker):
         self.random_state = random_state
 
     def _scores_to_show(self, X: Rows, rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: ARG002
-        return np.asarray(self.score_rows(X, np.array([0, len(X)])), np.float64)
+        return np.asarray(self._score_rows(X, np.array([0, len(X)])), np.float64)

@@ -79,7 +79,7 @@ class MappedClicks(Mapped, ClickRanker):
 
     def _started(self, X: Rows) -> Self:
         """Return a copy that can map these rows."""
-        now = self.fork()
+        now = self.copy()
         now._check_parameters()
         if not now.is_fitted:
             now._reset(X.shape[1])
@@ -133,6 +133,6 @@ class MappedClicks(Mapped, ClickRanker):
 
 def _for_clicks(wrapper: MappedClicks) -> ClickRanker:
     """Give this copy of a wrapper a ranker of its own, which may change, and return it."""
-    ranker = wrapper.ranker_ = wrapper.ranker_.fork()
+    ranker = wrapper.ranker_ = wrapper.ranker_.copy()
     assert isinstance(ranker, ClickRanker)
     return ranker

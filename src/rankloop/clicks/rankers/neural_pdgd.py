@@ -123,14 +123,14 @@ class NeuralPDGD(DrawsRankings):
     def explain(self) -> Parts:
         """Return the hidden units with their features, largest first."""
         self._check_fitted()
-        names = [self.feature_name(j) for j in range(self.n_features_in_)]
+        names = [self._feature_name(j) for j in range(self.n_features_in_)]
         return explain_units(self.weights_, self.hidden_bias_, self.hidden_weights_, names)
 
     def _units(self, X: Rows) -> Floats:
         inner = row_pairs(X.astype(np.float64), self.hidden_weights_.T)
         return tanh(inner + self.hidden_bias_)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return _times(self._units(X), self.weights_)
 
@@ -139,7 +139,7 @@ class NeuralPDGD(DrawsRankings):
             query = queries.one(q)
             if scores is not None:
                 first, end = queries.offsets[q : q + 2]
-                scores[first:end] = self.score_rows(query.X, query.offsets)
+                scores[first:end] = self._score_rows(query.X, query.offsets)
             if len(query.y):
                 self._step(query, self.n_queries_seen_ + q)
 

@@ -11,7 +11,7 @@ from rankloop.clicks.models.behaviour import Chain
 from rankloop.clicks.rankers.drawn import DrawsRankings
 from rankloop.clicks.rankers.session import Session, check_queries
 from rankloop.data.validation import check_counts, check_rng
-from rankloop.rankers.online.clipped import CLIP, ClippedRanker
+from rankloop.rankers.online.linear import CLIP, LinearRanker
 from rankloop.rankers.parameters import check_number
 from rankloop.rankers.search import Range, Search
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.online.linear import Arrays, Call
 
 
-class PDGD(ClippedRanker, DrawsRankings):
+class PDGD(LinearRanker, DrawsRankings):
     """A linear ranker that draws its rankings, and learns which of two documents people prefer.
 
     Rankings R are drawn from the Plackett-Luce model of the scores. If document i was clicked, and
@@ -44,7 +44,7 @@ class PDGD(ClippedRanker, DrawsRankings):
     ----------
     rate : step size, above 0
     decay : by which it shrinks with each ranking, above 0 and at most 1
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes
@@ -118,7 +118,7 @@ class PDGD(ClippedRanker, DrawsRankings):
         shown = np.empty((impressions, k), np.int64)
         clicks = np.empty((impressions, k), np.uint8)
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             new._check_parameters()
             if not new.is_fitted:
                 new._reset(data.n_features)

@@ -124,7 +124,7 @@ class Thompson(ClickTrainedRanker):
         since = 1 << max((done - 1).bit_length() - 4, 0)  # rankings from one step to the next
         if done % since or self.ridge == 0:
             return
-        ranker = self.ranker_.fork()
+        ranker = self.ranker_.copy()
         weights, root = ranker.last_weights_.copy(), ranker.root_.copy()
         _core.pull_to_zero(weights, root, self.ridge * since)
         vars(ranker).update(last_weights_=weights, root_=root)

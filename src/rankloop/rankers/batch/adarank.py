@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.batch.measured import Floats
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.search import Search
+    from rankloop.rankers.state import State
 
 _SURE = 1 - 1e-6
 
@@ -176,7 +176,7 @@ class AdaRank(BatchRanker):
             self.alphas_ = np.append(self.alphas_, alpha)
             yield 1 - reached
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
         """Score checked rows."""
         return linear_scores(X, self.weights_)
 

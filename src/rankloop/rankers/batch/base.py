@@ -37,7 +37,7 @@ class BatchRanker(Ranker):
     """A ranker that is fitted to a whole data set, in several rounds.
 
     A subclass defines how it starts (it extends :meth:`_reset`), how it improves (:meth:`_rounds`),
-    how it scores (:meth:`score_rows`) and what it learns (`_learns`). It has these parameters:
+    how it scores (:meth:`_score_rows`) and what it learns (`_learns`). It has these parameters:
 
     valid_measure : the measure that is computed on the validation set after each round
     convention : the convention of that measure, if the subclass has this parameter; otherwise
@@ -86,11 +86,11 @@ class BatchRanker(Ranker):
 
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         """Return a function that scores rows after each round; override it to score faster."""
-        return lambda: self.score_rows(X, offsets)
+        return lambda: self._score_rows(X, offsets)
 
     def _mark(self) -> dict[str, Any]:
         """Return what :meth:`_go_back` needs to return to this round, including `rounds_`."""
-        return copy.deepcopy(self.state())
+        return copy.deepcopy(self._state())
 
     def _go_back(self, mark: dict[str, object]) -> None:
         for name, value in mark.items():
@@ -267,7 +267,7 @@ def fit_again(
     ranker.set_params(**dict.fromkeys(names, True))
     if valid is not None and not names:
         data, valid = together(data, valid), None
-    for _ in ranker.fit_rounds(data, valid, None, go_on):
+    for _ in ranker._fit_rounds(data, valid, None, go_on):
         pass
 
 

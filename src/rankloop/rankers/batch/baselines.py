@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.batch.measured import Floats
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.search import Search
+    from rankloop.rankers.state import State
 
 
 class SingleFeature(BatchRanker):
@@ -74,7 +74,7 @@ class SingleFeature(BatchRanker):
         """Return the feature, and 1 or -1."""
         self._check_fitted()
         feature, sign = self.choice_.tolist()
-        return [{"feature": self.feature_name(feature), "weight": float(sign)}] if sign else []
+        return [{"feature": self._feature_name(feature), "weight": float(sign)}] if sign else []
 
     def _check(self, data: QueryDataset) -> None:
         refuse_document_weights(self, data)
@@ -103,7 +103,7 @@ class SingleFeature(BatchRanker):
         self.choice_ = np.array([chosen % data.n_features, 1 if chosen < data.n_features else -1])
         yield 1 - float(worth[chosen])
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
         """Score checked rows."""
         feature, sign = self.choice_.tolist()
         if not sign:
@@ -151,6 +151,6 @@ class Constant(BatchRanker):
     def _rounds(self, data: QueryDataset) -> Iterator[float]:  # noqa: ARG002
         return iter(())
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
         """Score checked rows."""
         return np.zeros(len(X))

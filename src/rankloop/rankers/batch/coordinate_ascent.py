@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.batch.measured import Floats
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.search import Search
+    from rankloop.rankers.state import State
 
 _FIRST_STEP, _SMALL_STEP = 0.001, 0.05
 
@@ -204,6 +204,6 @@ class CoordinateAscent(BatchRanker):
                 return float(line[best]), float(means[best])
         return 0.0, least
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:  # noqa: ARG002
         """Score checked rows."""
         return linear_scores(X, self.weights_)

@@ -129,9 +129,9 @@ class ConvexRanker(BatchRanker):
             new.n_queries_seen_ = n_queries
             yield from new._run(new._solve(total), valid, on_round)
 
-        return self._replaced_by(rounds, on_round, None)
+        return self._fit_copy(rounds, on_round, None)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return _core.row_products(core_rows(X), self.weights_, threads())
 

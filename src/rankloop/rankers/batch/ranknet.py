@@ -153,10 +153,10 @@ class RankNet(ConvexRanker):
             )
         return super()._solve(total)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         if not self.hidden_bias_.size:
-            return super().score_rows(X, offsets)
+            return super()._score_rows(X, offsets)
         return np.asarray(hidden_units(X, self.hidden_weights_, self.hidden_bias_) @ self.weights_)
 
     def explain(self) -> Parts:
@@ -164,5 +164,5 @@ class RankNet(ConvexRanker):
         self._check_fitted()
         if not self.hidden_bias_.size:
             return super().explain()
-        names = [self.feature_name(j) for j in range(self.n_features_in_)]
+        names = [self._feature_name(j) for j in range(self.n_features_in_)]
         return explain_units(self.weights_, self.hidden_bias_, self.hidden_weights_, names)

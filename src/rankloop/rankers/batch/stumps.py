@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     from rankloop.rankers.explaining import Parts
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 MAX_THRESHOLDS = 255
 """The number of a bin is stored in one byte."""
@@ -178,7 +178,7 @@ class StumpRanker(BatchRanker):
         if len(data) == 0 or data.n_features == 0:
             return
         pairs = BinnedPairs.make(data, self.thresholds)
-        scores = self.score_rows(pairs.X, pairs.offsets)
+        scores = self._score_rows(pairs.X, pairs.offsets)
         loss, potentials = self._potentials(pairs, scores)
         while self.rounds_ < self.rounds:
             slopes = pairs.slopes(potentials)
@@ -214,7 +214,7 @@ class StumpRanker(BatchRanker):
 
         return score
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Floats:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Floats:
         """Score checked rows."""
         return self._scorer(X, offsets)()
 
@@ -230,6 +230,6 @@ class StumpRanker(BatchRanker):
         ):
             total[feature, threshold] = total.get((feature, threshold), 0.0) + alpha
         return [
-            {"feature": self.feature_name(feature), "threshold": threshold, "alpha": alpha}
+            {"feature": self._feature_name(feature), "threshold": threshold, "alpha": alpha}
             for (feature, threshold), alpha in sorted(total.items(), key=lambda at: -abs(at[1]))
         ]

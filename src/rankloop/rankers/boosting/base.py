@@ -127,7 +127,7 @@ class BoostedRanker(TreeModel):
     def _check(self, data: QueryDataset) -> None:
         if self.start is not None:
             check_rankers("start", [self.start], Ranker)
-            self.start.check_data(data)
+            self.start._check(data)
         check_whole("trees", self.trees)
         check_number("rate", self.rate, 0, 1, above=True)
         check_whole("leaves", 2 if self.leaves is None else self.leaves, 2)
@@ -256,19 +256,19 @@ class BoostedRanker(TreeModel):
             if self._grown is booster:
                 self.booster_ = bridge.text_of(booster, start + done)
 
-    def end_early(self) -> None:
+    def _end_early(self) -> None:
         """Keep the trees of the last complete round."""
         if self._grown is not None:
             self.booster_ = bridge.text_of(self._grown, self.rounds_)
 
     def _untouched(self, data: QueryDataset) -> Scores:
         """Return the scores that new trees add to."""
-        return np.asarray(self.score_rows(data.X, data.offsets), np.float64)
+        return np.asarray(self._score_rows(data.X, data.offsets), np.float64)
 
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         if not self._adds_up():
             return super()._scorer(X, offsets)
-        scores: Scores = self.score_rows(X, offsets)
+        scores: Scores = self._score_rows(X, offsets)
         seen = self.rounds_
 
         def more() -> Scores:
@@ -309,7 +309,7 @@ class BoostedRanker(TreeModel):
         self._check(data)
         self._check_width(data.X)
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             if new._booster is not None:
                 new.booster_ = moved_leaves(new, data, decay, new._step)
                 new.n_queries_seen_ = data.n_queries

@@ -93,7 +93,7 @@ class LambdaMART(BoostedRanker):
         self._check(data)
         self._check_width(data.X)
         with self._writing:
-            new, taught = self.fork(), teaching(data)
+            new, taught = self.copy(), teaching(data)
             new.n_queries_seen_ = data.n_queries
             if new._booster is not None and taught.n_documents:
                 new.booster_ = new._refitted(taught, decay)
@@ -108,7 +108,7 @@ class LambdaMART(BoostedRanker):
             decay_rate=decay,
             weight=None if weights is None else np.repeat(weights, data.sizes),
             group=data.sizes,
-            init_score=None if start is None else start.score_rows(data.X, data.offsets),
+            init_score=None if start is None else start._score_rows(data.X, data.offsets),
             dataset_params={**self._settings(data, data.n_documents), **objective.params},
         )
         return text_of(booster)

@@ -29,7 +29,7 @@ def moved_leaves(
         return text_of(booster)
     objective, scores = objective_of(data), np.zeros(data.n_documents)
     if ranker.start_ is not None:
-        scores += ranker.start_.score_rows(data.X, data.offsets)
+        scores += ranker.start_._score_rows(data.X, data.offsets)
     for tree in range(booster.num_trees()):
         only: dict[str, Any] = {"start_iteration": tree, "num_iteration": 1}
         leaf = np.asarray(booster.predict(data.X, pred_leaf=True, **only)).ravel().astype(np.int64)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Ranker, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 ROWS_A_THREAD = 4000  # for about 100 features
 
@@ -98,10 +98,10 @@ class TreeModel(BatchRanker):
         with replaced_when_done(path) as partial:
             partial.write_text(text)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         trees = self._predicted(X, raw_score=True) if self._booster else np.zeros(len(X))
-        return trees if self.start_ is None else self.start_.score_rows(X, offsets) + trees
+        return trees if self.start_ is None else self.start_._score_rows(X, offsets) + trees
 
     def _predicted(self, X: Rows, **what: Any) -> NDArray[Any]:
         assert self._booster is not None
@@ -133,7 +133,7 @@ class TreeModel(BatchRanker):
         """
         self._check_fitted()
         if self.start_ is not None:
-            trees = self.fork()
+            trees = self.copy()
             trees.start_ = None
             return member_parts([self.start_, trees], np.ones(2))
         d = self.n_features_in_
@@ -143,7 +143,7 @@ class TreeModel(BatchRanker):
             splits = self._booster.feature_importance("split")
         return [
             {
-                "feature": self.feature_name(int(j)),
+                "feature": self._feature_name(int(j)),
                 "gain": float(gains[j]),
                 "splits": int(splits[j]),
             }

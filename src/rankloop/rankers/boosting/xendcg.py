@@ -110,7 +110,7 @@ class XENDCGBoost(BoostedRanker):
             if kept is None or last > best:
                 best, kept = last, model
         assert kept is not None
-        self.restore(kept.state())
+        self._restore(kept._state())
         yield
 
     def _best_of(self) -> int | None:

@@ -31,9 +31,17 @@ class Auto(Mix):
     takes_raw_features: ClassVar[bool] = True
 
     def __init__(self, passes: int = 1, random_state: int | None = None) -> None:
-        super().__init__(None, "uniform", "nDCG@10", passes, random_state)
+        self.passes = passes
+        self.random_state = random_state
 
-    def fresh_members(self) -> list[OnlineRanker]:
+    # what the parameters of a Mix say; Auto has none of them
+    _uniform: ClassVar[bool] = True
+    _loss_measure: ClassVar[str] = "nDCG@10"
+
+    def _check_parameters(self) -> None:
+        """Check nothing: only the members have parameters, and they are right."""
+
+    def _fresh_members(self) -> list[OnlineRanker]:
         """Return the members before training."""
         return [
             Mapped(NewtonXENDCG(), ["minmax"]),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 
 class Blend(BatchRanker):
@@ -145,7 +145,7 @@ class Blend(BatchRanker):
             if self.refit:
                 fit_again(ranker, seen, shown, goes_on)
             else:
-                for _ in ranker.fit_rounds(seen, shown, None, goes_on):
+                for _ in ranker._fit_rounds(seen, shown, None, goes_on):
                     pass
             self.members_ = [*self.members_[:k], ranker, *self.members_[k + 1 :]]
             self.kinds_ = np.concatenate([self.kinds_[:k], [kind], self.kinds_[k + 1 :]])
@@ -187,7 +187,7 @@ class Blend(BatchRanker):
         goes_on = self.warm_start and self.is_fitted
         views = Views.of(data, self._features if goes_on else None)
         for member in self.members_ if goes_on else self.members or ():
-            member.check_data(views.data_for(member))
+            member._check(views.data_for(member))
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -223,11 +223,11 @@ class Blend(BatchRanker):
                 found.append((copy.deepcopy(member).set_params(**moved), kind))
         return found
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         views, found = Views(X, offsets, self._features), []
         for member in self.members_:
-            scores = member.score_rows(views.rows_for(member), offsets)
+            scores = member._score_rows(views.rows_for(member), offsets)
             if np.isnan(scores).any():
                 raise DataError(
                     "features have missing values (NaN), but the training data of this blend had "
@@ -266,7 +266,7 @@ def default_members(data: QueryDataset, features: Features | None = None) -> lis
 
 def _takes(member: Ranker, data: QueryDataset) -> bool:
     try:
-        member.check_data(data)
+        member._check(data)
     except DataError:
         return False
     return True

@@ -12,7 +12,7 @@ from rankloop.exceptions import DataError
 from rankloop.measures.conventions import as_convention
 from rankloop.measures.evaluation import measure_queries
 from rankloop.measures.measure import parse
-from rankloop.rankers.explaining import member_parts, named
+from rankloop.rankers.explaining import member_parts, with_feature_names
 from rankloop.rankers.forms import Array, FittedRanker, ListOf
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.rankers.online.merging import summed_changes
@@ -82,7 +82,7 @@ class Mix(OnlineRanker):
     members_: list[OnlineRanker]
     losses_: NDArray[np.float64]
 
-    def fresh_members(self) -> list[OnlineRanker]:
+    def _fresh_members(self) -> list[OnlineRanker]:
         """Return the members before training."""
         from rankloop.rankers.online.newton import NewtonXENDCG
         from rankloop.rankers.online.slam import Slam
@@ -101,7 +101,9 @@ class Mix(OnlineRanker):
     def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""
         weights = self.mix_
-        return member_parts([named(one, self.feature_names_in_) for one in self.members_], weights)
+        return member_parts(
+            [with_feature_names(one, self.feature_names_in_) for one in self.members_], weights
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -112,11 +114,11 @@ class Mix(OnlineRanker):
             check_rankers("members", self.members, OnlineRanker)
 
     def _check_queries(self, queries: Queries) -> None:
-        for ranker in self.members_ if self.is_fitted else self.fresh_members():
-            ranker.check_queries(queries)
+        for ranker in self.members_ if self.is_fitted else self._fresh_members():
+            ranker._check_all(queries)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
-        count = len(self.fresh_members() if self.members is None else self.members)
+        count = len(self._fresh_members())
         members = ListOf(FittedRanker(OnlineRanker, n_features), count)
         own = {"members_": members, "losses_": Array((count,), low=0)}
         return {**super()._forms(n_features), **own}
@@ -124,28 +126,28 @@ class Mix(OnlineRanker):
     def _reset(self, n_features: int) -> None:
         self.n_features_in_ = n_features
         self.n_queries_seen_ = 0
-        self.members_ = self.fresh_members()
+        self.members_ = self._fresh_members()
         self.losses_ = np.zeros(len(self.members_))
 
     @property
-    def looks_ahead(self) -> bool:
+    def _looks_ahead(self) -> bool:
         """Whether a member does."""
-        return any(one.looks_ahead for one in self.fresh_members())
+        return any(one._looks_ahead for one in self._fresh_members())
 
-    def look_ahead(self, data: QueryDataset) -> None:
+    def _look_ahead(self, data: QueryDataset) -> None:
         """Let the members look ahead."""
         if not self.is_fitted:
             self.feature_names_in_ = data.feature_names or ()
             self._reset(data.n_features)
-        self.members_ = [one.fork() for one in self.members_]
+        self.members_ = [one.copy() for one in self.members_]
         for one in self.members_:
-            one.look_ahead(data)
+            one._look_ahead(data)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        members = [ranker.fork() for ranker in self.members_]
+        members = [ranker.copy() for ranker in self.members_]
         before = np.empty((len(members), len(queries.y)), np.float32)
         for ranker, own in zip(members, before, strict=True):
-            ranker.learn_queries(queries, own)
+            ranker._check_and_learn(queries, own)
         losses, so_far = self._losses(queries, before), self.losses_.copy()
         mixed = _core.mix_queries(
             before.astype(np.float64),
@@ -164,7 +166,7 @@ class Mix(OnlineRanker):
         members, documents = scores.shape
         starts = (documents * np.arange(members))[:, None] + queries.offsets[:-1]
         offsets = np.append(starts.ravel(), members * documents)  # all members, one after the other
-        measure = (parse(self.measure),)
+        measure = (parse(self._loss_measure),)
         rules = as_convention("standard")
         grades = np.tile(queries.y, members)
         values = measure_queries(scores.ravel(), grades, offsets, measure, rules)[0]
@@ -175,20 +177,20 @@ class Mix(OnlineRanker):
 
     def _discount_past(self, keep: float) -> None:
         self.losses_ = self.losses_ * keep
-        self.members_ = [ranker.fork().discount_past(keep) for ranker in self.members_]
+        self.members_ = [ranker.copy().discount_past(keep) for ranker in self.members_]
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:
         self.losses_ = summed_changes([one.losses_ for one in rankers], base.losses_)
-        members = [ranker.fork() for ranker in self.members_]
+        members = [ranker.copy() for ranker in self.members_]
         for k, member in enumerate(members):
-            member.merge_forks([one.members_[k] for one in rankers], base.members_[k])
+            member._merge_copies([one.members_[k] for one in rankers], base.members_[k])
         self.members_ = members
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         scores = np.empty((len(self.members_), len(X)))
         for own, member in zip(scores, self.members_, strict=True):
-            own[:] = member.score_rows(X, offsets)
+            own[:] = member._score_rows(X, offsets)
         none = np.empty((0, len(scores)))
         return _core.mix_queries(
             scores,
@@ -202,6 +204,10 @@ class Mix(OnlineRanker):
     @property
     def _uniform(self) -> bool:
         return self.weighting == "uniform"
+
+    @property
+    def _loss_measure(self) -> str | Measure:
+        return self.measure
 
 
 def standardised(scores: NDArray[np.generic], offsets: Offsets) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     from rankloop.rankers.explaining import Parts
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 TARGETS = ("binary", "graded")
 BLOCK = 64  # samples at a time: enough for matrix products, few enough for a small Gram matrix
@@ -229,7 +229,7 @@ class KeepRank(BatchRanker):
         self.counts_ = np.r_[self.counts_, counts]
         self.last_, self.total_ = np.r_[self.last_, room], np.r_[self.total_, room]
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         X = self._scaled(X, offsets)
         kernel, coefficients = parse_kernel(self.kernel), self.coefficients_.astype(np.float32)

@@ -87,7 +87,7 @@ class KernelSlam(KernelRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._linear().check_parameters()
+        self._linear()._check_changed_parameters()
 
     def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
         return steps_of(self._linear(), query, scores, seen)
@@ -139,7 +139,7 @@ class KernelMinimax(KernelRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._linear().check_parameters()
+        self._linear()._check_changed_parameters()
 
     def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
         return steps_of(self._linear(), query, scores, seen)

@@ -71,10 +71,10 @@ class KernelPredtron(KernelRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._linear().check_parameters()
+        self._linear()._check_changed_parameters()
 
     def _check_queries(self, queries: Queries) -> None:
-        self._linear().check_queries(queries)
+        self._linear()._check_all(queries)
 
     def _steps(self, query: Queries, scores: Rows, seen: int) -> NDArray[np.float64]:  # noqa: ARG002
         problem, _, rule = self._linear().parts()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     from rankloop.rankers.explaining import Parts
-    from rankloop.rankers.kept import State
+    from rankloop.rankers.state import State
 
 
 class KernelRanker(OnlineRanker):
@@ -179,7 +179,7 @@ class KernelRanker(OnlineRanker):
     def _discount_past(self, keep: float) -> None:
         self.alphas_ = self.alphas_ * [keep, 1.0]
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         X = self._scaled(X, offsets)
         kernel = parse_kernel(self.kernel)

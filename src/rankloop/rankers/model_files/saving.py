@@ -93,7 +93,7 @@ def loads(content: bytes, kind: type[Ranker] = Ranker) -> Ranker:
 
 
 def _with_version(ranker: Ranker) -> dict[str, object]:
-    ranker = ranker.fork()
+    ranker = ranker.copy()
     return {**to_tree(ranker), "version": ranker.version_}
 
 
@@ -115,12 +115,12 @@ def _of_kind(ranker: Ranker, kind: type[Ranker]) -> Ranker:
 
 def to_tree(ranker: Ranker) -> dict[str, object]:
     """Return one state of a ranker as plain values and arrays, which nothing else shares."""
-    ranker = ranker.fork()
+    ranker = ranker.copy()
     params = ranker.get_params(deep=False)
     return {
         "ranker": type(ranker).__name__,
         "params": {name: _plain(_listed(v)) for name, v in params.items()},
-        "state": {name: _plain(v) for name, v in ranker.state().items()},
+        "state": {name: _plain(v) for name, v in ranker._state().items()},
     }
 
 
@@ -151,7 +151,7 @@ def _ranker(tree: Any, depth: int) -> Ranker:
         )
     cls = ranker_class(name)
     params = {key: _restored(v, depth) for key, v in tree["params"].items()}
-    unknown = params.keys() - cls.parameters().keys()
+    unknown = params.keys() - cls._parameters().keys()
     if unknown:
         raise ModelError(
             f"its manifest does not describe a ranker: a {name} has no parameter {min(unknown)!r}"
@@ -161,7 +161,7 @@ def _ranker(tree: Any, depth: int) -> Ranker:
     ranker = cls(**params)
     learnt = {key: _restored(v, depth) for key, v in tree["state"].items()}
     if learnt:
-        ranker.restore(learnt)
+        ranker._restore(learnt)
     return ranker
 
 

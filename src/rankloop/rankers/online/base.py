@@ -68,7 +68,7 @@ class OnlineRanker(Ranker):
 
     A subclass defines how it starts (:meth:`_reset`), how it learns from a query
     (:meth:`_learn_query`, or :meth:`_learn_queries` for many at once), how it scores
-    (:meth:`score_rows`) and what it learns (`_learns`). It has these parameters:
+    (:meth:`_score_rows`) and what it learns (`_learns`). It has these parameters:
 
     passes : number of passes of `fit` over the data, at least 1
     random_state : random seed of the order of queries in `fit`, which is different in each pass;
@@ -102,7 +102,7 @@ class OnlineRanker(Ranker):
             query = queries.one(q)
             if scores is not None:
                 first, end = queries.offsets[q : q + 2]
-                scores[first:end] = self.score_rows(query.X, query.offsets)
+                scores[first:end] = self._score_rows(query.X, query.offsets)
             self._learn_query(query)
 
     def _learn_query(self, query: Queries) -> None:
@@ -119,15 +119,15 @@ class OnlineRanker(Ranker):
         )
 
     @property
-    def looks_ahead(self) -> bool:
+    def _looks_ahead(self) -> bool:
         """Whether it fits something to the data before the first query, such as a scaler."""
         return False
 
-    def look_ahead(self, data: QueryDataset) -> None:
+    def _look_ahead(self, data: QueryDataset) -> None:
         """Fit what is fitted before the first query; for data that is then learnt in parts."""
 
     def _check(self, data: QueryDataset) -> None:
-        self.check_queries(queries_of(data))
+        self._check_all(queries_of(data))
 
     def _check_state(self, state: Mapping[str, object]) -> None:
         self._check_parameters()
@@ -140,8 +140,8 @@ class OnlineRanker(Ranker):
         on_round: Callable[[Round], None] | None,  # noqa: ARG002
     ) -> Iterator[None]:
         """Learn from the queries, in several passes."""
-        if self.looks_ahead and is_mapped(data):
-            self.look_ahead(data)
+        if self._looks_ahead and is_mapped(data):
+            self._look_ahead(data)
         rng = None if self.random_state is None else np.random.default_rng(self.random_state)
         for _ in range(self.passes):
             order = None if rng is None else rng.permutation(len(data))
@@ -232,7 +232,7 @@ class OnlineRanker(Ranker):
         if not 0 < keep <= 1:
             raise DataError(f"keep must be above 0 and at most 1; found {keep}")
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             if keep < 1:
                 new._discount_past(keep)
             self._become(new)
@@ -290,18 +290,18 @@ class OnlineRanker(Ranker):
                     "them on columns in the same order"
                 )
         with self._writing:
-            new = self.fork()
-            start = self.fork() if base is None else base.fork()
+            new = self.copy()
+            start = self.copy() if base is None else base.copy()
             if base is None:
                 start._reset(self.n_features_in_)
-            new.merge_forks([self.fork(), *(other.fork() for other in others)], start)
+            new._merge_copies([self.copy(), *(other.copy() for other in others)], start)
             self._become(new)
         return self
 
-    def merge_forks(self, rankers: Sequence[Self], base: Self) -> None:
+    def _merge_copies(self, rankers: Sequence[Self], base: Self) -> None:
         """Combine rankers without a lock; for rankers that consist of others."""
         if not base.is_fitted:
-            base = base.fork()
+            base = base.copy()
             base._reset(self.n_features_in_)
         self._merge(rankers, base)
         counts = [ranker.n_queries_seen_ for ranker in rankers]
@@ -321,13 +321,13 @@ class OnlineRanker(Ranker):
 
     def _take_in(self, data: QueryDataset, scores: Rows | None = None) -> None:
         with self._writing:
-            new = self.fork()
+            new = self.copy()
             if not new.is_fitted:
                 new.feature_names_in_ = data.feature_names or ()
             if data.feature_names:
                 data = with_columns(data, new.feature_names_in_)
-            if new.looks_ahead and is_mapped(data):
-                new.look_ahead(data)
+            if new._looks_ahead and is_mapped(data):
+                new._look_ahead(data)
             done = 0
             for part in in_parts(data):
                 end = done + part.n_documents
@@ -338,24 +338,24 @@ class OnlineRanker(Ranker):
 
     def _go_on(self, queries: Queries) -> None:
         with self._writing:
-            new = self.fork()
-            new.learn_queries(queries)
+            new = self.copy()
+            new._check_and_learn(queries)
             self._become(new)
 
     def _learn_data(self, data: QueryDataset, scores: Rows | None = None) -> None:
         """Learn from a data set; an error names the query by its id."""
         self._refuse_missing(data)
         try:
-            self.learn_queries(queries_of(data), scores)
+            self._check_and_learn(queries_of(data), scores)
         except _core.QueryError as fault:
             raise _refusal(data.query_ids[fault.args[0]], fault.args[1]) from None
 
-    def check_queries(self, queries: Queries) -> None:
+    def _check_all(self, queries: Queries) -> None:
         """Raise if a parameter, a grade or a weight cannot be used."""
-        self.check_parameters()
+        self._check_changed_parameters()
         self._check_queries(queries)
 
-    def check_parameters(self) -> None:
+    def _check_changed_parameters(self) -> None:
         """Raise if a parameter cannot be used; they are checked once, until one is changed."""
         if not self._is_checked:
             check_whole("passes", self.passes)
@@ -363,12 +363,12 @@ class OnlineRanker(Ranker):
             self._check_parameters()
             self._is_checked = True
 
-    def learn_queries(self, queries: Queries, scores: Rows | None = None) -> None:
-        """Learn without a lock, on a copy (:meth:`fork`) that no other thread uses.
+    def _check_and_learn(self, queries: Queries, scores: Rows | None = None) -> None:
+        """Learn without a lock, on a copy (:meth:`copy`) that no other thread uses.
 
         It is for rankers that consist of others, and for loops that change many rankers at once.
         """
-        self.check_queries(queries)
+        self._check_all(queries)
         if not self.is_fitted:
             self._reset(queries.X.shape[1])
         self._check_width(queries.X)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.rankers.forms import MAX, Array
-from rankloop.rankers.online.clipped import CLIP, ClippedRanker
+from rankloop.rankers.online.linear import CLIP, LinearRanker
 from rankloop.rankers.online.pairwise import PairOrder, check_pair_order
 from rankloop.rankers.parameters import check_whole
 from rankloop.rankers.search import Choice, Search
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.online.linear import Arrays, Call
 
 
-class CommitteePerceptron(ClippedRanker):
+class CommitteePerceptron(LinearRanker):
     """A pairwise perceptron whose most successful hypotheses rank together.
 
     A hypothesis is the weight vector between two mistakes; its votes are the number of pairs that
@@ -38,7 +38,7 @@ class CommitteePerceptron(ClippedRanker):
     ----------
     size : number of hypotheses in the committee, at least 1
     pair_order : see :class:`PairwisePerceptron`
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes

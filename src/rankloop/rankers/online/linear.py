@@ -13,6 +13,7 @@ from rankloop.rankers.explaining import weight_parts
 from rankloop.rankers.forms import Anything, Array, Nothing, Whole
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.rankers.online.merging import mean_weights, summed_changes
+from rankloop.rankers.parameters import check_number, check_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from rankloop.rankers.explaining import Parts
 
 
+CLIP = 10.0
+"""How far a query may move the weights, in means of the moves before it."""
+
+
 class LinearRanker(OnlineRanker):
     """A linear ranker: scores are X @ weights_.
 
@@ -47,11 +52,13 @@ class LinearRanker(OnlineRanker):
 
     average : whether to rank by the mean of the weights after each query, instead of the last ones
 
-    Most of them also limit the effect of one query, so that an outlier does not undo what all
-    others taught:
+    Most of them also limit the effect of one query, so that an outlier does not undo what was
+    learnt from all others. One that does not has `_sizes = 0` and no array `sizes_`; the rest have:
 
-    clip : the largest move of the weights, as a multiple of the mean move before it; 0 means no
-        limit. On data with one scale, 10 is never reached.
+    clip : the largest update of a query, as a multiple of the mean update before it; 0 means no
+        limit. The size of an update is how far the weights move; for second-order rankers it is
+        how far the documents of the query are apart relative to what is known, times its weight.
+        The first query is not limited. On features with one scale, 10 is hardly ever reached.
 
     Attributes
     ----------
@@ -61,10 +68,16 @@ class LinearRanker(OnlineRanker):
 
     average: bool
 
-    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_",)
+    clip: float
+
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "sizes_")
     """Names of the arrays that, with the counters, are all that has been learnt."""
 
+    _sizes: ClassVar[int] = 1
+    """How many sizes of an update are limited; 0 for a ranker without the parameter `clip`."""
+
     last_weights_: NDArray[np.float64]
+    sizes_: NDArray[np.float64]  # the sums of the sizes, each with how many there were
     sum_: NDArray[np.float64] | None
     updates_: int
 
@@ -79,6 +92,13 @@ class LinearRanker(OnlineRanker):
     def _start(self, n_features: int) -> None:
         """Set the arrays of a ranker that has seen no data."""
         self.last_weights_ = np.zeros(n_features)
+        if self._sizes:
+            self.sizes_ = np.zeros(2 * self._sizes)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self._sizes:
+            check_number("clip", self.clip)
 
     @property
     def weights_(self) -> NDArray[np.float64]:
@@ -108,6 +128,7 @@ class LinearRanker(OnlineRanker):
             "sum_": weights if self.average else Nothing(),
             **dict.fromkeys(self._arrays, Anything()),
             "last_weights_": weights,
+            **({"sizes_": Array((2 * self._sizes,), low=0)} if self._sizes else {}),
         }
 
     def _reset(self, n_features: int) -> None:
@@ -142,6 +163,41 @@ class LinearRanker(OnlineRanker):
     def _discount_past(self, keep: float) -> None:
         self.last_weights_ = self.last_weights_ * keep
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""
         return row_scores(X, self._ranking_weights())
+
+
+class SteppingRanker(LinearRanker):
+    """A linear ranker with a step size: round t uses rate / (1 + t)^decay."""
+
+    def __init__(
+        self,
+        rate: float = 1.0,
+        decay: float = 0.0,
+        clip: float = CLIP,
+        average: bool = False,
+        passes: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.rate = rate
+        self.decay = decay
+        self.clip = clip
+        self.average = average
+        self.passes = passes
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_rate(self.rate, self.decay)
+
+
+def share(sizes: NDArray[np.float64], size: float, clip: float) -> float:
+    """Return the share of an update of this size that is allowed, and count it."""
+    allowed = 1.0
+    if clip == 0 or not size > 0:
+        return allowed
+    if sizes[1] > 0 and size * sizes[1] > clip * sizes[0]:
+        allowed = clip * sizes[0] / sizes[1] / size
+    sizes += allowed * size, 1
+    return float(allowed)

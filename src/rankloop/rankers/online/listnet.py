@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.rankers.online.clipped import CLIP, SteppingRanker
+from rankloop.rankers.online.linear import CLIP, SteppingRanker
 from rankloop.rankers.search import Range, Search
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class OnlineListNet(SteppingRanker):
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
     one_grade : whether to learn from queries with only one grade, as in the paper
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.rankers.online.clipped import SteppingRanker
+from rankloop.rankers.online.linear import SteppingRanker
 
 if TYPE_CHECKING:
     from rankloop.rankers.online.linear import Arrays, Call
@@ -24,7 +24,7 @@ class MinimaxPerceptron(SteppingRanker):
     ----------
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
 from rankloop.exceptions import DataError
-from rankloop.rankers.online.clipped import CLIP
+from rankloop.rankers.online.linear import CLIP
 from rankloop.rankers.online.second_order import SecondOrderRanker
 from rankloop.rankers.parameters import check_number, check_whole
 from rankloop.rankers.search import Range, Search
@@ -43,7 +43,7 @@ class NewtonXENDCG(SecondOrderRanker):
     gamma : from 0 to 1; 1 makes targets proportional to the gains of nDCG
     covariance, directions : `full`, or for many features `low-rank` with this number of directions,
         or `diagonal`; see :class:`SecondOrderRanker`
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes

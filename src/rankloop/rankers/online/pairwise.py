@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rankloop import _core
 from rankloop.exceptions import DataError
-from rankloop.rankers.online.clipped import CLIP, ClippedRanker
+from rankloop.rankers.online.linear import CLIP, LinearRanker
 
 if TYPE_CHECKING:
     from rankloop.rankers.online.linear import Arrays, Call
@@ -20,7 +20,7 @@ def check_pair_order(value: object) -> None:
         raise DataError(f"pair_order must be grades or rows; found {value!r}")
 
 
-class PairwisePerceptron(ClippedRanker):
+class PairwisePerceptron(LinearRanker):
     """Perceptron on pair differences: w += x_i - x_j where R_i > R_j and w.(x_i - x_j) <= 0.
 
     It takes one pair at a time, and the order of the pairs within a query has a large effect,
@@ -31,7 +31,7 @@ class PairwisePerceptron(ClippedRanker):
     ----------
     pair_order : `grades` takes better grades first, then row order, for both documents; `rows`
         takes the worse documents in row order, and for each the better ones in row order
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes

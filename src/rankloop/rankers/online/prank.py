@@ -9,7 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.rankers.forms import Array
-from rankloop.rankers.online.clipped import CLIP, ClippedRanker
+from rankloop.rankers.online.linear import CLIP, LinearRanker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_GRADES = 64
 
 
-class PRank(ClippedRanker):
+class PRank(LinearRanker):
     """Pointwise perceptron that predicts the grade of each document from its score.
 
     The predicted grade of x is the number of thresholds b_1 <= ... <= b_n that w.x reaches. If it
@@ -35,7 +35,7 @@ class PRank(ClippedRanker):
 
     Parameters
     ----------
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes

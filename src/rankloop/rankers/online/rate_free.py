@@ -9,7 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.measures.measure import AP, Measure, parse
 from rankloop.rankers.forms import Array
-from rankloop.rankers.online.clipped import CLIP, ClippedRanker
+from rankloop.rankers.online.linear import CLIP, LinearRanker
 from rankloop.rankers.online.slam import StepsOn, WithinGrade, check_slam
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.online.linear import Arrays, Call
 
 
-class RateFreeSlam(ClippedRanker):
+class RateFreeSlam(LinearRanker):
     """SLAM whose step size is determined by betting: nothing to tune, for features of any scale.
 
     Where :class:`Slam` would step, with z the subgradient of its surrogate at w and g = -z,
@@ -44,7 +44,7 @@ class RateFreeSlam(ClippedRanker):
     measure : `nDCG`, `nDCG@k` or `AP`
     margin : above 0; it is also the money for the first bet
     steps_on, within_grade : see :class:`Slam`
-    clip : see :class:`ClippedRanker`; here it limits g
+    clip : see :class:`LinearRanker`; here it limits g
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes

@@ -9,7 +9,7 @@ import numpy as np
 from rankloop._utils.arithmetic import row_pairs
 from rankloop.exceptions import DataError
 from rankloop.rankers.forms import Array
-from rankloop.rankers.online.clipped import ClippedRanker
+from rankloop.rankers.online.linear import LinearRanker
 from rankloop.rankers.online.merging import merged_precision
 from rankloop.rankers.parameters import check_whole
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 COVARIANCES = ("full", "low-rank", "diagonal")
 
 
-class SecondOrderRanker(ClippedRanker):
+class SecondOrderRanker(LinearRanker):
     """A linear ranker with a covariance of its weights, whose inverse is the precision L.
 
     A subclass defines L before any data (:meth:`_prior`). In addition to the parameters of
-    :class:`ClippedRanker` it has:
+    :class:`LinearRanker` it has:
 
     covariance : `full`; `low-rank`, for many features, where L is a diagonal and some directions;
         or `diagonal`

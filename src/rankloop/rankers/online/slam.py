@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from rankloop import _core
 from rankloop.exceptions import DataError, MeasureError
 from rankloop.measures.measure import AP, Measure, parse
-from rankloop.rankers.online.clipped import CLIP, ClippedRanker
+from rankloop.rankers.online.linear import CLIP, LinearRanker
 from rankloop.rankers.parameters import check_number, check_rate
 from rankloop.rankers.search import Range, Search
 
@@ -20,7 +20,7 @@ StepsOn = Literal["mistakes", "loss"]
 WithinGrade = Literal["score", "mean"]
 
 
-class Slam(ClippedRanker):
+class Slam(LinearRanker):
     """Perceptron for ranking on the SLAM surrogate of nDCG, nDCG@k or AP.
 
     On a query whose ranking is not perfect, it takes one subgradient step on
@@ -47,7 +47,7 @@ class Slam(ClippedRanker):
     within_grade : how weights are assigned within a grade: by `score`, highest first, as in the
         paper, or the `mean` for all documents of the grade, which makes the surrogate convex (and
         never smaller than the paper's)
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes

@@ -43,6 +43,8 @@ class SolarI(LinearRanker):
     """
 
     takes_sparse: ClassVar[bool] = True
+    _arrays: ClassVar[tuple[str, ...]] = ("last_weights_",)
+    _sizes: ClassVar[int] = 0  # it has no parameter clip
     search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1, 8, log=True)}
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.rankers.online.clipped import CLIP
+from rankloop.rankers.online.linear import CLIP
 from rankloop.rankers.online.second_order import SecondOrderRanker
 from rankloop.rankers.parameters import check_number
 from rankloop.rankers.search import Range, Search
@@ -38,7 +38,7 @@ class SolarII(SecondOrderRanker):
         use 1e4
     covariance, directions : `full`, or for many features `low-rank` with this number of directions,
         or `diagonal`, where a pair shrinks only variances; see :class:`SecondOrderRanker`
-    clip : see :class:`ClippedRanker`; it has no effect with a diagonal covariance
+    clip : see :class:`LinearRanker`; it has no effect with a diagonal covariance
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
-from rankloop.rankers.online.clipped import CLIP, SteppingRanker
+from rankloop.rankers.online.linear import CLIP, SteppingRanker
 from rankloop.rankers.parameters import check_number
 from rankloop.rankers.search import Range, Search
 
@@ -27,7 +27,7 @@ class OnlineXENDCG(SteppingRanker):
     rate : step size, above 0
     decay : round t uses rate / (1 + t)^decay
     gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
-    clip : see :class:`ClippedRanker`
+    clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Notes

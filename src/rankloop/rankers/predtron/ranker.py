@@ -12,7 +12,7 @@ from rankloop import _core
 from rankloop._utils.arithmetic import dot, row_pairs, row_scores
 from rankloop.exceptions import DataError
 from rankloop.rankers.forms import Array
-from rankloop.rankers.online.clipped import CLIP, ClippedRanker, share
+from rankloop.rankers.online.linear import CLIP, LinearRanker, share
 from rankloop.rankers.parameters import check_number
 from rankloop.rankers.predtron.geometry import as_geometry
 from rankloop.rankers.predtron.problems.subset_ranking import SubsetRanking
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.predtron.rule import Rule
 
 
-class PredtronRanker(ClippedRanker):
+class PredtronRanker(LinearRanker):
     """A perceptron that steps away from the ranking with the largest loss plus score.
 
     A ranking is the vector rep = f(positions) / Z. On a query whose ranking has a loss, it takes
@@ -49,7 +49,7 @@ class PredtronRanker(ClippedRanker):
     geometry : `euclidean`, or `rnorm` (l1 margin: few of many features count)
     rule : `predtron`, or `loss-driven`, whose rankings do not depend on the rate
     rate : step size, above 0
-    clip : see :class:`rankloop.rankers.online.clipped.ClippedRanker`
+    clip : see :class:`rankloop.rankers.online.linear.LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 
     Attributes

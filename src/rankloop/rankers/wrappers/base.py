@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rankloop.measures.measure import Measure
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.rounds import Round
+    from rankloop.rankers.state import State
 
 
 class Wrapped(BatchRanker):
@@ -79,10 +79,10 @@ class Wrapped(BatchRanker):
         goes_on = self.ranker_.is_fitted
         if not goes_on:
             setattr(self, self._kept, self._fitted(data))
-        self.ranker_ = self.ranker_.fork().set_params(**self._fresh().get_params(deep=False))
+        self.ranker_ = self.ranker_.copy().set_params(**self._fresh().get_params(deep=False))
         seen = self._transform(data)
         judged = None if valid is None else self._transform(valid)
-        for _ in self.ranker_.fit_rounds(seen, judged, on_round, goes_on):
+        for _ in self.ranker_._fit_rounds(seen, judged, on_round, goes_on):
             self._take_note()
             yield
         self._take_note()
@@ -115,10 +115,10 @@ class Wrapped(BatchRanker):
         self.n_queries_seen_ = self.ranker_.n_queries_seen_
         self.rounds_ = self.ranker_.rounds_ or 0
 
-    def end_early(self) -> None:
+    def _end_early(self) -> None:
         """Keep the last complete round of the ranker."""
-        self.ranker_ = self.ranker_.fork()
-        self.ranker_.end_early()
+        self.ranker_ = self.ranker_.copy()
+        self.ranker_._end_early()
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -127,13 +127,13 @@ class Wrapped(BatchRanker):
 
     def _fresh(self) -> Ranker:
         ranker = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
-        if self.valid_measure is not None and "valid_measure" in ranker.parameters():
+        if self.valid_measure is not None and "valid_measure" in ranker._parameters():
             ranker.set_params(valid_measure=self.valid_measure)
         return ranker
 
     def _check(self, data: QueryDataset) -> None:
-        self._fresh().check_data(data)
+        self._fresh()._check(data)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self.ranker_.score_rows(self._transform_rows(X, offsets), offsets)
+        return self.ranker_._score_rows(self._transform_rows(X, offsets), offsets)

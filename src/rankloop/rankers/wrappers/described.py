@@ -13,7 +13,7 @@ from rankloop.data.features import RULES, Features
 from rankloop.data.frames import frame_rows, has_other_kinds
 from rankloop.data.validation import as_matrix, column_names
 from rankloop.exceptions import DataError, ModelError
-from rankloop.rankers.explaining import named
+from rankloop.rankers.explaining import with_feature_names
 from rankloop.rankers.forms import FittedRanker, Values
 from rankloop.rankers.inputs import as_dataset
 from rankloop.rankers.online.base import OnlineRanker
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Ranker, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.online.base import Queries
+    from rankloop.rankers.state import State
 
     R = TypeVar("R", bound=Ranker)
 
@@ -174,7 +174,7 @@ class Described(_Describes, Wrapped):
         else:
             nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
             data = replace(data, feature_names=None)
-        ranker.check_data(replace(data, X=nothing, features=None))
+        ranker._check(replace(data, X=nothing, features=None))
 
     def _fitted(self, data: QueryDataset) -> dict[str, object]:
         return Features.learn(data, self.missing).to_dict()
@@ -285,7 +285,7 @@ class OnlineDescribed(_Describes, OnlineRanker):
     def _check_queries(self, queries: Queries) -> None:
         ranker = self.ranker_ if self.is_fitted else self.ranker
         if ranker is not None:
-            ranker.check_queries(queries)
+            ranker._check_all(queries)
 
     def _reset(self, n_features: int) -> None:
         from rankloop.rankers.online.newton import NewtonXENDCG
@@ -325,18 +325,18 @@ class OnlineDescribed(_Describes, OnlineRanker):
         if not self.description_:
             data = QueryDataset(queries.X, queries.y, queries.offsets, np.arange(queries.n))
             self.description_ = Features.learn(data, self.missing, clip=False).to_dict()
-        ranker = self.ranker_ = self.ranker_.fork()
-        ranker.learn_queries(queries._replace(X=self._encoded(queries.X)), scores)
+        ranker = self.ranker_ = self.ranker_.copy()
+        ranker._check_and_learn(queries._replace(X=self._encoded(queries.X)), scores)
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork().discount_past(keep)
+        self.ranker_ = self.ranker_.copy().discount_past(keep)
 
     def _encoded(self, X: Rows) -> Rows:
         return Features.from_dict(self.description_).encode(X)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self.ranker_.score_rows(self._encoded(X), offsets)
+        return self.ranker_._score_rows(self._encoded(X), offsets)
 
     def _rows(self, X: object) -> Rows:
         return self._described_rows(X)
@@ -344,4 +344,6 @@ class OnlineDescribed(_Describes, OnlineRanker):
     def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""
         self._check_fitted()
-        return named(self.ranker_, Features.from_dict(self.description_).encoded_names).explain()
+        return with_feature_names(
+            self.ranker_, Features.from_dict(self.description_).encoded_names
+        ).explain()

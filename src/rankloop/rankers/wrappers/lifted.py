@@ -88,7 +88,7 @@ class Lifted(Wrapped):
         self._check_fitted()
         held = "landmarks" if "landmarks" in self.features_ else "frequencies"
         kind = {"landmarks": "landmark", "frequencies": "frequency"}[held]
-        names = [self.feature_name(j) for j in range(self.n_features_in_)]
+        names = [self._feature_name(j) for j in range(self.n_features_in_)]
         return [
             {kind: k, **dict(zip(names, row, strict=True))}
             for k, row in enumerate(self.features_[held].tolist())

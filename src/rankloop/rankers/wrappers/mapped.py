@@ -15,7 +15,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.scaling import QueryMinMax, scaler_from_dict, scaler_from_name
 from rankloop.exceptions import DataError, ModelError
 from rankloop.rankers.digest import digest_of
-from rankloop.rankers.explaining import named
+from rankloop.rankers.explaining import with_feature_names
 from rankloop.rankers.forms import FittedRanker, Values
 from rankloop.rankers.kernel.features import KernelFeatures
 from rankloop.rankers.online.base import OnlineRanker
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.kept import State
     from rankloop.rankers.online.base import Queries
+    from rankloop.rankers.state import State
 
 
 def raw(X: Rows, offsets: Offsets, out: Rows, column: int) -> None:  # noqa: ARG001
@@ -230,7 +230,7 @@ class Mapped(OnlineRanker):
     def _check_queries(self, queries: Queries) -> None:
         ranker = self.ranker_ if self.is_fitted else self.ranker
         if ranker is not None:
-            ranker.check_queries(queries)
+            ranker._check_all(queries)
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         ranker = FittedRanker(OnlineRanker, map_width(self.maps, n_features))
@@ -262,11 +262,11 @@ class Mapped(OnlineRanker):
         self.ranker_ = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
 
     @property
-    def looks_ahead(self) -> bool:
+    def _looks_ahead(self) -> bool:
         """Whether it has a scaler, which is fitted to the first data."""
         return self.scale is not None
 
-    def look_ahead(self, data: QueryDataset) -> None:
+    def _look_ahead(self, data: QueryDataset) -> None:
         """Fit the scaler, unless it is fitted."""
         if not self.is_fitted:
             self.feature_names_in_ = data.feature_names or ()
@@ -276,12 +276,12 @@ class Mapped(OnlineRanker):
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         X, offsets = queries.X, queries.offsets
-        if self.looks_ahead and not self.scaler_:
-            self.look_ahead(QueryDataset(X, queries.y, offsets, np.arange(queries.n)))
+        if self._looks_ahead and not self.scaler_:
+            self._look_ahead(QueryDataset(X, queries.y, offsets, np.arange(queries.n)))
         X = self._scaled(X, offsets)
-        ranker = self.ranker_ = self.ranker_.fork()
+        ranker = self.ranker_ = self.ranker_.copy()
         if not self.features_:
-            ranker.learn_queries(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
+            ranker._check_and_learn(queries._replace(X=map_rows(self.maps, X, offsets)), scores)
             return
         features = self.kernel_features()
         for n, (first, end) in enumerate(itertools.pairwise(offsets.tolist())):
@@ -290,13 +290,13 @@ class Mapped(OnlineRanker):
             query = queries.one(n)
             rows = map_rows(self.maps, X[first:end], query.offsets, features)
             before = None if scores is None else scores[first:end]
-            ranker.learn_queries(query._replace(X=rows), before)
+            ranker._check_and_learn(query._replace(X=rows), before)
         self.features_ = {
             name: one.to_dict() if one.is_started else {} for name, one in features.items()
         }
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork().discount_past(keep)
+        self.ranker_ = self.ranker_.copy().discount_past(keep)
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:
         kept = [(one.scaler_, one.features_) for one in rankers]
@@ -305,18 +305,18 @@ class Mapped(OnlineRanker):
                 "cannot merge rankers whose scalers or kernel features were fitted on different "
                 "data; fit them on common data first, and continue from there"
             )
-        self.ranker_ = self.ranker_.fork()
-        self.ranker_.merge_forks([one.ranker_ for one in rankers], base.ranker_)
+        self.ranker_ = self.ranker_.copy()
+        self.ranker_._merge_copies([one.ranker_ for one in rankers], base.ranker_)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self.ranker_.score_rows(self._mapped(X, offsets), offsets)
+        return self.ranker_._score_rows(self._mapped(X, offsets), offsets)
 
     def explain(self) -> Parts:
         """Return the parts of the ranker, with features named after their maps."""
         self._check_fitted()
         names = map_names(self.maps, self.feature_names_in_, self.n_features_in_)
-        return named(self.ranker_, names).explain()
+        return with_feature_names(self.ranker_, names).explain()
 
     def _mapped(self, X: Rows, offsets: Offsets) -> Rows:
         return map_rows(self.maps, self._scaled(X, offsets), offsets, self.kernel_features())

@@ -13,7 +13,7 @@ from rankloop.exceptions import DataError
 from rankloop.rankers.base import Ranker
 from rankloop.rankers.batch.base import held_out
 from rankloop.rankers.batch.baselines import Constant
-from rankloop.rankers.explaining import named
+from rankloop.rankers.explaining import with_feature_names
 from rankloop.rankers.forms import FittedRanker
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.rankers.online.newton import NewtonXENDCG
@@ -112,7 +112,7 @@ class Stacked(OnlineRanker):
         new._check_parameters()
         new._reset(model.n_features_in_)
         new.feature_names_in_ = model.feature_names_in_
-        new._freeze(model.fork(), valid, scores)
+        new._freeze(model.copy(), valid, scores)
         return new
 
     def _check_parameters(self) -> None:
@@ -122,11 +122,11 @@ class Stacked(OnlineRanker):
             check_rankers("ranker", [self.ranker], Ranker)
 
     def _check_queries(self, queries: Queries) -> None:
-        NewtonXENDCG().check_queries(queries)
+        NewtonXENDCG()._check_all(queries)
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)
-        self._fresh().check_data(data)
+        self._fresh()._check(data)
 
     def _state_names(self) -> tuple[str, ...]:
         known = super()._state_names()
@@ -177,35 +177,35 @@ class Stacked(OnlineRanker):
         return XENDCGBoost()
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        self.ranker_ = self.ranker_.fork()
+        self.ranker_ = self.ranker_.copy()
         columns = self._columns(queries.X, queries.offsets)
-        self.ranker_.learn_queries(queries._replace(X=columns), scores)
+        self.ranker_._check_and_learn(queries._replace(X=columns), scores)
 
     def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.fork().discount_past(keep)
+        self.ranker_ = self.ranker_.copy().discount_past(keep)
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:
         if any(one.frozen_.digest() != self.frozen_.digest() for one in (*rankers, base)):
             raise DataError("cannot merge rankers that started from different frozen models")
-        self.ranker_ = self.ranker_.fork()
-        self.ranker_.merge_forks([one.ranker_ for one in rankers], base.ranker_)
+        self.ranker_ = self.ranker_.copy()
+        self.ranker_._merge_copies([one.ranker_ for one in rankers], base.ranker_)
 
-    def score_rows(self, X: Rows, offsets: Offsets) -> Scores:
+    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        return self.ranker_.score_rows(self._columns(X, offsets), offsets)
+        return self.ranker_._score_rows(self._columns(X, offsets), offsets)
 
     def explain(self) -> Parts:
         """Return the weights of the columns, largest first."""
         self._check_fitted()
         names = map_names(_MAPS, self.feature_names_in_, self.n_features_in_)
         frozen = f"score of {type(self.frozen_).__name__}"
-        return named(self.ranker_, [*names, frozen]).explain()
+        return with_feature_names(self.ranker_, [*names, frozen]).explain()
 
     def _columns(self, X: Rows, offsets: Offsets) -> Rows:
         columns = np.empty((len(X), 2 * X.shape[1] + 1), np.float32)
         columns[:, :-1] = map_rows(_MAPS, X, offsets)
         columns[:, :-1] -= np.float32(0.5)
-        columns[:, -1] = _frozen_column(self.frozen_.score_rows(X, offsets), offsets)
+        columns[:, -1] = _frozen_column(self.frozen_._score_rows(X, offsets), offsets)
         return columns
 
 

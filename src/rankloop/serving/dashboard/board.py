@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.rankers.snapshot import Snapshot
+    from rankloop.rankers.base import Ranker
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.service import Loop
     from rankloop.serving.state import Counters
@@ -143,7 +143,7 @@ def looked(loop: Loop) -> Look:
     )
 
 
-def weights_of(model: Snapshot, names: tuple[str, ...]) -> NDArray[np.float32] | None:
+def weights_of(model: Ranker, names: tuple[str, ...]) -> NDArray[np.float32] | None:
     """Return one weight per feature; None for a model that is not a sum of weighted features."""
     parts = model.explain()
     if not parts or not all({"feature", "weight"} == part.keys() for part in parts):
