@@ -21,7 +21,7 @@ import numpy as np
 
 from rankloop.clicks.users import USERS, make_user
 from rankloop.data.folds import letor_folds
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.data.scaling import QueryMinMax
 from rankloop.data.simulate import mslr_like
 from rankloop.experiments.click_streams import click_run, discounted
@@ -76,7 +76,7 @@ def play_once(name: str, user: str, ranker: str, run: int, parts: Parts, impress
     )
     done.append([float(held_out[-1]), float(discounted(shown))])
     KEPT.mkdir(parents=True, exist_ok=True)
-    with replaced_when_done(place(name, user, ranker, impressions)) as path:
+    with replace_when_done(place(name, user, ranker, impressions)) as path:
         path.write_text(json.dumps(done))
 
 

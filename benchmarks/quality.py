@@ -32,7 +32,7 @@ import numpy as np
 import rankloop as rl
 from benchmarks.quality_data import FOLDS, SETS, folds
 from benchmarks.quality_systems import METRIC, PEERS, SYSTEMS, Outcome, best_of
-from rankloop.data.io.files import replaced_when_done
+from rankloop.data.io.files import replace_when_done
 from rankloop.measures.significance import paired_t
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def run(task: Task) -> None:
             else found.train(*parts, found.documented)
         )
         cell = cell_of(parts[2], outcome)
-        with replaced_when_done(task.file(system)) as partial:
+        with replace_when_done(task.file(system)) as partial:
             partial.write_text(json.dumps(cell))
         mean = np.nanmean(np.array(cell["values"], np.float64))
         print(f"{task.name} {task.fold + 1} {system}: {mean:.4f}", flush=True)

@@ -103,7 +103,7 @@ def test_a_failed_report_leaves_the_old_one(run, folder, tmp_path, monkeypatch):
     def broken(*_):
         raise rl.DataError("broken")
 
-    monkeypatch.setattr("rankloop.experiments.report._made", broken)
+    monkeypatch.setattr("rankloop.experiments.report._method_lines", broken)
     assert run("compare", folder, "-r", "slam", "--report", page).code == 1
     assert page.read_text() == "precious"
 

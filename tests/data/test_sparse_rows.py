@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 import rankloop as rl
 from rankloop import _core
-from rankloop.data.folds import _widened
+from rankloop.data.folds import _widen
 from rankloop.data.sparse_rows import SparseRows, stacked
 from rankloop.exceptions import DataError
 
@@ -194,7 +194,7 @@ def test_a_data_set_of_sparse_rows_is_that_of_dense_ones(data):
     halves = [data.select(slice(0, 4)), data.select(slice(4, 9))]
     assert_same(rl.data.concat([half.to_sparse() for half in halves]), rl.data.concat(halves))
     assert_same(rl.data.concat([halves[0].to_sparse(), halves[1]]), rl.data.concat(halves))
-    assert_same(_widened(sparse, 45), _widened(data, 45))
+    assert_same(_widen(sparse, 45), _widen(data, 45))
     split = functools.partial(rl.data.random_split, fractions=(0.5, 0.5))
     parts = [split(some, rng=np.random.default_rng(2)) for some in (sparse, data)]
     for one, other in zip(*parts, strict=True):

@@ -12,7 +12,7 @@ import rankloop as rl
 from rankloop.checks import check
 from rankloop.exceptions import DataError
 from rankloop.losses import PairwiseHinge, find_loss, loss_names, register_loss, registry
-from rankloop.losses.by_query import LossByQuery, summed_loss
+from rankloop.losses.by_query import LossByQuery, make_summed_loss
 from rankloop.losses.whole import WholeLoss
 from rankloop.rankers import LossBoost, LossLinear
 
@@ -72,7 +72,7 @@ def test_the_sum_over_queries_equals_the_compiled_one(data, rng):
     assert np.isclose(value, expected)
     assert np.allclose(gradient, slope)
     assert np.allclose(own.diagonal(), compiled.diagonal())
-    assert isinstance(summed_loss(PairwiseHinge(squared=True), data), WholeLoss)
+    assert isinstance(make_summed_loss(PairwiseHinge(squared=True), data), WholeLoss)
 
 
 def test_without_curvature_it_counts_as_one(data):

@@ -18,9 +18,9 @@ from rankloop.measures.significance import (
     TESTS,
     bootstrap,
     bootstrap_interval,
+    difference_by_query,
     effect_size,
     holm,
-    paired_differences,
     paired_t,
     randomisation,
     wilcoxon,
@@ -304,7 +304,7 @@ def test_constant_difference(test):
 
 
 def test_rounding_is_no_difference():
-    assert paired_differences([0.1 + 0.2, 1.0], [0.3, 0.0]).tolist() == [0.0, 1.0]
+    assert difference_by_query([0.1 + 0.2, 1.0], [0.3, 0.0]).tolist() == [0.0, 1.0]
 
 
 def test_to_dicts_is_plain_json():

@@ -57,7 +57,7 @@ def compare_runs(
     systems = {}
     for kind, items in (("scores", scores), ("run", run), ("model", model)):
         for item in items:
-            name, path = _named(item)
+            name, path = _split_name(item)
             if name in systems:
                 raise typer.BadParameter(f"two rankings are called {name!r}; write NAME=FILE")
             systems[name] = read_system(judged, path, kind)
@@ -105,6 +105,6 @@ def _print(comparison: Comparison, title: str, level: float, printer: Printer) -
     printer.table([*columns, "won/tied/lost", "p", "p (Holm)"], rows, title)
 
 
-def _named(item: str) -> tuple[str, Path]:
+def _split_name(item: str) -> tuple[str, Path]:
     name, equals, path = item.partition("=")
     return (name, Path(path)) if equals else (Path(item).stem, Path(item))

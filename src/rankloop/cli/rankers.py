@@ -34,16 +34,16 @@ def rankers(
             f"unknown ranker {name!r}{did_you_mean(name, known)}; see `rankloop rankers`"
         )
     if printer.json:
-        printer.records([_described(one) for one in ([name] if name else known)])
+        printer.records([_describe(one) for one in ([name] if name else known)])
     elif name is None:
-        rows = ([one["ranker"], _short(one), one["summary"]] for one in map(_described, known))
+        rows = ([one["ranker"], _short(one), one["summary"]] for one in map(_describe, known))
         printer.table(["ranker", "learns", "what it is"], rows)
         printer.note("`rankloop rankers NAME` shows parameters, cost and reference.")
     else:
-        _show(_described(name), printer)
+        _show(_describe(name), printer)
 
 
-def _described(name: str) -> dict[str, Any]:
+def _describe(name: str) -> dict[str, Any]:
     from rankloop.experiments.peers import PEERS
     from rankloop.rankers.registry import online_names, ranker_class
 

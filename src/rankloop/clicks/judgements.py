@@ -13,7 +13,7 @@ from rankloop.clicks.log.pairs import PairTable
 from rankloop.clicks.models.counts import add_up
 from rankloop.clicks.models.registry import make_click_model
 from rankloop.data.io.files import bare_suffix
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def write_judgements(judgements: Judgements, path: str | os.PathLike[str] | Path
         raise DataError(
             f"judgements can be written as .csv or .json; found {suffix or 'no suffix'!r}"
         )
-    with replaced_when_done(path) as partial, partial.open("w", encoding="utf-8", newline="") as f:
+    with replace_when_done(path) as partial, partial.open("w", encoding="utf-8", newline="") as f:
         if suffix == ".csv":
             table = csv.writer(f, lineterminator="\n")
             table.writerow(["query", "docid", "rating"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankloop.data.features import Features
 from rankloop.data.io.formats import read
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def write(found: Described, path: str | os.PathLike[str]) -> None:
         "# Columns to leave out, and numbers that are categories:",
         *(f"# {name} = []" for name in ("drop", "category") if name not in found.settings),
     ]
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -41,7 +41,7 @@ class Fold:
 
         parts = [read_letor(*paths, **options) for paths in (self.train, self.vali, self.test)]
         width = max(part.n_features for part in parts)
-        train, vali, test = (_widened(part, width) for part in parts)
+        train, vali, test = (_widen(part, width) for part in parts)
         return train, vali, test
 
 
@@ -112,7 +112,7 @@ def _listing(folder: Path) -> str:
     return (", ".join(names[:8]) + (", ..." if len(names) > 8 else "")) or "nothing"
 
 
-def _widened(data: QueryDataset, width: int) -> QueryDataset:
+def _widen(data: QueryDataset, width: int) -> QueryDataset:
     # a text file that never names its last features means that they are 0
     if data.n_features == width:
         return data

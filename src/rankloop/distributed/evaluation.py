@@ -38,7 +38,7 @@ def evaluate(
     """
     wanted, rules = parse_all(measures), as_convention(convention)
     names = [str(measure) for measure in wanted]
-    found = parts.map(_measured, ranker, names, rules, what="measuring", on_progress=on_progress)
+    found = parts.map(_measure, ranker, names, rules, what="measuring", on_progress=on_progress)
     tables = [table for table, _ in found]
     weights = None
     if any(own is not None for _, own in found):
@@ -50,7 +50,7 @@ def evaluate(
     )
 
 
-def _measured(
+def _measure(
     data: QueryDataset, ranker: Ranker, measures: list[str], rules: str | Convention
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     found = measured(data, ranker.predict(data), measures, rules)

@@ -58,11 +58,11 @@ def fit(
     on_round, on_progress : called after each round, and when parts are done
     """
     parts.check_queries()
-    made: _R = _fitted(ranker, parts, valid, mix_every, machines, on_round, on_progress)
+    made: _R = _fit_ranker(ranker, parts, valid, mix_every, machines, on_round, on_progress)
     return made
 
 
-def _fitted(
+def _fit_ranker(
     ranker: Ranker,
     parts: Parts,
     valid: QueryDataset | None,
@@ -75,7 +75,7 @@ def _fitted(
         scaled = ranker.prepared(parts.sample(SAMPLE))
         judged = None if valid is None else scaled.as_seen(valid)
         rest = (judged, mix_every, machines, on_round, on_progress)
-        return scaled.completed(_fitted(scaled.ranker_, parts.changed(scaled.as_seen), *rest))
+        return scaled.completed(_fit_ranker(scaled.ranker_, parts.changed(scaled.as_seen), *rest))
     if mix_every is not None and not isinstance(ranker, OnlineRanker):
         raise DataError(f"mix_every is for online rankers; {type(ranker).__name__} is not one")
     if machines is not None and not isinstance(ranker, BoostedRanker):

@@ -58,7 +58,7 @@ def fit_online(
     like, _ = checked(summaries, names)
     model = ranker.copy()
     if not (ranker.warm_start and ranker.is_fitted):
-        model = _unfitted(ranker)
+        model = _start_anew(ranker)
     if model._looks_ahead:
         model._look_ahead(parts.sample(SAMPLE))
     if len(parts) > 1:
@@ -72,7 +72,7 @@ def fit_online(
             submitted(client, _learnt, base, held[k], _seed(ranker, number, k), first, end)
             for k in chosen
         ]
-        merged = submitted(client, _merged, base, learnt)
+        merged = submitted(client, _merge, base, learnt)
         gathered(client, learnt, [names[k] for k in chosen])
         model = gathered(client, [merged], ["all parts"])[0]
         clock.tick()
@@ -91,7 +91,7 @@ def _steps(sizes: list[int], every: int | None, passes: int) -> Iterator[tuple[i
             yield number, first, first + (every or longest)
 
 
-def _unfitted(ranker: OnlineRanker) -> OnlineRanker:
+def _start_anew(ranker: OnlineRanker) -> OnlineRanker:
     return type(ranker)(**ranker.get_params(deep=False))
 
 
@@ -124,5 +124,5 @@ def _learnt(
         return base.copy().partial_fit(data.select(queries))
 
 
-def _merged(base: OnlineRanker, learnt: list[OnlineRanker]) -> OnlineRanker:
+def _merge(base: OnlineRanker, learnt: list[OnlineRanker]) -> OnlineRanker:
     return learnt[0].merge(learnt[1:], base if base.is_fitted else None)

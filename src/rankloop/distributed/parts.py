@@ -82,7 +82,7 @@ class Parts:
         self.names, sources = _sources(client, data, options)
         self._options = {} if isinstance(sources[0], FilePart) else options
         self._then: Then = None
-        self._sources = self._shuffled(sources) if by_query else sources
+        self._sources = self._shuffle(sources) if by_query else sources
 
     def __len__(self) -> int:
         return len(self._sources)
@@ -95,7 +95,7 @@ class Parts:
 
     def sample(self, documents: int) -> QueryDataset:
         """Bring about this many documents to this process, of queries at even distances."""
-        found = self.map(_sampled, -(-documents // len(self)), what="sampling")
+        found = self.map(_sample, -(-documents // len(self)), what="sampling")
         return _join(found)
 
     def map(
@@ -115,7 +115,7 @@ class Parts:
             for source in self._sources
         ]
 
-    def submitted_together(
+    def submit_together(
         self, function: Task[T], places: range, *given: object, **where: object
     ) -> Future[T]:
         """Apply a function to some parts together, which are loaded one after the other."""
@@ -138,7 +138,7 @@ class Parts:
                 "(--by-query)"
             )
 
-    def _shuffled(self, sources: Sequence[object]) -> Sequence[object]:
+    def _shuffle(self, sources: Sequence[object]) -> Sequence[object]:
         """Return as many parts, with each query in the part that its id determines."""
         n = len(sources)
         loaded = [submitted(self.client, _load, source, self._options) for source in sources]
@@ -216,7 +216,7 @@ def _apply_together(
     return function(loaded if then is None else map(then, loaded), *given)
 
 
-def _sampled(data: QueryDataset, documents: int) -> QueryDataset:
+def _sample(data: QueryDataset, documents: int) -> QueryDataset:
     step = max(data.n_documents // max(documents, 1), 1)
     chosen = data.select(np.arange(0, len(data), step))
     return replace(chosen, X=np.array(chosen.X), doc_ids=None)

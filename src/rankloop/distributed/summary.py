@@ -55,12 +55,12 @@ def checked(summaries: Sequence[Summary], names: Sequence[str]) -> tuple[QueryDa
         ours, theirs = like.first, summary.first
         if (ours.n_features, ours.feature_names) != (theirs.n_features, theirs.feature_names):
             raise DataError(
-                f"{name} has other columns than {first}: {_told(theirs)} instead of "
-                f"{_told(ours)}; parts must have the same columns in the same order"
+                f"{name} has other columns than {first}: {_describe_columns(theirs)} instead of "
+                f"{_describe_columns(ours)}; parts must have the same columns in the same order"
             )
     return like.first, sum(summary.n_queries for summary in summaries)
 
 
-def _told(data: QueryDataset) -> str:
+def _describe_columns(data: QueryDataset) -> str:
     named = "" if data.feature_names is None else f" ({', '.join(data.feature_names[:5])} ...)"
     return f"{data.n_features} features{named}"

@@ -84,14 +84,14 @@ def prepare(parts: Iterable[QueryDataset], job: str, ranker: BoostedRanker) -> P
     """Write the rows of a machine to a mapped file, in a folder of the worker."""
     folder = Path(tempfile.mkdtemp(prefix="machine-", dir=dask().get_worker().local_directory))
     _folders.setdefault(job, set()).add(folder)
-    write_mapped(_checked(parts, ranker), folder / "train.rlds")
+    write_mapped(_check_parts(parts, ranker), folder / "train.rlds")
     data = read_mapped(folder / "train.rlds", doc_ids=False)
     teaching = teaching_rows(data)
     native = ranker.is_native(data.without_features().keep(teaching)) if teaching.any() else True
     return Prepared(str(folder), summary_of(data), int(teaching.sum()), native)
 
 
-def _checked(parts: Iterable[QueryDataset], ranker: BoostedRanker) -> Iterable[QueryDataset]:
+def _check_parts(parts: Iterable[QueryDataset], ranker: BoostedRanker) -> Iterable[QueryDataset]:
     for part in parts:
         ranker._check_part(part)
         yield part

@@ -116,18 +116,18 @@ class _Job:
         """Let each machine write its rows to a file; check that they fit together."""
         cuts = np.linspace(0, len(self.parts), self.machines + 1).round().astype(int).tolist()
         futures = [
-            self.parts.submitted_together(
+            self.parts.submit_together(
                 tree_machine.prepare, range(a, b), self.name, self.ranker, workers=[place]
             )
             for a, b, place in zip(cuts, cuts[1:], self.places, strict=False)
         ]
         prepared: list[Prepared] = self._results(futures, "loading")
-        checked([one.summary for one in prepared], self._told())
+        checked([one.summary for one in prepared], self._machine_names())
         empty = next((k for k, one in enumerate(prepared) if not one.teaching), None)
         if empty is not None:
             raise DataError(
-                f"{self._told()[empty]} has no query with two different grades, so it has nothing "
-                "to learn from; use fewer machines, or deal the queries to parts in another way"
+                f"{self._machine_names()[empty]} has no query with two different grades, so it has "
+                "nothing to learn from; use fewer machines, or deal the queries to parts in another way"
             )
         return prepared
 
@@ -171,7 +171,7 @@ class _Job:
                 )
             for k in waiting:
                 if futures[k].status in ("error", "cancelled"):
-                    raise explained(distributed, self._told()[k], futures[k])
+                    raise explained(distributed, self._machine_names()[k], futures[k])
                 if futures[k].status == "finished":
                     with contextlib.suppress(TimeoutError):  # its worker may be lost by now
                         found[k] = futures[k].result(timeout=_FETCHING)
@@ -182,7 +182,7 @@ class _Job:
                 raise MachineLostError(f"the worker {min(gone)} was lost")
         return [found[k] for k in range(len(futures))]
 
-    def _told(self) -> list[str]:
+    def _machine_names(self) -> list[str]:
         return [f"machine {k + 1} ({place})" for k, place in enumerate(self.places)]
 
     def _tell_rounds(self) -> None:

@@ -218,10 +218,10 @@ class _Run:
             "ranker": contender.key,
             "fold": [i, self.splits[i].key],
             "measures": [str(measure) for measure in self.measures],
-            "conventions": [_told(rule) for rule in self.conventions],
+            "conventions": [_describe_rule(rule) for rule in self.conventions],
             "seed": self.seed,
         }
 
 
-def _told(rule: Convention) -> str:
+def _describe_rule(rule: Convention) -> str:
     return rule.name if CONVENTIONS.get(rule.name) == rule else repr(rule)

@@ -83,13 +83,13 @@ def run_fold(
     The test part is not used before the choice. Documents are shuffled before they are measured,
     so that the result for ties does not depend on the file; all rankers see the same order.
     """
-    contender, (train, valid, test) = described_parts(contender, parts)
+    contender, (train, valid, test) = describe_parts(contender, parts)
     watched = valid.shuffled(np.random.default_rng([*seed, 1]))
     best: tuple[float, float, dict[str, object], Ranker] | None = None
     tried, total = [], 0.0
     refit = [name for name, wanted in refit_parameters(contender.ranker).items() if wanted]
     ranker = copy.deepcopy(contender.ranker).set_params(**dict.fromkeys(refit, False))
-    for setting, model, seconds in _fitted(replace(contender, ranker=ranker), train, valid):
+    for setting, model, seconds in _fit_settings(replace(contender, ranker=ranker), train, valid):
         result = evaluate(watched, model.predict(watched), measures[0], conventions[0]).results[0]
         reached = -math.inf if math.isnan(result.mean) else result.mean
         tried.append((setting, _known(result.mean)))
@@ -130,7 +130,7 @@ def run_fold(
     )
 
 
-def described_parts(contender: Contender, parts: Parts) -> tuple[Contender, Parts]:
+def describe_parts(contender: Contender, parts: Parts) -> tuple[Contender, Parts]:
     """Return data in the form that a ranker needs, as described by the training part."""
     if not any(map(needs_description, parts)):
         return contender, parts
@@ -148,7 +148,7 @@ def check_measurable(
         evaluate(data, np.zeros(data.n_documents), measures, rule)
 
 
-def _fitted(
+def _fit_settings(
     contender: Contender, train: QueryDataset, valid: QueryDataset
 ) -> Iterator[tuple[dict[str, object], Ranker, float]]:
     """Yield every setting with its model and the seconds it took."""

@@ -199,7 +199,7 @@ def find_splits(
         return [_of_files(fold, paths[0], options) for fold in found], "LETOR's own folds"
     deal = trials or Rotation(_number(folds))
     files = [file for place in places for file in data_files(place)]
-    key = [_stamps(files, None), _told(options)]
+    key = [_stamps(files, None), _describe_options(options)]
     return _dealt(lambda: read(*files, **options), key, deal, seed)
 
 
@@ -233,7 +233,7 @@ def _of_files(fold: Fold, folder: Path, options: dict[str, object]) -> Split:
     key = [[role, _stamps(paths, folder)] for role, paths in files.items()]
     check_options(options, ["letor"])
     chosen = {name: value for name, value in options.items() if name not in ("format", "notice")}
-    return Split(fold.name, [*key, _told(options)], lambda: fold.read(**chosen))
+    return Split(fold.name, [*key, _describe_options(options)], lambda: fold.read(**chosen))
 
 
 def _dealt(
@@ -282,5 +282,5 @@ def _content(data: QueryDataset) -> str:
     return digest.hexdigest()
 
 
-def _told(options: dict[str, object]) -> dict[str, str]:
+def _describe_options(options: dict[str, object]) -> dict[str, str]:
     return {name: repr(value) for name, value in sorted(options.items()) if name != "notice"}

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.pages import drawing, page
 from rankloop.experiments.pages import table as html_table
@@ -49,28 +49,28 @@ def write_report(
     """
     render = _markdown if check_report_path(path) == "md" else _html
     text = render(standings, Path(path), command)
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def _markdown(standings: Standings, path: Path, command: str | None) -> str:
     parts = [f"# {_title(standings)}", _picture_beside(standings, path)]
     for table in tables(standings):
-        parts += [f"## {table.title}", _markdown_table(table), _escaped(table.note)]
+        parts += [f"## {table.title}", _markdown_table(table), _escape(table.note)]
     parts += ["## How it was made", f"```\n{command}\n```" if command else ""]
-    parts.append("\n".join(f"- {line}" for line in _made(standings)))
+    parts.append("\n".join(f"- {line}" for line in _method_lines(standings)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _markdown_table(table: Table) -> str:
     def line(cells: list[str]) -> str:
-        return "| " + " | ".join(map(_escaped, cells)) + " |"
+        return "| " + " | ".join(map(_escape, cells)) + " |"
 
     aligned = ["---:" if number else "---" for number in table.numbers]
     return "\n".join([line(table.columns), line(aligned), *map(line, table.rows)])
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*")
 
 
@@ -82,7 +82,7 @@ def _html(standings: Standings, _: Path, command: str | None) -> str:
         parts += [f"<h2>{html.escape(table.title)}</h2>", html_table(table), note]
     parts.append("<h2>How it was made</h2>")
     parts.append(f"<pre>{html.escape(command)}</pre>" if command else "")
-    lines = "".join(f"<li>{html.escape(line)}</li>" for line in _made(standings))
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in _method_lines(standings))
     return page(title, [*parts, f"<ul>{lines}</ul>"])
 
 
@@ -113,7 +113,7 @@ def _title(standings: Standings) -> str:
     return f"{', '.join(standings.rankers)}: a comparison"
 
 
-def _made(standings: Standings) -> list[str]:
+def _method_lines(standings: Standings) -> list[str]:
     """Return lines that say how the numbers were computed."""
     import numpy as np
 

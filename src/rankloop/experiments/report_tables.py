@@ -29,11 +29,11 @@ class Table:
 
 def tables(standings: Standings) -> list[Table]:
     """Return one table per measure and convention, and one of choices and costs."""
-    found = [_measured(standings, *panel) for panel in standings.panels]
+    found = [_measure_table(standings, *panel) for panel in standings.panels]
     return [*found, _cost(standings)]
 
 
-def _measured(standings: Standings, measure: str, convention: str) -> Table:
+def _measure_table(standings: Standings, measure: str, convention: str) -> Table:
     rows = standings.panel(measure, convention)
     tested = any(row.against is not None for row in rows)
     columns = ["ranker", "mean", "± folds", f"± {standings.unit}"]
@@ -47,9 +47,9 @@ def _measured(standings: Standings, measure: str, convention: str) -> Table:
         [
             [
                 row.ranker,
-                _fixed(row.mean),
-                _fixed(row.std) if len(row.fold_means) > 1 else "",
-                _fixed(row.se),
+                _four_digits(row.mean),
+                _four_digits(row.std) if len(row.fold_means) > 1 else "",
+                _four_digits(row.se),
                 *(_difference(row) if tested else []),
             ]
             for row in rows
@@ -66,7 +66,7 @@ def _difference(row: Standing) -> list[str]:
         f"{d.difference:+.4f}" + ("*" if d.significant else ""),
         f"{d.ci_low:+.4f} to {d.ci_high:+.4f}",
         f"{d.wins}/{d.ties}/{d.losses}",
-        _fixed(d.p_adjusted),
+        _four_digits(d.p_adjusted),
     ]
 
 
@@ -103,7 +103,7 @@ def _values(values: list[object]) -> str:
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
 
 
-def _fixed(value: float) -> str:
+def _four_digits(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4f}"
 
 

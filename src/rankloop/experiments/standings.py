@@ -155,7 +155,9 @@ def stand(
             )
             for name, found in results.items()
         }
-        tested = _tested(values, baseline, seed, "paired_t" if by_fold else "randomisation")
+        tested = _test_differences(
+            values, baseline, seed, "paired_t" if by_fold else "randomisation"
+        )
         for name, found in results.items():
             rows[name, k] = Standing(
                 name,
@@ -170,7 +172,7 @@ def stand(
     return Standings(tuple(in_order), baseline, setting, "trials" if by_fold else "queries")
 
 
-def _tested(
+def _test_differences(
     values: Mapping[str, NDArray[np.float64]], baseline: str, seed: int, test: str
 ) -> dict[str, Difference]:
     if len(values) < 2:

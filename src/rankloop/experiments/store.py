@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError
 from rankloop.experiments.fold_result import FoldResult
 
@@ -43,7 +43,7 @@ class ResultStore:
     def put(self, result: FoldResult, key: object) -> None:
         """Write a result; an error leaves no incomplete file."""
         text = json.dumps({"key": key, "result": asdict(result)}, allow_nan=False)
-        with replaced_when_done(self._path(result.ranker, result.fold, key)) as partial:
+        with replace_when_done(self._path(result.ranker, result.fold, key)) as partial:
             partial.write_text(text + "\n")
 
     def _path(self, ranker: str, fold: str, key: object) -> Path:

@@ -135,7 +135,7 @@ def tune(
         )
     optuna = _optuna()
     plan = Plan(data, options, start, folds, seed, scale, wanted, rules)
-    with plan.measured_on(cluster) as measured:
+    with plan.make_measurer(cluster) as measured:
         return _search(optuna, ranker, space, plan, measured, trials, timeout, storage, on_trial)
 
 
@@ -154,21 +154,21 @@ def _search(
     asked = [ranker, plan.measure, plan.rules.name, plan.folds, plan.seed, plan.scale]
     name = " ".join(map(str, [*asked, measured.digest]))
     seed = plan.seed
-    with _uninterrupted():
+    with _delay_interrupts():
         study = _study(optuna, storage, name, seed)
         if not study.trials and (defaults := _defaults(start, space)):
             study.enqueue_trial(defaults)
 
     def objective(trial: BaseTrial) -> float:
-        with _uninterrupted():
-            setting = {key: _suggested(trial, key, search) for key, search in space.items()}
+        with _delay_interrupts():
+            setting = {key: _suggest(trial, key, search) for key, search in space.items()}
             known = _known(study, setting)
         if known is not None:
             return known
         reached: list[float] = []
         for mean in measured.of(setting):
             reached += [] if math.isnan(mean) else [mean]
-            with _uninterrupted():
+            with _delay_interrupts():
                 if reached:
                     trial.report(float(np.mean(reached)), len(reached))
                 if trial.should_prune():
@@ -179,7 +179,7 @@ def _search(
     left = trials - sum(t.state.is_finished() for t in study.trials)
     while left > 0 and time.monotonic() < end:
         left -= 1
-        tried = _tried(optuna, study, objective)
+        tried = _run_next_trial(optuna, study, objective)
         if on_trial is not None:
             best = _complete(study)
             on_trial(_trial(tried), _trial(max(best, key=lambda t: t.value)) if best else None)
@@ -221,7 +221,7 @@ def _study(optuna: ModuleType, storage: str | os.PathLike[str] | None, name: str
     return study
 
 
-def _suggested(trial: Any, name: str, search: Search) -> object:
+def _suggest(trial: Any, name: str, search: Search) -> object:
     if isinstance(search, Choice):
         return trial.suggest_categorical(name, search.values)
     if search.whole:
@@ -242,10 +242,10 @@ def _defaults(ranker: Ranker, space: Mapping[str, Search]) -> dict[str, object]:
     return setting
 
 
-def _tried(optuna: ModuleType, study: Any, objective: Callable[[BaseTrial], float]) -> Any:
+def _run_next_trial(optuna: ModuleType, study: Any, objective: Callable[[BaseTrial], float]) -> Any:
     """Return the next trial, finished."""
     states = optuna.trial.TrialState
-    with _uninterrupted():
+    with _delay_interrupts():
         trial = study.ask()
     try:
         outcome = {"values": objective(trial)}
@@ -254,12 +254,12 @@ def _tried(optuna: ModuleType, study: Any, objective: Callable[[BaseTrial], floa
     except BaseException:
         study.tell(trial, state=states.FAIL)
         raise
-    with _uninterrupted():
+    with _delay_interrupts():
         return study.tell(trial, **outcome)
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _delay_interrupts() -> Iterator[None]:
     """Delay Ctrl-C for a moment, because Optuna's locks do not survive it during a call."""
     if threading.current_thread() is not threading.main_thread():  # interrupts go to the main one
         yield

@@ -52,7 +52,7 @@ class Plan:
     rules: Convention
 
     @contextmanager
-    def measured_on(self, cluster: object) -> Iterator[FoldMeans]:
+    def make_measurer(self, cluster: object) -> Iterator[FoldMeans]:
         """Yield what measures settings, on a cluster or, without one, here."""
         if cluster is None:
             yield _Here(self)
@@ -67,11 +67,11 @@ class Plan:
         data = self.data
         if not isinstance(data, QueryDataset):
             data = read(*([data] if isinstance(data, str | os.PathLike) else data), **self.options)
-        data, start = _prepared(data, self.start, self.scale)
+        data, start = _prepare(data, self.start, self.scale)
         digest = sha256(data.X.tobytes() + data.y.tobytes() + data.offsets.tobytes()).hexdigest()
         folds = [
             (train, test.shuffled(np.random.default_rng([self.seed, i, 2])))
-            for i, (train, test) in enumerate(_scaled(data, self.folds, self.seed, self.scale))
+            for i, (train, test) in enumerate(_scale(data, self.folds, self.seed, self.scale))
         ]
         return digest[:16], start, folds
 
@@ -125,7 +125,7 @@ def _mean(held: tuple[Plan, str, Ranker, Fold], setting: Mapping[str, object]) -
     return plan.mean(start, setting, fold)
 
 
-def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[QueryDataset, Ranker]:
+def _prepare(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[QueryDataset, Ranker]:
     """Return data in the form that the ranker needs: without missing values, dates, categories."""
     if not needs_description(data):
         return data, start
@@ -135,7 +135,7 @@ def _prepared(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[Que
     return suited(features, data, start.takes_nan), with_categories(start, features)
 
 
-def _scaled(data: QueryDataset, folds: int, seed: int, scale: str | None) -> Iterator[Fold]:
+def _scale(data: QueryDataset, folds: int, seed: int, scale: str | None) -> Iterator[Fold]:
     from rankloop.data.scaling import scaler_from_name
 
     for train, test in k_folds(data, folds, np.random.default_rng(seed)):

@@ -97,14 +97,14 @@ def _float32(x: Node) -> Node:
     return Apply(x, "float32")
 
 
-def _weighted(x: Node, weights: ArrayLike, lanes: int = 1, bias: float = 0.0) -> Node:
+def _weigh(x: Node, weights: ArrayLike, lanes: int = 1, bias: float = 0.0) -> Node:
     return Linear(x, np.atleast_2d(np.asarray(weights, np.float64)), np.array([bias]), lanes)
 
 
 def _single(x: Node, weights: NDArray[np.floating]) -> Node:
     """Return a float32 sum of products, with weights that are rounded in the same way."""
     narrow = np.clip(weights, -np.finfo(np.float32).max, np.finfo(np.float32).max)
-    return _float32(_weighted(x, narrow.astype(np.float32), 32))
+    return _float32(_weigh(x, narrow.astype(np.float32), 32))
 
 
 @describe.register(LinearRanker)
@@ -114,26 +114,26 @@ def _(ranker: LinearRanker, x: Node) -> Node:
 
 @describe.register(ConvexRanker)
 def _(ranker: ConvexRanker, x: Node) -> Node:
-    return _weighted(x, ranker.weights_, 16)
+    return _weigh(x, ranker.weights_, 16)
 
 
 @describe.register(RankNet)
 def _(ranker: RankNet, x: Node) -> Node:
     if not ranker.hidden_bias_.size:
-        return _weighted(x, ranker.weights_, 16)
+        return _weigh(x, ranker.weights_, 16)
     return _network(ranker, x)
 
 
 @describe.register(NeuralPDGD)
 def _network(ranker: RankNet | NeuralPDGD, x: Node) -> Node:
     hidden = Linear(x, ranker.hidden_weights_.T.copy(), ranker.hidden_bias_)
-    return _weighted(Apply(hidden, "tanh"), ranker.weights_)
+    return _weigh(Apply(hidden, "tanh"), ranker.weights_)
 
 
 @describe.register(AdaRank)
 @describe.register(CoordinateAscent)
 def _(ranker: AdaRank | CoordinateAscent, x: Node) -> Node:
-    return _weighted(x, ranker.weights_)
+    return _weigh(x, ranker.weights_)
 
 
 @describe.register(SingleFeature)
@@ -142,12 +142,12 @@ def _(ranker: SingleFeature, x: Node) -> Node:
     feature, sign = ranker.choice_.tolist()
     if sign:
         weights[feature] = sign
-    return _weighted(x, weights)
+    return _weigh(x, weights)
 
 
 @describe.register(Constant)
 def _(ranker: Constant, x: Node) -> Node:  # noqa: ARG001
-    return _weighted(x, np.zeros(x.width))
+    return _weigh(x, np.zeros(x.width))
 
 
 @describe.register(StumpRanker)
@@ -174,61 +174,61 @@ def _stump(feature: int, threshold: float, alpha: float) -> Tree:
 def _(ranker: TreeModel, x: Node) -> Node:
     start = None if ranker.start_ is None else describe(ranker.start_, x)
     if not ranker.booster_:
-        return _weighted(x, np.zeros(x.width)) if start is None else start
+        return _weigh(x, np.zeros(x.width)) if start is None else start
     trees, averaged = trees_of_text(ranker.booster_)
     scores: Node = Trees(x, trees)
     if averaged:
         scores = Affine(scores, np.zeros(1), np.array([float(len(trees))]))
-    return scores if start is None else _weighted(Join((start, scores)), np.ones(2))
+    return scores if start is None else _weigh(Join((start, scores)), np.ones(2))
 
 
 @describe.register(KernelRanker)
 def _(ranker: KernelRanker, x: Node) -> Node:
     seen = _minmax(x) if getattr(ranker, "normalise", False) else x
     near = Kernel(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
-    return _float32(_weighted(near, ranker.coefficients_))
+    return _float32(_weigh(near, ranker.coefficients_))
 
 
 @describe.register(KeepRank)
 def _(ranker: KeepRank, x: Node) -> Node:
     seen = _minmax(x) if ranker.normalise else x
     near = Kernel(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
-    return _float32(_weighted(near, ranker.coefficients_))
+    return _float32(_weigh(near, ranker.coefficients_))
 
 
 @describe.register(Scaled)
 def _(ranker: Scaled, x: Node) -> Node:
-    scaled = _scaled(x, ranker.scaler_)
-    return describe(ranker.ranker_, _mapped(scaled, ranker.fitted_maps, {}, ranker.takes_nan))
+    scaled = _scale(x, ranker.scaler_)
+    return describe(ranker.ranker_, _map_features(scaled, ranker.fitted_maps, {}, ranker.takes_nan))
 
 
 @describe.register(Mapped)
 def _(ranker: Mapped, x: Node) -> Node:
     kernels = ranker.kernel_features()
-    mapped = _mapped(_scaled(x, ranker.scaler_), ranker.maps, kernels, ranker.takes_nan)
+    mapped = _map_features(_scale(x, ranker.scaler_), ranker.maps, kernels, ranker.takes_nan)
     return describe(ranker.ranker_, mapped)
 
 
 @describe.register(Lifted)
 def _(ranker: Lifted, x: Node) -> Node:
-    return describe(ranker.ranker_, _lifted(x, KernelFeatures.from_dict(ranker.features_)))
+    return describe(ranker.ranker_, _lift(x, KernelFeatures.from_dict(ranker.features_)))
 
 
 @describe.register(Described)
 @describe.register(OnlineDescribed)
 def _(ranker: Described | OnlineDescribed, x: Node) -> Node:
     features = Features.from_dict(ranker.description_)
-    columns = _native(features) if ranker.is_native else _encoded(features)
+    columns = _native(features) if ranker.is_native else _encode(features)
     return describe(ranker.ranker_, _float32(Encode(x, tuple(columns))))
 
 
 @describe.register(Stacked)
 def _(ranker: Stacked, x: Node) -> Node:
-    mapped = _mapped(x, ["minmax", "rank"], {})
+    mapped = _map_features(x, ["minmax", "rank"], {})
     half = np.full(mapped.width, 0.5)
     scores = _float32(WithinQuery(describe(ranker.frozen_, x), "standardise"))
     size = np.array([[np.float32(0.3)]])
-    frozen = _float32(_weighted(scores, size))
+    frozen = _float32(_weigh(scores, size))
     centred = _float32(Affine(mapped, half, np.ones(mapped.width)))
     return describe(ranker.ranker_, Join((centred, frozen)))
 
@@ -240,31 +240,31 @@ def _(ranker: ClickTrainedRanker, x: Node) -> Node:
 
 @describe.register(Mix)
 def _(ranker: Mix, x: Node) -> Node:
-    return _blended([describe(member, x) for member in ranker.members_], ranker.mix_)
+    return _blend([describe(member, x) for member in ranker.members_], ranker.mix_)
 
 
 @describe.register(Blend)
 def _(ranker: Blend, x: Node) -> Node:
     features = ranker._features
-    encoded = x if features is None else _float32(Encode(x, tuple(_encoded(features))))
+    encoded = x if features is None else _float32(Encode(x, tuple(_encode(features))))
     members = []
     for member in ranker.members_:
         seen = x if member.takes_nan else encoded
         members.append(describe(member, seen if member.takes_raw_features else _minmax(seen)))
-    return _blended(members, ranker.weights_)
+    return _blend(members, ranker.weights_)
 
 
-def _blended(members: list[Node], weights: NDArray[np.float64]) -> Node:
+def _blend(members: list[Node], weights: NDArray[np.float64]) -> Node:
     if not members:
         raise DataError("there are no fitted members to export; call fit again")
-    return _weighted(WithinQuery(Join(tuple(members)), "standardise"), weights)
+    return _weigh(WithinQuery(Join(tuple(members)), "standardise"), weights)
 
 
 def _minmax(x: Node) -> Node:
     return _float32(WithinQuery(x, "minmax"))
 
 
-def _scaled(x: Node, scaler: dict[str, Any]) -> Node:
+def _scale(x: Node, scaler: dict[str, Any]) -> Node:
     name = scaler.get("name", "none")
     if name == "none":
         return x
@@ -276,7 +276,7 @@ def _scaled(x: Node, scaler: dict[str, Any]) -> Node:
     return _float32(Affine(linked, np.array(scaler["centre"], np.float64), divisor))
 
 
-def _mapped(
+def _map_features(
     x: Node, maps: Sequence[str], kernels: dict[str, KernelFeatures], missing: bool = False
 ) -> Node:
     """Return mapped features; with `missing`, missing values are ranked last."""
@@ -295,14 +295,14 @@ def _mapped(
         elif name == "square":
             parts.append(_float32(Products(x, every, every)))
         elif name in kernels:
-            parts.append(_lifted(x, kernels[name]))
+            parts.append(_lift(x, kernels[name]))
         else:
             i, j = (np.array([int(k)]) for k in name.split("*"))
             parts.append(_float32(Products(x, i, j)))
     return parts[0] if len(parts) == 1 else Join(tuple(parts))
 
 
-def _lifted(x: Node, features: KernelFeatures) -> Node:
+def _lift(x: Node, features: KernelFeatures) -> Node:
     if features.method != "nystrom":
         frequencies = features.learnt_["frequencies"].astype(np.float64)
         angles = _float32(Linear(x, frequencies, np.zeros(len(frequencies))))
@@ -326,7 +326,7 @@ def _native(features: Features) -> list[Column]:
     ]
 
 
-def _encoded(features: Features) -> list[Column]:
+def _encode(features: Features) -> list[Column]:
     """Return the columns that all other rankers get."""
     found: list[Column] = []
     for j, one in enumerate(features):

@@ -49,11 +49,11 @@ def evaluate(program: Program, X: NDArray[np.generic], offsets: ArrayLike) -> Fl
         for first, end in pairwise(np.asarray(offsets).tolist()):
             if end > first:
                 rows = np.asarray(X[first:end], np.float32).astype(np.float64)
-                scores[first:end] = _computed(program, rows)[:, 0]
+                scores[first:end] = _compute(program, rows)[:, 0]
     return scores
 
 
-def _computed(program: Program, rows: Floats) -> Floats:
+def _compute(program: Program, rows: Floats) -> Floats:
     known: dict[int, Floats] = {}
     for node in program.nodes():
         if isinstance(node, Inputs):

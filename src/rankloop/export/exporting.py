@@ -59,9 +59,9 @@ def export(
     _check_options(engine, options)
     content = engine.render(program_of(ranker, features), **options)
     if path is not None:
-        from rankloop.data.io.replacing import replaced_when_done
+        from rankloop.data.io.replacing import replace_when_done
 
-        with replaced_when_done(path) as partial:
+        with replace_when_done(path) as partial:
             Path(partial).write_bytes(content.encode() if isinstance(content, str) else content)
     return content
 

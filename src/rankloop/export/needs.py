@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rankloop.export.program import Node, Program
 
 
-def needed_columns(program: Program) -> dict[int, list[int]]:
+def find_needed_columns(program: Program) -> dict[int, list[int]]:
     """Return, by the id of each node, the columns that the scores depend on, in order."""
     found: dict[int, set[int]] = {id(node): set() for node in program.nodes()}
     found[id(program.output)] = {0}
@@ -31,7 +31,7 @@ def needed_columns(program: Program) -> dict[int, list[int]]:
 
 def used_features(program: Program) -> list[int]:
     """Return the features that the scores depend on."""
-    needed = needed_columns(program)
+    needed = find_needed_columns(program)
     inputs = [node for node in program.nodes() if isinstance(node, Inputs)]
     return needed[id(inputs[0])] if inputs else []
 

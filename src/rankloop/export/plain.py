@@ -56,7 +56,7 @@ def plain_form(program: Program, engine: str, *, logs: bool = False) -> Weighted
 
     logs : whether the engine can compute logarithms of features
     """
-    node = _unrounded(program.output)
+    node = _skip_rounding(program.output)
     if isinstance(node, Trees) and _is_raw(node.x):
         if any(tree.members for tree in node.trees):
             raise DataError(
@@ -65,7 +65,7 @@ def plain_form(program: Program, engine: str, *, logs: bool = False) -> Weighted
             )
         return node
     if isinstance(node, Linear):
-        found = _weighted(node)
+        found = _as_weighted_sum(node)
         if found is not None and (logs or not found.logs):
             return found
     raise DataError(f"{engine} cannot compute this {program.ranker}: {_reason(program, engine)}")
@@ -111,8 +111,8 @@ def nested(tree: Tree) -> tuple[list[int], dict[int, int]]:
     return order, {node: k for k, node in enumerate(order)}
 
 
-def _weighted(node: Linear) -> WeightedSum | None:
-    x = _unrounded(node.x)
+def _as_weighted_sum(node: Linear) -> WeightedSum | None:
+    x = _skip_rounding(node.x)
     weights = node.weights[0]
     nothing = np.zeros(len(weights))
     if _is_raw(node.x):
@@ -134,7 +134,7 @@ def _weighted(node: Linear) -> WeightedSum | None:
     )
 
 
-def _unrounded(node: Node) -> Node:
+def _skip_rounding(node: Node) -> Node:
     while isinstance(node, Apply) and node.function == "float32":
         node = node.x
     return node
@@ -142,7 +142,7 @@ def _unrounded(node: Node) -> Node:
 
 def _is_raw(node: Node) -> bool:
     """Whether these are the features as they are, missing values included."""
-    node = _unrounded(node)
+    node = _skip_rounding(node)
     if isinstance(node, Encode) and isinstance(node.x, Inputs):
         same = [c.source for c in node.columns] == list(range(node.x.width))
         plain = all(

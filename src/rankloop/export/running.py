@@ -109,7 +109,7 @@ def _rows(X: Rows, offsets: Offsets) -> Iterable[tuple[float | None, ...]]:
         yield (query, k, *(None if value != value else value for value in row))
 
 
-def _created(names: Sequence[str], kind: str) -> str:
+def _create_table(names: Sequence[str], kind: str) -> str:
     columns = ", ".join(f"{quoted(name)} {kind}" for name in names)
     return f"CREATE TABLE {TABLE} (qid INTEGER, doc INTEGER, {columns})"
 
@@ -123,7 +123,7 @@ def _in_sqlite(
 ) -> list[tuple[int, int, float]]:
     connection = sqlite3.connect(":memory:")
     try:
-        connection.execute(_created(names, "REAL"))
+        connection.execute(_create_table(names, "REAL"))
         marks = ", ".join("?" * (len(names) + 2))
         connection.executemany(f"INSERT INTO {TABLE} VALUES ({marks})", _rows(X, offsets))
         return connection.execute(text).fetchall()
@@ -165,7 +165,7 @@ def _in_postgresql(
     except ImportError:
         raise MissingExtraError("psycopg", "postgres", "verifying SQL in PostgreSQL") from None
     with psycopg.connect(database) as connection, connection.cursor() as cursor:
-        cursor.execute(_created(names, "real").replace("CREATE TABLE", "CREATE TEMP TABLE"))
+        cursor.execute(_create_table(names, "real").replace("CREATE TABLE", "CREATE TEMP TABLE"))
         with cursor.copy(f"COPY {TABLE} FROM STDIN") as copy:
             for row in _rows(X, offsets):
                 copy.write_row(row)

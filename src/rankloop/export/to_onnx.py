@@ -150,15 +150,15 @@ def _within(g: Graph, node: WithinQuery) -> str:
     if node.how == "standardise":
         apart = g.add("Sub", x, g.add("ReduceMean", x, rows))
         square = g.add("ReduceMean", g.add("Mul", apart, apart), rows)
-        return _divided(g, apart, g.add("Sqrt", square))
+        return _divide(g, apart, g.add("Sqrt", square))
     low = g.add("ReduceMin", x, rows)
     apart = g.add("Sub", x, low)
     if node.how == "centre":
         return apart
-    return _divided(g, apart, g.add("Sub", g.add("ReduceMax", x, rows), low))
+    return _divide(g, apart, g.add("Sub", g.add("ReduceMax", x, rows), low))
 
 
-def _divided(g: Graph, x: str, span: str) -> str:
+def _divide(g: Graph, x: str, span: str) -> str:
     """Divide where the divisor is above 0; elsewhere x is 0 already."""
     positive = g.add("Greater", span, g.constant(0.0))
     return g.add("Div", x, g.add("Where", positive, span, g.constant(1.0)))
@@ -270,7 +270,7 @@ def _chi(g: Graph, kernel: kernels.ChiSquared, x: str, rows: NDArray[np.float64]
     wide = g.add("Unsqueeze", x, g.constant([1], np.int64))
     z = g.constant(rows[None])
     apart, total = g.add("Sub", wide, z), g.add("Add", wide, z)
-    share = _divided(g, g.add("Mul", apart, apart), total)
+    share = _divide(g, g.add("Mul", apart, apart), total)
     distance = g.add("ReduceSum", share, g.constant([2], np.int64), keepdims=0)
     return g.add("Exp", g.add("Mul", distance, g.constant(-kernel.gamma)))
 

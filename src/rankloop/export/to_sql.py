@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.export.needs import needed_columns
+from rankloop.export.needs import find_needed_columns
 from rankloop.export.program import (
     LARGEST,
     Affine,
@@ -82,7 +82,7 @@ class _Query:
 
     def __init__(self, program: Program, dialect: str, names: SqlNames) -> None:
         self._program, self.dialect, self._names = program, dialect, names
-        self._needed = needed_columns(program)
+        self._needed = find_needed_columns(program)
         self._stages: list[str] = []
         self._columns: dict[int, Columns] = {}
         self._count = 0

@@ -65,8 +65,10 @@ class LossByQuery:
         for q, rows in self._queries():
             s, y = self._scores[rows], self._y[rows]
             values[q] = self._weights[q] * self._loss.value(s, y)
-            gradient[rows] = self._weights[q] * self._checked("gradient", self._loss.gradient(s, y))
-        self._checked("value", values)
+            gradient[rows] = self._weights[q] * self._check_finite(
+                "gradient", self._loss.gradient(s, y)
+            )
+        self._check_finite("value", values)
         return math.fsum(values), gradient
 
     def diagonal(self) -> Floats:
@@ -75,7 +77,7 @@ class LossByQuery:
         for q, rows in self._queries():
             own = np.ones(rows.stop - rows.start)
             if curvature is not None:
-                own = self._checked("curvature", curvature(self._scores[rows], self._y[rows]))
+                own = self._check_finite("curvature", curvature(self._scores[rows], self._y[rows]))
             bends[rows] = self._weights[q] * own
         return bends
 
@@ -83,12 +85,12 @@ class LossByQuery:
         for q, (first, last) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
             yield q, slice(int(first), int(last))
 
-    def _checked(self, what: str, values: Floats) -> Floats:
+    def _check_finite(self, what: str, values: Floats) -> Floats:
         if not np.isfinite(values).all():
             raise DataError(f"{what} of {self._loss} must be finite; found {np.asarray(values)}")
         return values
 
 
-def summed_loss(loss: Loss, data: QueryDataset) -> SummedLoss:
+def make_summed_loss(loss: Loss, data: QueryDataset) -> SummedLoss:
     """Return the sum of a loss over a data set, compiled if the loss has a compiled version."""
     return WholeLoss(loss, data) if has_compiled_version(loss) else LossByQuery(loss, data)

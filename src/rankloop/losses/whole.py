@@ -58,7 +58,7 @@ class WholeLoss:
 
     def at(self, scores: ArrayLike) -> tuple[float, Floats]:
         """Return value and gradient; later calls of `curvature` refer to these scores."""
-        return self._core.at(self._checked(scores, "scores"), threads())
+        return self._core.at(self._as_values(scores, "scores"), threads())
 
     def curvature(self, direction: ArrayLike) -> Floats:
         """Return the Hessian times a direction.
@@ -66,13 +66,13 @@ class WholeLoss:
         The squared hinge is not twice differentiable everywhere; for it, this is the Hessian of the
         pairs whose loss is above 0.
         """
-        return self._core.product(self._checked(direction, "the direction"), threads())
+        return self._core.product(self._as_values(direction, "the direction"), threads())
 
     def diagonal(self) -> Floats:
         """Return the diagonal of the Hessian."""
         return self._core.diagonal(threads())
 
-    def _checked(self, values: ArrayLike, name: str) -> Floats:
+    def _as_values(self, values: ArrayLike, name: str) -> Floats:
         found = np.ascontiguousarray(values, np.float64)
         if found.shape != (self._n,):
             raise DataError(f"expected {self._n:,} numbers in {name}; found shape {found.shape}")
@@ -84,12 +84,12 @@ class WholeLoss:
 
 def has_compiled_version(loss: Loss) -> bool:
     """Whether :class:`WholeLoss` can compute a loss."""
-    return _compiled(loss) is not None
+    return _compiled_form(loss) is not None
 
 
 def _code(loss: Loss) -> tuple[int, float]:
     """Return the number of the loss in the compiled core, and its gamma."""
-    found = _compiled(loss)
+    found = _compiled_form(loss)
     if found is None:
         raise DataError(
             f"{loss} has no compiled version for whole data sets; use PairwiseHinge(squared=True), "
@@ -98,7 +98,7 @@ def _code(loss: Loss) -> tuple[int, float]:
     return found
 
 
-def _compiled(loss: Loss) -> tuple[int, float] | None:
+def _compiled_form(loss: Loss) -> tuple[int, float] | None:
     match loss:
         case PairwiseHinge(squared=True):
             return 0, 0.0

@@ -18,8 +18,8 @@ from rankloop.measures.significance import (
     both,
     check_level,
     check_resamples,
+    difference_by_query,
     holm,
-    paired_differences,
     standardised,
     values_of,
 )
@@ -128,7 +128,7 @@ def compare_runs(
                 f"{name!r} and {base!r} both have a value for {len(a)} queries; a test needs "
                 "at least 2"
             )
-        d = paired_differences(a, b)
+        d = difference_by_query(a, b)
         mean_a, mean_b = math.fsum(a) / len(a), math.fsum(b) / len(b)
         mean = math.fsum(d) / len(d)
         low, high = bootstrap_interval(a, b, np.random.default_rng(seed), ci_resamples, level)

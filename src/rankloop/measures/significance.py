@@ -29,10 +29,10 @@ _EXACT = 16  # up to 2^15 sign patterns are enumerated
 _BLOCK = 1 << 20  # elements of a block of resamples: 8 MB of float64
 
 
-def paired_differences(system: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
+def difference_by_query(system: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     """Return system - baseline for every query that both have; rounding errors become 0.
 
-    >>> paired_differences([0.5, 0.1 + 0.2, np.nan], [0.25, 0.3, 1.0]).tolist()
+    >>> difference_by_query([0.5, 0.1 + 0.2, np.nan], [0.25, 0.3, 1.0]).tolist()
     [0.25, 0.0]
     """
     a, b = values_of(system, "system"), values_of(baseline, "baseline")
@@ -60,7 +60,7 @@ def paired_t(system: ArrayLike, baseline: ArrayLike) -> float:
     """
     from scipy.special import stdtr
 
-    d = paired_differences(system, baseline)
+    d = difference_by_query(system, baseline)
     d_z = standardised(d)
     if math.isinf(d_z):
         return 0.0
@@ -78,7 +78,7 @@ def wilcoxon(system: ArrayLike, baseline: ArrayLike) -> float:
     """
     from scipy import stats
 
-    d = paired_differences(system, baseline)
+    d = difference_by_query(system, baseline)
     if not d.any():
         return 1.0
     d = np.round(d / np.abs(d).max(), 10)
@@ -105,7 +105,7 @@ def randomisation(
     0.25
     """
     check_resamples(n_resamples)
-    d = paired_differences(system, baseline)
+    d = difference_by_query(system, baseline)
     size = np.sort(np.abs(d[d != 0]))  # signs are drawn, so order and direction do not matter
     total = math.fsum(size)
     extreme = abs(math.fsum(d)) - _ROUNDING * total
@@ -132,7 +132,7 @@ def bootstrap(
     >>> bootstrap([1.0, 1.0], [1.0, 1.0], np.random.default_rng(0))
     1.0
     """
-    d, _ = _orient(paired_differences(system, baseline))
+    d, _ = _orient(difference_by_query(system, baseline))
     mean = math.fsum(d) / len(d)
     extreme = abs(mean) - _ROUNDING * float(np.abs(d).mean())
     count = np.count_nonzero(np.abs(_resample_means(d, rng, n_resamples) - mean) >= extreme)
@@ -152,7 +152,7 @@ def bootstrap_interval(
     (0.5, 0.5)
     """
     check_level(level)
-    d, sign = _orient(paired_differences(system, baseline))
+    d, sign = _orient(difference_by_query(system, baseline))
     means = sign * _resample_means(d, rng, n_resamples)
     low, high = np.quantile(means, [level / 2, 1 - level / 2])
     return float(low), float(high)
@@ -179,7 +179,7 @@ def effect_size(system: ArrayLike, baseline: ArrayLike) -> float:
     >>> effect_size([3.0, 5.0, 4.0], [1.0, 2.0, 3.0])
     2.0
     """
-    return standardised(paired_differences(system, baseline))
+    return standardised(difference_by_query(system, baseline))
 
 
 TESTS: dict[str, Test] = {

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -44,5 +44,5 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     suffix = check_figure_path(path)
     from matplotlib import rc_context
 
-    with rc_context({"svg.hashsalt": "rankloop"}), replaced_when_done(path) as partial:
+    with rc_context({"svg.hashsalt": "rankloop"}), replace_when_done(path) as partial:
         figure.savefig(partial, format=suffix, metadata=_DATES[suffix])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rankloop.data.io import replacing
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError
 
 
@@ -26,7 +26,7 @@ def way(request, monkeypatch):
 
 
 def write(path, content=b"new"):
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         partial.write_bytes(content)
 
 
@@ -46,7 +46,7 @@ def test_an_error_leaves_the_old_file_and_nothing_beside(tmp_path, way):
     path.write_bytes(b"old")
 
     def interrupted(error):
-        with replaced_when_done(path) as partial:
+        with replace_when_done(path) as partial:
             partial.write_bytes(b"new")
             assert path.read_bytes() == b"old"
             raise error
@@ -138,7 +138,7 @@ import os, signal, sys
 from rankloop.data.io import replacing
 if sys.argv[2] == "hidden":
     replacing._Nameless.make = lambda *_: None
-with replacing.replaced_when_done(sys.argv[1]) as partial:
+with replacing.replace_when_done(sys.argv[1]) as partial:
     partial.write_bytes(b"new" * 100_000)
     if sys.argv[3] == "inside":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -169,7 +169,7 @@ def test_a_kill_between_two_names_is_mended_by_the_next(tmp_path):
 
 def test_what_others_are_still_writing_is_left_to_them(tmp_path, way):
     path = tmp_path / "file"
-    with replaced_when_done(path) as outer:
+    with replace_when_done(path) as outer:
         outer.write_bytes(b"first")
         write(path, b"second")
         assert path.read_bytes() == b"second"
@@ -209,7 +209,7 @@ if len(sys.argv) > 3:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 try:
-    with replacing.replaced_when_done(sys.argv[1]) as partial:
+    with replacing.replace_when_done(sys.argv[1]) as partial:
         partial.write_bytes(b"new" * 100_000)
 except DataError as error:
     print(error)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.io.files import bare_suffix
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
@@ -104,7 +104,7 @@ def write_click_table(log: ClickLog, path: str | os.PathLike[str], **more: Array
         raise DataError(
             f"click logs can be written as .csv or .parquet; found {suffix or 'no suffix'!r}"
         )
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         if suffix == ".csv":
             from pyarrow import csv
 

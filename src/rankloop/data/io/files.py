@@ -17,7 +17,7 @@ from rankloop.data.io.decompression import (
     decompress,
     zstandard_package,
 )
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.data.memory import show_size
 from rankloop.exceptions import MemoryLimitError, ParseError, RankloopError
 
@@ -118,7 +118,7 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with replaced_when_done(name) as partial, partial.open("wb") as raw:
+    with replace_when_done(name) as partial, partial.open("wb") as raw:
         stream = _compress(raw, Path(name).suffix)
         yield stream
         if stream is not raw:

@@ -66,9 +66,9 @@ def read_mapped(
         raise unreadable(name, error) from None
     header = _header(name, file)
     try:
-        return _opened(file, header, doc_ids, verify)
+        return _open_mapped(file, header, doc_ids, verify)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise _damaged(name, error) from None
+        raise _damage_error(name, error) from None
 
 
 def _header(name: str, file: NDArray[np.uint8]) -> dict[str, Any]:
@@ -82,18 +82,18 @@ def _header(name: str, file: NDArray[np.uint8]) -> dict[str, Any]:
             f"{SPARSE}: convert the data again, or update rankloop"
         )  # fmt: skip
     if at + length != len(file):
-        raise _damaged(name, f"it has {len(file):,} bytes instead of {at + length:,}")
+        raise _damage_error(name, f"it has {len(file):,} bytes instead of {at + length:,}")
     text = bytes(file[at:])
     if zlib.crc32(text) != crc:
-        raise _damaged(name, "its header does not match the checksum")
+        raise _damage_error(name, "its header does not match the checksum")
     try:
         found: dict[str, Any] = json.loads(text)
     except ValueError as error:
-        raise _damaged(name, error) from None
+        raise _damage_error(name, error) from None
     return {**found, "end": at} if isinstance(found, dict) else {"end": at}
 
 
-def _opened(
+def _open_mapped(
     file: NDArray[np.uint8], header: dict[str, Any], doc_ids: bool, verify: bool
 ) -> QueryDataset:
     n, q, d = (_count(header, name) for name in ("documents", "queries", "features"))
@@ -160,5 +160,5 @@ def _count(told: Any, name: str) -> int:
     return value
 
 
-def _damaged(name: str, reason: object) -> ParseError:
+def _damage_error(name: str, reason: object) -> ParseError:
     return ParseError(name, None, f"it is damaged or incomplete: {reason}; convert the data again")

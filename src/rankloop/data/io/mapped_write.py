@@ -14,7 +14,7 @@ import numpy as np
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.mapped import ALIGNED, DENSE, FIRST, MAGIC, SPARSE, START
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.data.mapped_parts import borrow, in_parts
 from rankloop.data.sparse_rows import SparseRows
 from rankloop.exceptions import DataError
@@ -50,7 +50,7 @@ def write_mapped(data: QueryDataset | Iterable[QueryDataset], path: str | os.Pat
     if first is None:
         raise DataError("there is no data set to write; give at least one")
     with (
-        replaced_when_done(path) as partial,
+        replace_when_done(path) as partial,
         partial.open("r+b") as out,
         contextlib.ExitStack() as files,
     ):

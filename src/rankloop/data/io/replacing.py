@@ -20,7 +20,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
-def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new file to write to; it replaces `path` if the block ends without an error.
 
     Until then `path` is unchanged, and it stays unchanged after an error. The new content is on the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import MissingExtraError
 from rankloop.experiments.pages import drawing, page, table
 from rankloop.experiments.papers.declaration import Verdict
@@ -39,7 +39,7 @@ def write_page(outcomes: Sequence[Outcome], path: Path, command: str) -> None:
     for one in outcomes:
         parts += _section(one)
     parts += ["<h2>How it was made</h2>", f"<pre>{escape(command)}</pre>"]
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         partial.write_text(page("Tables and figures of the papers", parts), encoding="utf-8")
 
 

@@ -57,7 +57,7 @@ def run(source: Source, setting: Setting) -> Found:
     parts = []
     for fold in source.folds:
         train, _, test = fold.read()
-        parts.append((_scaled(train), _scaled(test)))
+        parts.append((_scale(train), _scale(test)))
     values: dict[str, Measured] = {}
     curves: dict[str, list[Curve]] = {user: [] for user in _USERS}
     for name, ranker in _RANKERS.items():
@@ -99,11 +99,11 @@ def run(source: Source, setting: Setting) -> Found:
     )
 
 
-def _scaled(data: QueryDataset) -> QueryDataset:
+def _scale(data: QueryDataset) -> QueryDataset:
     return QueryMinMax().fit(data).transform(data)
 
 
-def _expected() -> dict[str, Published | Claim]:
+def _expected_values() -> dict[str, Published | Claim]:
     expected: dict[str, Published | Claim] = {}
     for name, row in _FINAL.items():
         for user, value in zip(_USERS, row, strict=True):
@@ -120,7 +120,7 @@ TABLE3 = Experiment(
     PAPER,
     "Tables 2 and 3, linear rankers on MQ2008",
     "PDGD learns more from clicks than dueling bandits do, whoever clicks.",
-    (Part("MQ2008", run, _expected(), "MQ2008", seconds=600),),
+    (Part("MQ2008", run, _expected_values(), "MQ2008", seconds=600),),
 )
 
 EXPERIMENTS = (TABLE3,)

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.experiments.papers.declaration import Verdict
 from rankloop.plotting.curves import plot_curves
 from rankloop.plotting.save import save_figure
@@ -107,5 +107,5 @@ def _line(judged: Judged) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         partial.write_text(text)

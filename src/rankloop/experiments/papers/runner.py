@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import rankloop
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.experiments.papers.datasets import Source, find, stand_in
 from rankloop.experiments.papers.declaration import (
     Claim,
@@ -116,7 +116,7 @@ def run(
             judged.extend(_not_run(part))
             continue
         sources[part.name] = str(source)
-        found[part.name] = _kept(experiment, part, source, setting, keep)
+        found[part.name] = _load_or_run(experiment, part, source, setting, keep)
         judged.extend(_judge(part, source, found[part.name], setting))
     return Outcome(experiment, tuple(judged), found, sources, setting)
 
@@ -180,7 +180,7 @@ def _judged(
     )
 
 
-def _kept(
+def _load_or_run(
     experiment: Experiment, part: Part, source: Source, setting: Setting, keep: Path | None
 ) -> Found:
     if keep is None:
@@ -192,7 +192,7 @@ def _kept(
         return _from_dict(json.loads(path.read_text()))
     found = part.run(source, setting)
     keep.mkdir(parents=True, exist_ok=True)
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         partial.write_text(json.dumps(asdict(found), indent=1))
     return found
 

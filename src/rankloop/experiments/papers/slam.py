@@ -37,12 +37,12 @@ PAPER = "Chaudhuri and Tewari: perceptron-like algorithms for online learning to
 _RATES = tuple(10.0**k for k in range(-6, 2))
 
 
-def _simulated(setting: Setting) -> QueryDataset:
+def _simulate(setting: Setting) -> QueryDataset:
     rng = np.random.default_rng(setting.seed)
     return separable(setting.pick(5000, 300), rng).data
 
 
-def _scaled(data: QueryDataset) -> QueryDataset:
+def _scale(data: QueryDataset) -> QueryDataset:
     return RobustLog().fit(data).transform(data)
 
 
@@ -79,7 +79,7 @@ FIGURE_1 = Experiment(
         Part(
             "separable",
             with_claims(
-                online(_rankers("nDCG@10"), ["nDCG@10"], "standard", 20, make=_simulated),
+                online(_rankers("nDCG@10"), ["nDCG@10"], "standard", 20, make=_simulate),
                 _figure_1,
             ),
             {
@@ -124,7 +124,7 @@ def _benchmarks(measure: str, published: dict[str, tuple[float, float]]) -> tupl
     for name in ("MSLR", "Yahoo", "Yandex"):
         as_it_is, scaled = (
             online(_rankers(measure), [measure], "standard", 20, prepare=how, queries=10_000)
-            for how in (_as_it_is, _scaled)
+            for how in (_as_it_is, _scale)
         )
         # Yahoo's features have one scale, which those of the stand-in lack
         run = scaled if name == "Yahoo" else _both_scales(as_it_is, scaled, measure)

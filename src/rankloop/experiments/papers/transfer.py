@@ -36,7 +36,7 @@ _KEPT = "all held on to, ahead of starting anew, {}"
 _LOOSE = "the best of the looser, ahead of all held on to, {}"
 
 
-def _reached(
+def _measure_transfer(
     pairs: list[tuple[QueryDataset, QueryDataset]], text: str
 ) -> tuple[Measured, dict[float, Measured]]:
     """Return the online nDCG@10 on the second collection: started anew, and by share kept."""
@@ -55,10 +55,10 @@ def _online(ranker: OnlineRanker, new: QueryDataset) -> float:
     return float(evaluate(new, scores, "nDCG@10")["nDCG@10"])
 
 
-def _found(pairs: list[tuple[QueryDataset, QueryDataset]]) -> Found:
+def _collect(pairs: list[tuple[QueryDataset, QueryDataset]]) -> Found:
     values, curves, notes = {}, [], []
     for name, text in RANKERS.items():
-        anew, kept = _reached(pairs, text)
+        anew, kept = _measure_transfer(pairs, text)
         looser = max((kept[keep] for keep in KEEPS[:-1]), key=lambda one: one.value)
         values[_KEPT.format(name)] = kept[1.0].minus(anew)
         values[_LOOSE.format(name)] = looser.minus(kept[1.0])
@@ -70,7 +70,7 @@ def _found(pairs: list[tuple[QueryDataset, QueryDataset]]) -> Found:
     return Found(values, {"nDCG@10": curves}, axes, tuple(notes))
 
 
-def _simulated(source: Source, setting: Setting, *, degrees: float) -> Found:  # noqa: ARG001
+def _simulate(source: Source, setting: Setting, *, degrees: float) -> Found:  # noqa: ARG001
     """Turn the target by an angle between the two collections."""
     pairs = []
     for draw in range(setting.trials(10)):
@@ -86,7 +86,7 @@ def _simulated(source: Source, setting: Setting, *, degrees: float) -> Found:  #
             setting.pick(60, 20), rng, n_features=40, noise=1.0, weights=turned
         )
         pairs.append((first.data, second.data.shuffled(rng)))
-    return _found(pairs)
+    return _collect(pairs)
 
 
 def _collections(source: Source, setting: Setting, *, then: str) -> Found:
@@ -94,7 +94,7 @@ def _collections(source: Source, setting: Setting, *, then: str) -> Found:
     assert source.folder is not None
     old, new = source.data, Source(then, "real", source.folder.parent / then).data
     orders = range(setting.trials(10))
-    return _found([(old, permuted(new, setting.seed, k)) for k in orders])
+    return _collect([(old, permuted(new, setting.seed, k)) for k in orders])
 
 
 def _claims(pattern: str) -> dict[str, Claim]:
@@ -107,9 +107,9 @@ TRANSFER = Experiment(
     "Section 4, a model learnt elsewhere",
     "Keeping what was learnt helps if the target stays, and harms if it turns away.",
     (
-        Part("same target", partial(_simulated, degrees=0), _claims(_KEPT), seconds=20),
-        Part("turned by 30 degrees", partial(_simulated, degrees=30), _claims(_KEPT), seconds=20),
-        Part("turned by 90 degrees", partial(_simulated, degrees=90), _claims(_LOOSE), seconds=20),
+        Part("same target", partial(_simulate, degrees=0), _claims(_KEPT), seconds=20),
+        Part("turned by 30 degrees", partial(_simulate, degrees=30), _claims(_KEPT), seconds=20),
+        Part("turned by 90 degrees", partial(_simulate, degrees=90), _claims(_LOOSE), seconds=20),
         Part(
             "MQ2007, then MQ2008",
             partial(_collections, then="MQ2008"),

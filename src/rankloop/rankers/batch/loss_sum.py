@@ -16,7 +16,7 @@ from rankloop import _core
 from rankloop._utils.processors import threads
 from rankloop.data.mapped_parts import borrow
 from rankloop.data.sparse_rows import core_rows
-from rankloop.losses.by_query import summed_loss
+from rankloop.losses.by_query import make_summed_loss
 from rankloop.losses.whole import WholeLoss
 from rankloop.rankers.batch.preconditioner import spread_of
 
@@ -53,7 +53,7 @@ class PartLoss:
     def __init__(self, data: QueryDataset, loss: Loss) -> None:
         self._data, self._loss = data, loss
         self._X = core_rows(data.X)
-        self._whole = summed_loss(loss, data)
+        self._whole = make_summed_loss(loss, data)
         self._w: Floats | None = None
 
     def at(self, w: Floats) -> Value:

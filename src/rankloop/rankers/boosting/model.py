@@ -87,7 +87,7 @@ class TreeModel(BatchRanker):
 
     def save_text(self, path: str | os.PathLike[str]) -> None:
         """Write the trees as LightGBM does, for `lightgbm.Booster(model_file=path)`."""
-        from rankloop.data.io.replacing import replaced_when_done
+        from rankloop.data.io.replacing import replace_when_done
 
         if self.start_ is not None:
             raise DataError(
@@ -95,7 +95,7 @@ class TreeModel(BatchRanker):
                 " format cannot hold; use save or export"
             )
         text = bridge.text_of(self.to_lightgbm())
-        with replaced_when_done(path) as partial:
+        with replace_when_done(path) as partial:
             partial.write_text(text)
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:

@@ -12,7 +12,7 @@ from rankloop import _core
 from rankloop._utils.processors import threads
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.losses.by_query import summed_loss
+from rankloop.losses.by_query import make_summed_loss
 from rankloop.measures.conventions import CONVENTIONS
 from rankloop.measures.evaluation import evaluate
 
@@ -129,7 +129,7 @@ class WholeObjective:
     def __init__(self, loss: Loss, data: QueryDataset) -> None:
         self.labels = data.y
         self.params: dict[str, object] = {}
-        self._whole, self._queries = summed_loss(loss, data), len(data)
+        self._whole, self._queries = make_summed_loss(loss, data), len(data)
         self.gradient, self.hessian = np.empty((2, data.n_documents), np.float32)
 
     def at(self, scores: Floats, tree: int) -> float:  # noqa: ARG002

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError, ModelError
 from rankloop.rankers.model_files.npy import array_from_bytes
 
@@ -51,7 +51,7 @@ def write_archive(path: str | os.PathLike[str], tree: object) -> None:
     """
     body, arrays = _taken_apart(tree)
     try:
-        with replaced_when_done(path) as partial, partial.open("wb") as file:
+        with replace_when_done(path) as partial, partial.open("wb") as file:
             _write_zip(file, body, arrays)
     except DataError as error:
         raise ModelError(f"{error}; {_AS_BEFORE}") from None

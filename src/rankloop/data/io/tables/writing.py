@@ -15,7 +15,7 @@ from rankloop._utils.messages import show_names
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.files import bare_suffix, open_output
-from rankloop.data.io.replacing import replaced_when_done
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.data.io.tables.columns import ROLES, number_names
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import is_list
@@ -196,7 +196,7 @@ def table_writer(path: str | os.PathLike[str], schema: pyarrow.Schema, kind: str
         with open_output(path) as sink, csv.CSVWriter(sink, schema, write_options=options) as out:
             yield out
         return
-    with replaced_when_done(path) as partial:
+    with replace_when_done(path) as partial:
         if kind == "parquet":
             import pyarrow.parquet as pq
 
