@@ -127,7 +127,8 @@ class _Job:
         if empty is not None:
             raise DataError(
                 f"{self._machine_names()[empty]} has no query with two different grades, so it has "
-                "nothing to learn from; use fewer machines, or deal the queries to parts in another way"
+                "nothing to learn from; use fewer machines, or deal the queries to parts in "
+                "another way"
             )
         return prepared
 
