@@ -308,7 +308,7 @@ def test_a_model_file_with_a_weight_that_is_not_finite_is_refused(start, monkeyp
     fine = ranker.dumps()
     state = ranker._state()
     monkeypatch.setattr(
-        type(ranker), "state", lambda _: state | {"last_weights_": np.array([np.nan, 1.0])}
+        type(ranker), "_state", lambda _: state | {"last_weights_": np.array([np.nan, 1.0])}
     )
     bad = ranker.dumps()
     monkeypatch.undo()
