@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 CPP    := $(shell find cpp -name "*.[hc]pp")
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: help install run test check docs clang wheel smoke stubs format bench table quality papers fuzz clean
+.PHONY: help install run test test-all check docs clang wheel smoke stubs format bench table quality papers fuzz clean
 
 help:           ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 install: $(VENV)/.installed  ## make the virtual environment and install the package with its development tools
 
@@ -25,8 +25,11 @@ $(VENV)/.bench: $(VENV)/.installed
 run: install    ## the live loop: a simulated week of searches and clicks, with a picture (KEEP=--keep)
 	$(BIN)/python examples/week.py $(KEEP)
 
-test: install   ## run the tests and all examples, in a random order (its seed is printed)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: install   ## run what a change breaks most likely: tests and examples, in a random order (its seed is printed)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+test-all: test  ## and then all others: crashes, attacks, emulated processors, browsers, whole matrices, long pages
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 check: install  ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .

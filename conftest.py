@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 
 import pytest
 from tests.shown import ShownOutput
@@ -24,8 +25,27 @@ def _no_rankers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rankloop.rankers.registry._registered", {})
 
 
+SLOW_PAGES = ("clicks.md", "predtron.md", "trees.md")
+"""Pages whose examples take seconds."""
+
+KEPT = 6
+"""How many cases of a matrix `make test` runs; they are spread over it, and the same every time."""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every doctest our comparison."""
+    """Give every doctest our comparison, and say what is slow: long pages, and most of a matrix."""
+    matrices = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.runner._checker = ShownOutput()
+            if item.path.name in SLOW_PAGES:
+                item.add_marker("slow")
+        elif item.get_closest_marker("matrix"):
+            matrices[item.nodeid.partition("[")[0]].append(item)
+    for cases in matrices.values():
+        cases.sort(key=lambda item: item.nodeid)
+        kept = cases[:: -(-len(cases) // KEPT)]
+        for item in cases:
+            if item not in kept:
+                item.add_marker("slow")

@@ -20,7 +20,7 @@ from rankloop.clicks.bias.regression import RegressionEM
 from rankloop.clicks.bias.result import estimate_bias
 from rankloop.clicks.log.table import from_click_table
 from rankloop.plotting.bias import plot_bias
-from rankloop.plotting.save import save_figure
+from rankloop.plotting.figures import save_figure
 
 if TYPE_CHECKING:
     from rankloop.clicks.bias.result import BiasEstimator, PositionBias

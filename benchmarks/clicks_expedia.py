@@ -39,6 +39,7 @@ from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.batch.listnet import ListNet
 from rankloop.rankers.online.newton import NewtonXENDCG
 from rankloop.rankers.registry import make_ranker
+from rankloop.rankers.wrappers.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +118,7 @@ def test_data(rows: pd.DataFrame, medians: pd.Series) -> QueryDataset:
         rows["click_bool"].to_numpy(float) + rows["booking_bool"].to_numpy(float),
         qid=rows["srch_id"].to_numpy(),
     )
-    return data.shuffled(np.random.default_rng(0))
+    return data.shuffle(np.random.default_rng(0))
 
 
 def corrections(
@@ -168,7 +169,7 @@ def policy(log: ClickLog, X: NDArray[np.float32]) -> NDArray[np.float64]:
     grades = np.maximum(4.0 - np.floor(np.log2(log.positions)), 0.0)
     pages = np.repeat(np.arange(len(log)), log.sizes)
     data = QueryDataset.from_arrays(X, grades, qid=pages)
-    ranker: Any = make_ranker("scaled").set_params(ranker=ListNet())
+    ranker: Any = Prepared(ListNet(), "log")
     return np.asarray(ranker.fit(data).predict(data), np.float64)
 
 
@@ -187,7 +188,7 @@ def on_pairs(log: ClickLog, X: NDArray[np.float32], scores: NDArray[np.float64] 
         rows.append(first + pairs)
         weights.append(2 * share / len(others))
     taken = np.concatenate(rows)
-    ranker: Any = make_ranker("scaled").set_params(ranker=NewtonXENDCG(prior=10.0))
+    ranker: Any = Prepared(NewtonXENDCG(prior=10.0), "log")
     data = QueryDataset.from_arrays(
         X[taken.ravel()],
         np.tile([1.0, 0.0], len(taken)),

@@ -24,7 +24,7 @@ from rankloop.data.folds import letor_folds
 from rankloop.data.io.replacing import replace_when_done
 from rankloop.data.scaling import QueryMinMax
 from rankloop.data.simulate import mslr_like
-from rankloop.experiments.click_streams import click_run, discounted
+from rankloop.experiments.click_streams import click_run, discount
 from rankloop.rankers.registry import make_online_ranker
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Parts = list[tuple[QueryDataset, QueryDataset]]
 
-RANKERS = ("pdgd", "thompson")
-SETS = ("MQ2008", "OHSUMED", "MSLR-like")
+RANKERS = ("pdgd", "thompson", "auto", "thompson:ranker=auto")
+SETS = ("MQ2007-partial", "MQ2008", "OHSUMED", "MSLR-like")
 KEPT = Path("out/clicks_online")
 
 
@@ -74,7 +74,7 @@ def play_once(name: str, user: str, ranker: str, run: int, parts: Parts, impress
     held_out, shown = click_run(
         parts, make_online_ranker(ranker), simulated, run, impressions=impressions, points=2
     )
-    done.append([float(held_out[-1]), float(discounted(shown))])
+    done.append([float(held_out[-1]), float(discount(shown))])
     KEPT.mkdir(parents=True, exist_ok=True)
     with replace_when_done(place(name, user, ranker, impressions)) as path:
         path.write_text(json.dumps(done))

@@ -22,9 +22,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from rankloop.serving.engine.snapshots import load_engine, replay
 from rankloop.serving.journal.entries import Observed, Ranked
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.snapshots import brought_back, replayed
 
 SETTINGS = """
 [server]
@@ -157,7 +157,7 @@ def crash(
 def examples(port: int) -> int:
     """Return how many examples the service on this port has learnt."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/shop", timeout=60) as answer:
-        return int(json.load(answer)["counters"]["examples"])
+        return int(json.load(answer)["totals"]["examples"])
 
 
 def compared(address: str, acknowledged: dict[str, int], doubled: list[str]) -> dict[str, int]:
@@ -169,12 +169,12 @@ def compared(address: str, acknowledged: dict[str, int], doubled: list[str]) -> 
                 found.setdefault(record.entry.key, []).append(record.position)
         lost = sum(found.get(key, [0])[0] != position for key, position in acknowledged.items())
         twice = sum(len(positions) > 1 for positions in found.values())
-        clean, live = replayed(journal), brought_back(journal)
+        clean, live = replay(journal), load_engine(journal)
         return {
             "acknowledged": len(acknowledged),
             "lost": lost,
             "doubled": twice + len(doubled),
-            "examples": clean.counters.examples,
+            "examples": clean.totals.examples,
             "diverged": int(clean.digest() != live.digest()),
         }
 

@@ -21,9 +21,9 @@ from benchmarks.chromium import chromium, prefer, requests_of, resize
 from rankloop import Feedback
 from rankloop.clicks.users import make_user
 from rankloop.client import Client
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
 from rankloop.serving.server import background
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -54,7 +54,7 @@ def simulate(client: Client, service: Service, clock: Clock) -> None:
     for n in range(DAYS * PER_DAY):
         day = n / PER_DAY
         clock.now += 86_400 / PER_DAY
-        if n % (PER_DAY // 2) == PER_DAY // 4 and loop.published.duel is None:
+        if n % (PER_DAY // 2) == PER_DAY // 4 and loop.published.experiment is None:
             others = [name for name in RANKERS if name != loop.published.champion]
             body = {"challengers": [others[int(2 * day) % 2]], "promote": "auto", "watch": 0}
             client.send("POST", "experiments", body)

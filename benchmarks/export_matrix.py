@@ -26,7 +26,8 @@ from rankloop.data.io.formats import read
 from rankloop.exceptions import RankloopError
 from rankloop.export import program_of, verify
 from rankloop.rankers.registry import make_ranker
-from rankloop.rankers.training import described
+from rankloop.rankers.training import describe_if_needed
+from rankloop.rankers.wrappers.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ TARGETS: dict[str, tuple[str, dict[str, str]]] = {
 TREES = "lambdamart:trees=100"
 RANKERS = {
     "slam": "slam",
-    "slam, standard": "mapped:ranker=slam",
+    "slam, standard": "prepared:ranker=slam",
     "xendcg (batch)": "xendcg",
     "rankboost": "rankboost:rounds=50",
     "lambdamart": TREES,
@@ -66,9 +67,9 @@ EXCLUDED = ["position", "click_bool", "booking_bool", "gross_bookings_usd", "src
 
 def make(name: str) -> Any:
     if name == "slam, standard":
-        return make_ranker("scaled:scale=standard").set_params(ranker=make_ranker("slam"))
+        return Prepared(make_ranker("slam"), "standard")
     if name == "blend":
-        members = [make_ranker("scaled:scale=log,maps=['minmax']"), make_ranker(TREES)]
+        members = [make_ranker("prepared:scale=log,maps=['minmax']"), make_ranker(TREES)]
         return make_ranker("blend:seeds=1").set_params(members=members)
     return make_ranker(RANKERS[name])
 
@@ -153,7 +154,7 @@ def run(only: list[str], address: str | None) -> dict[str, Any]:
             )
             for name in RANKERS:
                 try:
-                    ranker = described(make(name), train).fit(train)
+                    ranker = describe_if_needed(make(name), train).fit(train)
                 except RankloopError as error:
                     print(f"| {name} | cannot be trained on it: {str(error)[:60]} |", flush=True)
                     continue

@@ -10,14 +10,14 @@ import numpy as np
 from benchmarks.data import web_search
 from benchmarks.harness import Contender, Report, Settings, interleave
 from rankloop.export import export
-from rankloop.export.running import compiled, onnx_session
+from rankloop.export.running import compile_c, onnx_session
 from rankloop.rankers.registry import make_ranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 RANKERS = {
-    "linear": "scaled:scale=standard",
+    "linear": "prepared:scale=standard",
     "trees": "lambdamart:trees=300,leaves=31",
     "auto": "auto",
 }
@@ -34,7 +34,7 @@ def run(settings: Settings) -> Report:
                 text = "lambdamart:trees=5"
             ranker = make_ranker(text).fit(data)
             session = onnx_session(bytes(export(ranker, "onnx")))
-            function = compiled(str(export(ranker, "c")), folder, name)
+            function = compile_c(str(export(ranker, "c")), folder, name)
             for documents in (1, 100):
                 rows = np.ascontiguousarray(data.X[:documents])
                 calls = {

@@ -43,7 +43,7 @@ def main() -> None:
 def on_fold(fold: Fold, targets: str, passes: int) -> dict[str, float]:
     """Choose a kernel on the validation part; measure on the test part."""
     train, valid, test = fold.read()
-    test = test.shuffled(np.random.default_rng(0))
+    test = test.shuffle(np.random.default_rng(0))
     best, kept = -1.0, None
     for sigma2 in SIGMA2:
         rounds: list[float] = []

@@ -21,7 +21,7 @@ def main() -> None:
     rows = []
     for i, fold in enumerate(rl.data.letor_folds(sys.argv[1])):
         train, valid, test = fold.read()
-        valid, test = (part.shuffled(np.random.default_rng([0, i])) for part in (valid, test))
+        valid, test = (part.shuffle(np.random.default_rng([0, i])) for part in (valid, test))
         best = max(
             (
                 rl.rankers.Lifted(rl.RankSVM(C=C, tolerance=1e-5), f"nystrom(rbf({s}),200)").fit(

@@ -31,7 +31,7 @@ import numpy as np
 
 import rankloop as rl
 from benchmarks.quality_data import FOLDS, SETS, folds
-from benchmarks.quality_systems import METRIC, PEERS, SYSTEMS, Outcome, best_of
+from benchmarks.quality_systems import METRIC, PEERS, SYSTEMS, AppendResult, best_of
 from rankloop.data.io.files import replace_when_done
 from rankloop.measures.significance import paired_t
 
@@ -103,7 +103,7 @@ def run(task: Task) -> None:
         print(f"{task.name} {task.fold + 1} {system}: {mean:.4f}", flush=True)
 
 
-def cell_of(test: QueryDataset, outcome: Outcome) -> dict[str, Any]:
+def cell_of(test: QueryDataset, outcome: AppendResult) -> dict[str, Any]:
     values = rl.evaluate(test, outcome.test, METRIC).results[0].values
     return {
         "values": [None if np.isnan(value) else float(value) for value in values],

@@ -34,7 +34,7 @@ def folds(folder: Path, name: str) -> list[Parts]:
             chosen = np.concatenate(turned[:3]), turned[3], turned[4]
             parts.append(tuple(whole.select(np.sort(rows)) for rows in chosen))
     rng = np.random.default_rng(1)
-    return [tuple(part.shuffled(rng) for part in fold) for fold in parts]  # type: ignore[misc]
+    return [tuple(part.shuffle(rng) for part in fold) for fold in parts]  # type: ignore[misc]
 
 
 def joined(folder: Path) -> QueryDataset:

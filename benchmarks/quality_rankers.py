@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import rankloop as rl
 
 if TYPE_CHECKING:
-    from rankloop.experiments.compare import Progress
+    from rankloop.experiments.compare import ComparisonProgress
     from rankloop.experiments.standings import Standings
 
 RANKERS = (
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def standings(folder: Path, out: Path, scale: str | None) -> Standings:
-    def tell(progress: Progress) -> None:
+    def tell(progress: ComparisonProgress) -> None:
         if progress.state != "started":
             done = f"{progress.done}/{progress.total}"
             print(f"{folder.name} {done} {progress.ranker} {progress.fold}", file=sys.stderr)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import rankloop as rl
-from rankloop.data.features import needs_description
+from rankloop.features.columns import needs_description
 from rankloop.rankers.ensembles.blend import default_members
 from rankloop.rankers.ensembles.views import description
-from rankloop.rankers.search import Choice, Range
-from rankloop.rankers.training import described
+from rankloop.rankers.search import Options, Range
+from rankloop.rankers.training import describe_if_needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ TREES, PATIENCE = 500, 50
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AppendResult:
     """Scores of the validation and the test part, and the processor time of training."""
 
     valid: NDArray[Any]
@@ -53,7 +53,7 @@ class System:
     last : further settings with which the best settings are trained once more
     """
 
-    train: Callable[[QueryDataset, QueryDataset, QueryDataset, Mapping[str, Any]], Outcome]
+    train: Callable[[QueryDataset, QueryDataset, QueryDataset, Mapping[str, Any]], AppendResult]
     documented: Mapping[str, Any] = field(default_factory=dict)
     space: Mapping[str, Search] = field(default_factory=dict)
     is_peer: bool = False
@@ -65,15 +65,15 @@ def ours(make: Callable[[QueryDataset], Ranker], both: bool = False) -> System:
 
     def train(
         train: QueryDataset, valid: QueryDataset, test: QueryDataset, settings: Mapping[str, Any]
-    ) -> Outcome:
+    ) -> AppendResult:
         start = time.process_time()
-        ranker = described(make(train).set_params(**settings), train)
+        ranker = describe_if_needed(make(train).set_params(**settings), train)
         if both:
             ranker.fit(rl.data.concat([train, valid]))
         else:
             ranker.fit(train, valid=valid)
         seconds = time.process_time() - start
-        return Outcome(ranker.predict(valid), ranker.predict(test), seconds)
+        return AppendResult(ranker.predict(valid), ranker.predict(test), seconds)
 
     return System(train)
 
@@ -84,7 +84,7 @@ def member(k: int, **settings: Any) -> Callable[[QueryDataset], Ranker]:
     def make(data: QueryDataset) -> Ranker:
         features = None
         if needs_description(data):
-            features = rl.data.Features.from_dict(description(data, []))
+            features = rl.features.Features.from_dict(description(data, []))
         return default_members(data, features)[k].set_params(**settings)
 
     return make
@@ -96,7 +96,7 @@ def from_linear(data: QueryDataset) -> Ranker:
 
 def lightgbm(
     train: QueryDataset, valid: QueryDataset, test: QueryDataset, settings: Mapping[str, Any]
-) -> Outcome:
+) -> AppendResult:
     import lightgbm as lgb
 
     fixed = {"metric": "ndcg", "eval_at": [10], "verbosity": -1, "num_threads": 1, "seed": 0}
@@ -105,12 +105,14 @@ def lightgbm(
     stop = lgb.early_stopping(PATIENCE, verbose=False)
     model = lgb.train({**fixed, **settings}, data, TREES, valid_sets=[watched], callbacks=[stop])
     seconds = time.process_time() - start
-    return Outcome(np.asarray(model.predict(valid.X)), np.asarray(model.predict(test.X)), seconds)
+    return AppendResult(
+        np.asarray(model.predict(valid.X)), np.asarray(model.predict(test.X)), seconds
+    )
 
 
 def xgboost(
     train: QueryDataset, valid: QueryDataset, test: QueryDataset, settings: Mapping[str, Any]
-) -> Outcome:
+) -> AppendResult:
     import xgboost as xgb
 
     fixed = {"eval_metric": "ndcg@10", "nthread": 1, "seed": 0, "verbosity": 0}
@@ -129,12 +131,12 @@ def xgboost(
     seconds = time.process_time() - start
     until = (0, model.best_iteration + 1)
     found = [model.predict(xgb.DMatrix(d.X), iteration_range=until) for d in (valid, test)]
-    return Outcome(found[0], found[1], seconds)
+    return AppendResult(found[0], found[1], seconds)
 
 
 def catboost(
     train: QueryDataset, valid: QueryDataset, test: QueryDataset, settings: Mapping[str, Any]
-) -> Outcome:
+) -> AppendResult:
     import catboost as cb
 
     start = time.process_time()
@@ -157,7 +159,7 @@ def catboost(
     )
     model.fit(pools[0], eval_set=pools[1], use_best_model=True)
     seconds = time.process_time() - start
-    return Outcome(model.predict(pools[1]), model.predict(pools[2]), seconds)
+    return AppendResult(model.predict(pools[1]), model.predict(pools[2]), seconds)
 
 
 OURS = {
@@ -187,7 +189,7 @@ PEERS = {
             "num_leaves": Range(7, 63, log=True, whole=True),
             "min_data_in_leaf": Range(5, 80, log=True, whole=True),
             "min_sum_hessian_in_leaf": Range(1e-3, 5.0, log=True),
-            "feature_fraction": Choice((0.3, 0.6, 1.0)),
+            "feature_fraction": Options((0.3, 0.6, 1.0)),
             "learning_rate": Range(0.02, 0.1, log=True),
         },
         True,
@@ -211,7 +213,7 @@ PEERS = {
         {
             "max_depth": Range(3, 8, whole=True),
             "min_child_weight": Range(0.1, 20, log=True),
-            "colsample_bytree": Choice((0.3, 0.6, 1.0)),
+            "colsample_bytree": Options((0.3, 0.6, 1.0)),
             "eta": Range(0.02, 0.1, log=True),
         },
         True,
@@ -234,7 +236,7 @@ TUNED = {
         {"feature_fraction": 0.6, "rate": 0.05, "leaves": 15, "lambda_l2": 0.1},
         {
             "leaves": Range(7, 63, log=True, whole=True),
-            "feature_fraction": Choice((0.3, 0.6, 1.0)),
+            "feature_fraction": Options((0.3, 0.6, 1.0)),
             "lambda_l2": Range(0.01, 10.0, log=True),
             "rate": Range(0.02, 0.1, log=True),
         },
@@ -251,7 +253,7 @@ SYSTEMS: dict[str, tuple[System, bool]] = {
 
 def best_of(
     system: System, parts: tuple[QueryDataset, QueryDataset, QueryDataset], trials: int
-) -> Outcome:
+) -> AppendResult:
     """Return the outcome of the settings that are best on the validation part."""
     import optuna
 
@@ -261,7 +263,7 @@ def best_of(
     )
     known = system.documented
     study.enqueue_trial({name: known[name] for name in system.space if name in known})
-    best: Outcome | None = None
+    best: AppendResult | None = None
     kept: dict[str, Any] = {}
     seconds = 0.0
     for _ in range(trials):
@@ -277,11 +279,11 @@ def best_of(
     if system.last:
         best = system.train(*parts, {**known, **kept, **system.last})
         seconds += best.seconds
-    return Outcome(best.valid, best.test, seconds)
+    return AppendResult(best.valid, best.test, seconds)
 
 
 def suggested(trial: Any, name: str, search: Search) -> Any:
-    if isinstance(search, Choice):
+    if isinstance(search, Options):
         return trial.suggest_categorical(name, list(search.values))
     if search.whole:
         return trial.suggest_int(name, int(search.low), int(search.high), log=search.log)

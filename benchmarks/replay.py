@@ -17,9 +17,9 @@ import numpy as np
 
 from rankloop.rankers.registry import make_online_ranker
 from rankloop.serving import operations as do
-from rankloop.serving.config import LoopSettings
+from rankloop.serving.engine.snapshots import replay
 from rankloop.serving.journal.sqlite import SqliteJournal
-from rankloop.serving.snapshots import replayed
+from rankloop.serving.settings.loop import LoopSettings
 
 WIDTH, DOCUMENTS = 46, 40
 
@@ -45,7 +45,7 @@ def logs(rankings: int, events: int, width: int, documents: int) -> list[bytes]:
 def imported(path: Path, lines: list[bytes], settings: LoopSettings) -> float:
     """Import lines into a new journal, and return the seconds it took."""
     with SqliteJournal(path) as journal:
-        do.configured(journal, settings)
+        do.configure(journal, settings)
         start = time.perf_counter()
         do.import_logs(journal, lines)
         return time.perf_counter() - start
@@ -62,11 +62,11 @@ def main() -> None:
             settings = LoopSettings(features=WIDTH, rankers=(ranker,))
             imported(path, logs(chosen.rankings, 2, WIDTH, DOCUMENTS), settings)
             with SqliteJournal(path) as journal:
-                data = do.exported(journal)
+                data = do.export_queries(journal)
                 ratios = []
                 for _ in range(chosen.rounds):
                     start = time.perf_counter()
-                    replayed(journal)
+                    replay(journal)
                     middle = time.perf_counter()
                     make_online_ranker(ranker).partial_fit(data)
                     ratios.append((middle - start) / (time.perf_counter() - middle))

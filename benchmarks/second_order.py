@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SHAPES = ((20, 46), (100, 40), (100, 136), (1000, 136), (100, 700), (100, 10_000))
 WIDE = ("newton:covariance=low-rank", "newton:covariance=diagonal")
 WIDE += ("solar-ii:covariance=low-rank", "solar-ii:covariance=diagonal")
-FULL = {"newton": 1, "solar-ii": 1, "mapped": 2, "mix": 1, "auto": 2}
-FULL |= {"online-described": 2, "clicks": 2}
+FULL = {"newton": 1, "solar-ii": 1, "mix": 1, "auto": 2}
+FULL |= {"clicks": 2}
 """Rankers with d x d numbers, and how many times d the widest matrix is."""
 MAX_FEATURES = 2000  # of a full covariance: beyond, its square does not fit
 

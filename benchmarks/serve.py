@@ -40,17 +40,16 @@ def server(listening: socket.socket, settings: dict[str, Any], ready: Any) -> No
     import uvicorn
     from starlette.responses import Response
 
-    from rankloop.serving import app
-    from rankloop.serving.config import as_settings
     from rankloop.serving.routes.base import JSON, Call, Endpoint
     from rankloop.serving.routes.candidates import from_items
     from rankloop.serving.routes.feedback import FeedbackRequest
     from rankloop.serving.routes.rank import PackedRankRequest, RankRequest
-    from rankloop.serving.server import config_of
-    from rankloop.serving.tuning import tune
+    from rankloop.serving.server import config_of, tune_interpreter
+    from rankloop.serving.service import Service
+    from rankloop.serving.settings.service import as_settings
 
-    service = app.Service.start(as_settings(settings))
-    tune()
+    service = Service.start(as_settings(settings))
+    tune_interpreter()
     loop = service.settings.loops["loop"]
     items = [{"id": f"document-{n}", "rank": n, "score": 0.123456789 * n} for n in range(DOCUMENTS)]
     ranked = msgspec.json.encode({"ranking_id": "x" * 36, "model": "auto", "items": items})
@@ -253,7 +252,7 @@ def measure(port: int, server_id: int, seconds: float, rounds: int) -> None:
         words = "MessagePack" if packed else "JSON"
         compared(f"rank, {words}, 100 x 46, 16 clients, two rankers", ours, echo, 0.5)
         now = state(port)
-        print(f"  lag after each round {lags}; examples {now['counters']['lessons']}\n")
+        print(f"  lag after each round {lags}; examples {now['totals']['examples']}\n")
     rankings = some_rankings(port, 400)
     for size in (1, 100):
         ours, echo = [], []

@@ -32,11 +32,11 @@ import numpy as np
 
 from rankloop.cli.tables import print_table
 from rankloop.clicks.users import make_user
-from rankloop.serving.config import Settings, as_settings
+from rankloop.serving.engine.snapshots import load_engine, replay
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.models import qualities
+from rankloop.serving.learning.models import qualities
 from rankloop.serving.server import serve
-from rankloop.serving.snapshots import brought_back, replayed
+from rankloop.serving.settings.service import Settings, as_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,7 +260,7 @@ def main() -> None:
         print(f"p99, ms: {slope(late, lambda one: one.p99)}")
         with open_journal(str(journal), "shop") as opened:
             start = time.perf_counter()
-            same = replayed(opened).digest() == brought_back(opened).digest()
+            same = replay(opened).digest() == load_engine(opened).digest()
             took = time.perf_counter() - start
             print(f"{opened.head():,} entries replayed in {took:.0f} s: {_WORDS[same]}")
 

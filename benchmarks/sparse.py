@@ -42,11 +42,11 @@ def run(settings: Settings) -> Report:
         rl.write_letor(few, part)
         megabytes = path.stat().st_size / 1e6
         share = part.stat().st_size / path.stat().st_size
-        slam = rl.Slam("nDCG@10").fit(data)
+        slam = rl.Slam("nDCG@10", average=False).fit(data)
         contenders = [
             Contender(READ, lambda: rl.read_letor(path, sparse=True)),
             Contender(THEIRS, lambda: load_svmlight_file(part, query_id=True), READ, share),
-            Contender(SLAM, lambda: rl.Slam("nDCG@10").partial_fit(data)),
+            Contender(SLAM, lambda: rl.Slam("nDCG@10", average=False).partial_fit(data)),
             Contender(SOLAR_I, lambda: rl.SolarI(C=0.1).partial_fit(data)),
             Contender(DIAGONAL, lambda: diagonal().partial_fit(few), share=n_pairs(few) / pairs),
             Contender(PREDICT, lambda: slam.predict(data)),

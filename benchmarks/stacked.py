@@ -46,7 +46,7 @@ def in_time(folder: Path) -> list[Parts]:
     medians = np.array([np.median(column) if len(column) else 0 for column in known], np.float32)
     rng = np.random.default_rng(0)
     train, valid, test = (
-        replace(part, X=np.where(np.isnan(part.X), medians, part.X)).shuffled(rng) for part in parts
+        replace(part, X=np.where(np.isnan(part.X), medians, part.X)).shuffle(rng) for part in parts
     )
     return [(train, valid, test)]
 

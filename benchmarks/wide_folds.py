@@ -24,7 +24,9 @@ def quality(name: str, folds: list[Path]) -> float:
     """Learn from each fold once; return the mean of nDCG@10 on its test part."""
     values = []
     for fold in folds:
-        ranker = rl.Mapped(make_ranker(name), ["minmax"]).fit(rl.read_letor(fold / "train.txt"))
+        ranker = rl.Prepared(make_ranker(name), maps=["minmax"]).fit(
+            rl.read_letor(fold / "train.txt")
+        )
         test = rl.read_letor(fold / "test.txt")
         values.append(rl.evaluate(test, ranker.predict(test), "nDCG@10")["nDCG@10"])
     return float(np.mean(values))

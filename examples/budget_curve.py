@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import rankloop as rl
-from rankloop.plotting.save import save_figure
+from rankloop.plotting.figures import save_figure
 from rankloop.rankers.kernel.budget import REMOVALS
 
 OUT = Path("out")

@@ -37,20 +37,20 @@ def main() -> None:
     print("examination of places 1, 2, 5, 10:", examination.slopes[[0, 1, 4, 9]].round(2))
 
     shown = train.X[log.document_ids[log.documents]]
-    found = {"the ranker that logged": test.X[:, weak]}
+    rankings = {"the ranker that logged": test.X[:, weak]}
     for name, correction in {
         "naive clicks": None,
         "corrected clicks": InversePropensity(examination),
     }.items():
         ranker = rl.RankSVM().fit(training_data(log, shown, correction))
-        found[name] = ranker.predict(test)
+        rankings[name] = ranker.predict(test)
         target = TargetPages.by_scores(log, ranker.predict(shown))
         value = evaluate_policy(log, target, IPS(examination), "clicks")
         print(
             f"{name}: {value.value:.2f} clicks a page expected, {value.low:.2f} to {value.high:.2f}"
         )
     print("\nnDCG@10 by judgements, which the log has never seen:")
-    for name, scores in found.items():
+    for name, scores in rankings.items():
         print(f"  {name:24} {rl.evaluate(test, scores)['nDCG@10']:.4f}")
 
 

@@ -15,8 +15,8 @@ from rankloop.clicks.users import make_user, ultra_user
 from rankloop.data.simulate import mslr_like
 from rankloop.experiments.click_streams import click_streams, held_out_parts
 from rankloop.plotting.bias import plot_bias
-from rankloop.plotting.click_streams import plot_click_streams
-from rankloop.plotting.save import save_figure
+from rankloop.plotting.figures import save_figure
+from rankloop.plotting.streams import plot_click_streams
 from rankloop.rankers.registry import make_online_ranker
 
 OUT = Path("out")
@@ -35,13 +35,13 @@ def draw_bias(data: rl.QueryDataset) -> None:
     user, rng = ultra_user(), np.random.default_rng(1)
     log = simulate_log(data, data.X[:, 0], user, rng, impressions=20, noise=0.3)
     truth = np.array(user.examination) / user.examination[0]
-    found = {
+    estimates = {
         "all pairs": estimate_bias(AllPairs(10), log, rng, rounds=50),
         "click rate": estimate_bias(RandomTraffic(10), log, rng, rounds=50),
         "truth": PositionBias("truth", truth, truth, truth),
     }
-    save_figure(plot_bias(list(found.values()), list(found)), OUT / "clicks-bias.png")
-    off = np.abs(found["all pairs"].examination - truth).mean()
+    save_figure(plot_bias(list(estimates.values()), list(estimates)), OUT / "clicks-bias.png")
+    off = np.abs(estimates["all pairs"].examination - truth).mean()
     print(f"examination from all pairs is off by {off:.3f} on average: {OUT / 'clicks-bias.png'}")
 
 
@@ -57,7 +57,7 @@ def draw_live(data: rl.QueryDataset) -> None:
         points=12,
     )
     save_figure(plot_click_streams(streams), OUT / "clicks-live.png")
-    for stream in sorted(streams, key=lambda one: -one.online.mean()):
+    for stream in sorted(streams, key=lambda s: -s.online.mean()):
         print(
             f"{stream.ranker:8} final {stream.final.mean():.3f} online {stream.online.mean():.0f}"
         )

@@ -24,18 +24,20 @@ def main() -> None:
     data: str | rl.QueryDataset = str(MQ2008)  # a folder in LETOR's layout brings its folds
     if not MQ2008.is_dir():
         data = mslr_like(200, np.random.default_rng(0), n_features=12, mean_length=15).data
-    found = rl.compare_rankers(
+    standings = rl.compare_rankers(
         data, RANKERS, ["nDCG@10", "AP"], folds=None if MQ2008.is_dir() else 3, scale="log"
     )
-    for row in found.panel("nDCG@10", "standard"):  # best first
-        told = f"{row.ranker:15} {row.mean:.4f}, standard error {row.se:.4f} over queries"
+    for row in standings.panel("nDCG@10", "standard"):  # best first
+        line = f"{row.ranker:15} {row.mean:.4f}, standard error {row.se:.4f} over queries"
         if row.against is not None:
             low, high = row.against.ci_low, row.against.ci_high
-            told += f"; {row.against.difference:+.4f} ({low:+.4f} to {high:+.4f})"
-            told += f", p = {row.against.p_adjusted:.4f}"
-        print(told)
-    print("chosen for ranksvm, fold by fold:", [one.chosen for one in found.results("ranksvm")])
-    rl.write_report(found, OUT / "compare.html")
+            line += f"; {row.against.difference:+.4f} ({low:+.4f} to {high:+.4f})"
+            line += f", p = {row.against.p_adjusted:.4f}"
+        print(line)
+    print(
+        "chosen for ranksvm, fold by fold:", [fold.chosen for fold in standings.results("ranksvm")]
+    )
+    rl.write_report(standings, OUT / "compare.html")
     print(f"The whole comparison: {OUT / 'compare.html'}")
 
 

@@ -26,9 +26,9 @@ from fastapi import FastAPI, HTTPException
 
 from rankloop import Feedback
 from rankloop.client import AsyncClient
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
 from rankloop.serving.server import background
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -78,11 +78,12 @@ def shop(loop: str, address: str, products: dict[str, Product]) -> FastAPI:
     async def search(q: str, k: int = 10) -> dict[str, Any]:
         """Find products with any of the words, and return the best `k` for now."""
         words = set(q.split())
-        found = [one for one in products.values() if one.words & words]
-        if not found:
+        matches = [item for item in products.values() if item.words & words]
+        if not matches:
             raise HTTPException(404, "nothing matches")
         items = {
-            one.name: [one.price, one.rating, one.age, len(one.words & words)] for one in found
+            item.name: [item.price, item.rating, item.age, len(item.words & words)]
+            for item in matches
         }
         shown = await app.state.client.rank(items, k=k, query=q)
         return {"ranking": shown.ranking_id, "products": shown.ids}

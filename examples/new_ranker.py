@@ -7,6 +7,7 @@ whether the class keeps its promises.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from rankloop._utils.arithmetic import (  # the same bits on every processor
 )
 from rankloop.checks import checks_for
 from rankloop.rankers.online.base import OnlineRanker
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +37,8 @@ class FadingMeans(OnlineRanker):
     keep : how much of the old means each query keeps, from 0 to 1
     """
 
-    search_space: ClassVar[dict[str, Any]] = {"keep": Choice((0.9, 0.99, 0.999))}
-    is_robust = False  # a single outlier can dominate a mean
+    search_space: ClassVar[dict[str, Any]] = {"keep": OneOf((0.9, 0.99, 0.999))}
+    traits = replace(OnlineRanker.traits, is_robust=False)  # a single outlier can dominate a mean
     _learns: ClassVar[Sequence[str]] = ("direction_",)
 
     def __init__(self, keep: float = 0.99, passes: int = 1, random_state: int | None = None):
@@ -76,7 +77,7 @@ def main() -> None:
     rankers = {n: rl.make_ranker(n) for n in ("fading-means", "fading-means:keep=0.9", "slam")}
     for stream in rl.progressive(data, rankers, "nDCG@10", permutations=3, seed=0):
         print(f"{stream.ranker:22} {stream.mean:.4f} online")
-    model = rl.Mapped(FadingMeans(), ["minmax", "rank"]).fit(train)
+    model = rl.Prepared(FadingMeans(), maps=["minmax", "rank"]).fit(train)
     again = rl.loads(model.dumps())
     reached = rl.evaluate(test, again.predict(test), "nDCG@10")["nDCG@10"]
     print(f"with ranks inside the query, saved and loaded: {reached:.4f} on test data")

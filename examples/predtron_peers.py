@@ -48,14 +48,14 @@ def main() -> None:
     for name, make in MODELS.items():
         shown = []
         for X, y, times in data.values():
-            found = []
+            errors = []
             for train, test in RepeatedStratifiedKFold(
                 n_splits=5, n_repeats=times, random_state=0
             ).split(X, y):
                 model = make_pipeline(StandardScaler(), make()).fit(X[train], y[train])
                 off = np.abs(model.predict(X[test]) - y[test])
-                found.append([(off == 0).mean(), off.mean()])
-            right, error = np.mean(found, axis=0)
+                errors.append([(off == 0).mean(), off.mean()])
+            right, error = np.mean(errors, axis=0)
             shown.append(f"{right:11.4f}{error:7.3f}")
         print(f"{name:34}" + "".join(shown))
 

@@ -31,24 +31,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.txt"
         booster.save_model(path)
-        kept = Imported.read(path)
-    same = bool((kept.predict(test) == booster.predict(test.X)).all())
+        imported = Imported.read(path)
+    same = bool((imported.predict(test) == booster.predict(test.X)).all())
     print(f"imported {booster.num_trees()} trees; the same scores, bit for bit: {same}")
 
     rankers = {
-        "LightGBM, imported": kept,
+        "LightGBM, imported": imported,
         "LambdaMART": rl.LambdaMART(trees=300, rate=0.05).fit(train, valid=valid),
         "auto": rl.Auto().fit(train).partial_fit(valid),
     }
     scores = {name: ranker.predict(test) for name, ranker in rankers.items()}
     measured = {name: rl.evaluate(test, values, "nDCG@10") for name, values in scores.items()}
-    values = {name: found.result("nDCG@10").values for name, found in measured.items()}
-    for name, found in measured.items():
-        print(f"{name:20} {found['nDCG@10']:.4f}")
+    values = {name: evaluation.result("nDCG@10").values for name, evaluation in measured.items()}
+    for name, evaluation in measured.items():
+        print(f"{name:20} {evaluation['nDCG@10']:.4f}")
     for row in rl.compare_runs(values, baseline="LightGBM, imported").differences:
         print(f"{row.system} beside it: {row.difference:+.4f}, p = {row.p_adjusted:.3f}")
 
-    live = Stacked.over(kept, valid)  # the trees stay; what is added to them is learnt
+    live = Stacked.over(imported, valid)  # the trees stay; what is added to them is learnt
     seen = []
     for query in test:
         seen.append(live.predict(query))

@@ -12,9 +12,9 @@ import numpy as np
 
 import rankloop as rl
 from rankloop.client import Client
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
 from rankloop.serving.server import background
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 
 FEATURES = ["match", "rating", "price", "age"]
 JUDGES, PEOPLE = np.array([1.0, 0.5, 0.0, 0.0]), np.array([1.0, 0.5, -1.5, -0.5])
@@ -63,9 +63,9 @@ def main() -> None:
                     X, grades, places = visit(client, rng)
                     now[0] += 864
                     service.loops["shop"].settle()
-                    one = rl.QueryDataset.from_arrays(X, grades, group=[10])
-                    seen.append(rl.evaluate(one, -places.astype(float))["nDCG@10"])
-                    frozen.append(rl.evaluate(one, trained.predict(one))["nDCG@10"])
+                    query = rl.QueryDataset.from_arrays(X, grades, group=[10])
+                    seen.append(rl.evaluate(query, -places.astype(float))["nDCG@10"])
+                    frozen.append(rl.evaluate(query, trained.predict(query))["nDCG@10"])
                 print(f"day {day}: people saw {np.mean(seen):.3f}, frozen {np.mean(frozen):.3f}")
         service.stop()
 

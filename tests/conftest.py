@@ -22,17 +22,16 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("rankloop")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 _databases = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real data: RANKLOOP_DATA, else ../shared/data beside the repository."""
-    folder = Path(os.environ.get("RANKLOOP_DATA") or REPOSITORY.parent / "shared" / "data")
-    if not folder.is_dir():
-        pytest.skip(f"real data not found at {folder}; set RANKLOOP_DATA")
-    return folder
+    """The folder of real data, which RANKLOOP_DATA names."""
+    folder = os.environ.get("RANKLOOP_DATA")
+    if not folder:
+        pytest.skip("real data is needed: RANKLOOP_DATA names its folder")
+    return Path(folder).resolve(strict=True)
 
 
 @pytest.fixture

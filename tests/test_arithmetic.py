@@ -25,6 +25,7 @@ RANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANGES)
 def test_errors_in_units_of_the_last_place(name):
     exact, ranges, most = RANGES[name]

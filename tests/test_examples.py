@@ -39,7 +39,9 @@ def run(
         encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
-    assert not quiet or done.stderr == ""
+    # A service says on its own when it begins with an empty journal.
+    said = [line for line in done.stderr.splitlines() if "is a new, empty journal" not in line]
+    assert not quiet or said == []
     return done.stdout
 
 
@@ -73,6 +75,7 @@ def test_first_look(first_look):
     assert shown.splitlines()[-1].endswith("out/first_look.png")
 
 
+@pytest.mark.slow
 def test_first_look_shows_the_same_every_time(first_look, tmp_path):
     folder, shown = first_look
     assert run("first_look.py", tmp_path) == shown
@@ -80,6 +83,7 @@ def test_first_look_shows_the_same_every_time(first_look, tmp_path):
         assert (tmp_path / "out" / name).read_bytes() == (folder / "out" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_shop(tmp_path):
     pytest.importorskip("lightgbm")
     shown = run("shop.py", tmp_path, quiet=False)
@@ -102,16 +106,18 @@ def test_shop(tmp_path):
     assert all(float(line.rpartition(" ")[2]) > 0.8 for line in last)
 
 
+@pytest.mark.slow
 def test_stream(tmp_path):
     shown = run("stream.py", tmp_path, "--queries", "120")
     assert (tmp_path / "out" / "stream.png").read_bytes().startswith(b"\x89PNG")
     words = [line.split() for line in shown.splitlines()]
     ranked = [line[0] for line in words if line and line[0] in online_names()]
-    wrappers = {"mapped", "mix", "clicks", "thompson", "online-described", "stacked"}
+    wrappers = {"mix", "clicks", "thompson", "stacked"}
     assert set(ranked) == set(online_names()) - wrappers
     assert ranked[0] in ("auto", "newton", "solar-i", "solar-ii")
 
 
+@pytest.mark.slow
 def test_week(tmp_path):
     shown = run("week.py", tmp_path, "--rankings", "40")
     assert (tmp_path / "out" / "week.png").read_bytes().startswith(b"\x89PNG")
@@ -119,6 +125,7 @@ def test_week(tmp_path):
     assert "what people saw" in shown
 
 
+@pytest.mark.slow
 def test_budget_curve(tmp_path):
     shown = run("budget_curve.py", tmp_path)
     assert (tmp_path / "out" / "budget_curve.png").read_bytes().startswith(b"\x89PNG")
@@ -152,6 +159,7 @@ def number_after(words: str, shown: str) -> float:
     return float(re.findall(r"[-+]?\d*\.\d+", line.strip().removeprefix(words))[0])
 
 
+@pytest.mark.slow
 def test_train_and_serve(tmp_path):
     shown = run("train_and_serve.py", tmp_path)
     days = [number_after(f"day {day}:", shown) for day in range(1, 6)]
@@ -160,6 +168,7 @@ def test_train_and_serve(tmp_path):
     assert days[-1] > days[0] + 0.05
 
 
+@pytest.mark.slow
 def test_click_log(tmp_path, settings):
     shown = run("click_log.py", tmp_path, settings=settings)
     logged, naive, corrected = (
@@ -170,12 +179,14 @@ def test_click_log(tmp_path, settings):
     assert corrected > logged
 
 
+@pytest.mark.slow
 def test_compare_folds(tmp_path, settings):
     shown = run("compare_folds.py", tmp_path, settings=settings)
     assert number_after("auto", shown) > number_after("single-feature", shown)
     assert "<table" in (tmp_path / "out" / "compare.html").read_text()
 
 
+@pytest.mark.slow
 def test_replace_lightgbm(tmp_path, settings):
     pytest.importorskip("lightgbm")
     shown = run("replace_lightgbm.py", tmp_path, settings=settings)
@@ -184,6 +195,7 @@ def test_replace_lightgbm(tmp_path, settings):
     assert number_after("the imported trees, corrected", shown) > trees - 0.01
 
 
+@pytest.mark.slow
 def test_new_ranker(tmp_path, settings):
     shown = run("new_ranker.py", tmp_path, settings=settings)
     assert "checks passed" in shown
@@ -199,3 +211,12 @@ def test_examples_are_small():
         "train_and_serve.py",
     ):
         assert len((EXAMPLES / name).read_text().splitlines()) <= 90, name
+
+
+@pytest.mark.slow
+def test_catalogue(tmp_path):
+    shown = run("catalogue.py", tmp_path)
+    days = re.findall(r"day (\d): fields ([\d.]+), with counters ([\d.]+)", shown)
+    assert len(days) == 3
+    fields, counters = (float(value) for value in days[-1][1:])
+    assert counters > fields > 0.7

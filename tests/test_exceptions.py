@@ -42,6 +42,7 @@ def test_it_travels(unfitted, again):
     assert type(type(unfitted)("again")) is type(unfitted)
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_not_imported_for_it():
     code = (
         "import sys, pickle, rankloop as rl\n"
@@ -75,7 +76,7 @@ def test_text_is_a_wrong_value():
     assert not isinstance(caught.value, TypeError)
 
 
-@pytest.mark.parametrize("ranker", [rl.Slam(), rl.RankSVM(), rl.Scaled(), rl.Blend()])
+@pytest.mark.parametrize("ranker", [rl.Slam(), rl.RankSVM(), rl.Prepared(scale="log"), rl.Blend()])
 def test_nothing_to_learn_from(ranker):
     with pytest.raises(DataError, match=r"X has 0 row\(s\) \(shape=\(0, 3\)\)"):
         ranker.fit(np.zeros((0, 3)), [], group=[])

@@ -6,13 +6,15 @@ import doctest
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .conftest import REPOSITORY
 from .shown import FLOAT, ShownOutput, agree, settled
+
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +107,7 @@ def test_examples_in_docstrings():
     assert checker.check_output("... 0.4312\n", "loss 0.4313\n", doctest.ELLIPSIS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shown", "passed"), [("0.3333333331", 1), ("0.3334", 0)])
 def test_pytest_compares_examples_so(tmp_path, shown, passed):
     page = tmp_path / "page.md"

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankloop.rankers.batch.base import BatchRanker
 from rankloop.rankers.parameters import check_number, check_whole
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 
 class Tiny(BatchRanker):
@@ -22,7 +22,7 @@ class Tiny(BatchRanker):
     Cost: O(n d) a round.
     """
 
-    search_space = {"shrink": Choice((0.0, 0.5, 1.0))}  # noqa: RUF012
+    search_space = {"shrink": OneOf((0.0, 0.5, 1.0))}  # noqa: RUF012
     _learns = ("weights_",)
 
     def __init__(

@@ -30,11 +30,11 @@ class Docstrings(Extension):
 
     def on_package(self, *, pkg: Module, **_: Any) -> None:
         """Rewrite all docstrings."""
-        for one in objects(pkg):
-            if one.docstring is not None:
-                unnamed = "Parameters" if one.kind is Kind.FUNCTION else "Attributes"
-                text = with_formulas(with_descriptions(one.docstring.value, unnamed))
-                one.docstring.value = with_links(text, one)
+        for documented in objects(pkg):
+            if documented.docstring is not None:
+                unnamed = "Parameters" if documented.kind is Kind.FUNCTION else "Attributes"
+                text = with_formulas(with_descriptions(documented.docstring.value, unnamed))
+                documented.docstring.value = with_links(text, documented)
 
 
 def objects(of: Object | Alias) -> Iterator[Object]:
@@ -61,7 +61,7 @@ def with_descriptions(text: str, unnamed: str = "Attributes") -> str:
     for line in [*text.split("\n"), ""]:
         if entries and not line.startswith(INDENT):
             body = lines[start:]
-            lines += [one for name in entries[1:] for one in (name, *body)]
+            lines += [entry for name in entries[1:] for entry in (name, *body)]
             entries = []
         if not section and not before and lines and ENTRY.match(line):
             section, before = unnamed, "-" * len(unnamed)
@@ -72,13 +72,13 @@ def with_descriptions(text: str, unnamed: str = "Attributes") -> str:
             section = "Examples"
             lines += [section, "-" * len(section)]
         elif section in LISTS and line[:1].strip() and before != section:
-            found = ENTRY.match(line)
-            if found and found[1] != "the others":
-                entries = found[1].split(", ")
+            match = ENTRY.match(line)
+            if match and match[1] != "the others":
+                entries = match[1].split(", ")
                 lines.append(entries[0])
                 start = len(lines)
-                line = INDENT + found[2]
-            elif found or (not before and not HEADING.fullmatch(line)):
+                line = INDENT + match[2]
+            elif match or (not before and not HEADING.fullmatch(line)):
                 section = "Notes"
                 lines += ["", section, "-" * len(section)]
         lines.append(line)
@@ -91,52 +91,54 @@ def with_formulas(text: str) -> str:
     heads = SECTION.search(text)
     end = heads.start() if heads else len(text)
 
-    def shown(block: re.Match[str]) -> str:
+    def show(block: re.Match[str]) -> str:
         lines = [line.strip() for line in block[0].strip("\n").split("\n")]
         return f"\n{typeset(lines)}\n" if is_formula(lines) else block[0]
 
     blocks = re.compile(r"(?<=\n\n)(?: {4}.*\n?)+")
-    return blocks.sub(shown, text[:end]) + text[end:]
+    return blocks.sub(show, text[:end]) + text[end:]
 
 
-def with_links(text: str, one: Object) -> str:
+def with_links(text: str, owner: Object) -> str:
     """Return a docstring whose roles, as in ``:class:`Slam```, are links."""
 
-    def linked(role: re.Match[str]) -> str:
-        found = target(role[1], one)
-        if found is None:
-            log.warning("%s: the docstring refers to %s, which is not there", one.path, role[1])
+    def link(role: re.Match[str]) -> str:
+        identifier = target(role[1], owner)
+        if identifier is None:
+            log.warning("%s: the docstring refers to %s, which is not there", owner.path, role[1])
             return f"`{role[1]}`"
-        return f'<autoref optional identifier="{found}"><code>{role[1]}</code></autoref>'
+        return f'<autoref optional identifier="{identifier}"><code>{role[1]}</code></autoref>'
 
-    return ROLE.sub(linked, text)
+    return ROLE.sub(link, text)
 
 
-def target(name: str, one: Object) -> str | None:
+def target(name: str, owner: Object) -> str | None:
     """Return the full name of what a docstring means.
 
     It is sought in the classes and modules around the docstring, from the top, and last by its
     name alone, if only one thing has it.
     """
-    scope: Object | None = one
+    scope: Object | None = owner
     while scope is not None:
-        found = member(scope, name)
-        if found is not None:
-            return found
+        path = member(scope, name)
+        if path is not None:
+            return path
         scope = scope.parent
-    return member(one.package, name.removeprefix(f"{one.package.name}.")) or only(name, one.package)
+    return member(owner.package, name.removeprefix(f"{owner.package.name}.")) or only(
+        name, owner.package
+    )
 
 
 @cache
 def paths(package: Object) -> tuple[str, ...]:
     """Return the full names of everything."""
-    return tuple(one.path for one in objects(package))
+    return tuple(documented.path for documented in objects(package))
 
 
 def only(name: str, package: Object) -> str | None:
     """Return the full name of the one thing that is called so."""
-    found = [path for path in paths(package) if path.endswith(f".{name}")]
-    return found[0] if len(found) == 1 else None
+    matches = [path for path in paths(package) if path.endswith(f".{name}")]
+    return matches[0] if len(matches) == 1 else None
 
 
 def member(scope: Object, name: str) -> str | None:

@@ -69,14 +69,14 @@ class Reader:
 
     def row(self, end: str = "") -> list[str]:
         """Read up to a closing sign."""
-        found: list[str] = []
+        parts: list[str] = []
         while self.peek() and self.peek() != end:
-            found.append(self.scripted())
+            parts.append(self.add_scripts())
         if self.peek():
             self.take()
-        return [one for one in found if one]
+        return [part for part in parts if part]
 
-    def scripted(self) -> str:
+    def add_scripts(self) -> str:
         """Read an atom, and what stands below or above it."""
         base = self.atom()
         while self.peek() in ("_", "^") and base:

@@ -34,14 +34,14 @@ LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)\)")
 
 def modules() -> list[str]:
     """Return the names of all public modules, packages before what they hold."""
-    found = []
+    names = []
     for path in sorted(SOURCE.glob("rankloop/**/*.py")):
         place = path.relative_to(SOURCE).with_suffix("")
         parts = place.parts[:-1] if place.name == "__init__" else place.parts
         public = not any(part.startswith("_") for part in parts)
         if public and not place.as_posix().startswith(NOT_PUBLIC):
-            found.append(".".join(parts))
-    return sorted(found)
+            names.append(".".join(parts))
+    return sorted(names)
 
 
 def page_of(module: str) -> str:
@@ -73,12 +73,12 @@ def led_from(text: str, place: str) -> str:
     """
     pages = {there: here for here, there in BROUGHT.items()}
 
-    def led(link: re.Match[str]) -> str:
+    def lead(link: re.Match[str]) -> str:
         path, mark, heading = link[1].partition("#")
         there = posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
         return f"]({pages.get(there, there.removeprefix('docs/'))}{mark}{heading})"
 
-    return LINK.sub(led, text)
+    return LINK.sub(lead, text)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:

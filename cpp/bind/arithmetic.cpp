@@ -9,7 +9,7 @@
 #include "linalg/rows.hpp"
 #include "linalg/svd.hpp"
 #include "linalg/triangular.hpp"
-#include "online/mix.hpp"
+#include "online/adapt.hpp"
 
 namespace rankloop {
 
@@ -246,6 +246,96 @@ void bind_arithmetic(nb::module_& m) {
             return result;
         },
         "scores"_a, "offsets"_a, "losses"_a, "so_far"_a, "queries"_a, nb::kw_only(), "uniform"_a);
+    // The loss of each query and ranker (queries x rankers) from its scores (rankers x documents); NaN for queries that
+    // say nothing about the order of their documents.
+    m.def(
+        "relative_losses",
+        [](In<float, 2> scores, In<double, 1> y, In<std::int64_t, 1> offsets,
+           std::optional<In<double, 1>> document_weights, std::optional<In<double, 1>> query_weights) {
+            const std::size_t rankers = scores.shape(0), documents = scores.shape(1), queries = offsets.size() - 1;
+            check_offsets(offsets, documents);
+            check_size(y, documents, "one grade a document is needed");
+            if (document_weights) check_size(*document_weights, documents, "one weight a document is needed");
+            if (query_weights) check_size(*query_weights, queries, "one weight a query is needed");
+            double* out;
+            auto result = new_array<double>({queries, rankers}, &out);
+            const Released release(scores.size());
+            RelativeLoss loss;
+            for (std::size_t q = 0; q < queries; ++q) {
+                const auto first = static_cast<std::size_t>(offsets.data()[q]),
+                           end = static_cast<std::size_t>(offsets.data()[q + 1]);
+                const QueryRows rows{nullptr,
+                                     y.data() + first,
+                                     document_weights ? document_weights->data() + first : nullptr,
+                                     query_weights ? query_weights->data()[q] : 1.0,
+                                     end - first,
+                                     0};
+                const bool tells = loss.take(rows);
+                for (std::size_t k = 0; k < rankers; ++k)
+                    out[q * rankers + k] = tells ? loss.of(scores.data() + k * documents + first)
+                                                 : std::numeric_limits<double>::quiet_NaN();
+            }
+            return result;
+        },
+        "scores"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none());
+    // Scores (rankers x documents) of queries that come after each other: each is ranked by the weights that follow
+    // from the losses before it (queries x experts). Several rankers may belong to one expert and share its weight.
+    // `history` (queries x experts) gets the weights after each query.
+    m.def(
+        "adapt_queries",
+        [](In<double, 2> scores, In<std::int64_t, 1> offsets, In<double, 2> losses, In<std::int64_t, 1> expert_of,
+           Out<double, 1> weights, Out<double, 2> history, double share) {
+            const std::size_t rankers = scores.shape(0), documents = scores.shape(1), experts = weights.size(),
+                              queries = offsets.size() - 1;
+            check_offsets(offsets, documents);
+            check(experts > 0, "an expert is needed");
+            check(losses.shape(0) == queries && losses.shape(1) == experts, "one loss a query and expert is needed");
+            check(history.shape(0) == queries && history.shape(1) == experts, "history needs a row a query");
+            check_size(expert_of, rankers, "one expert a ranker is needed");
+            std::vector<double> sizes(experts, 0.0), shared(rankers), scratch;
+            for (std::size_t k = 0; k < rankers; ++k) {
+                const std::int64_t expert = expert_of.data()[k];
+                check(expert >= 0 && static_cast<std::size_t>(expert) < experts, "there is no such expert");
+                sizes[expert] += 1;
+            }
+            double* out;
+            auto result = new_array<double>({documents}, &out);
+            const Released release(scores.size());
+            for (std::size_t q = 0; q < queries; ++q) {
+                const auto first = static_cast<std::size_t>(offsets.data()[q]),
+                           end = static_cast<std::size_t>(offsets.data()[q + 1]);
+                for (std::size_t k = 0; k < rankers; ++k) {
+                    const std::size_t expert = expert_of.data()[k];
+                    shared[k] = weights.data()[expert] / sizes[expert];
+                }
+                if (end > first)
+                    mix_scores(scores.data() + first, documents, rankers, end - first, shared.data(), scratch,
+                               out + first);
+                const double* const own = losses.data() + q * experts;
+                if (!std::isnan(own[0])) adapt_weights(own, experts, share, weights.data());
+                std::copy_n(weights.data(), experts, history.data() + q * experts);
+            }
+            return result;
+        },
+        "scores"_a, "offsets"_a, "losses"_a, "expert_of"_a, "weights"_a, "history"_a, "share"_a);
+    // The root of keep L + (1 - keep) prior I, where L = U'U.
+    m.def(
+        "discount_root",
+        [](In<double, 2> root, double keep, double prior) {
+            const std::size_t d = root.shape(0);
+            check(root.shape(1) == d, "the root must be square");
+            double* out;
+            auto result = new_array<double>({d, d}, &out);
+            nb::gil_scoped_release release;
+            const double scale = std::sqrt(keep), returned = std::sqrt((1 - keep) * prior);
+            for (std::size_t i = 0; i < d * d; ++i) out[i] = scale * root.data()[i];
+            std::vector<double> rows(d * d, 0.0);
+            for (std::size_t j = 0; j < d; ++j) rows[j * d + j] = returned;
+            Products<double> products;
+            RowAppender(products).append(out, d, rows.data(), d, true);
+            return result;
+        },
+        "root"_a, "keep"_a, "prior"_a);
 }
 
 }  // namespace rankloop

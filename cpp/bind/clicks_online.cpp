@@ -60,7 +60,8 @@ std::int64_t learn_pdgd(In<float, 2> x, In<double, 1> y, In<std::int64_t, 1> off
                         std::optional<In<double, 1>> document_weights, std::optional<In<double, 1>> query_weights,
                         Out<double, 1> w, std::optional<Out<double, 1>> sum, std::int64_t queries,
                         std::optional<Out<float, 1>> scores, Out<double, 1> sizes, double clip, double rate,
-                        double decay, std::optional<In<std::int32_t, 1>> ranks, std::optional<In<double, 1>> logged) {
+                        double decay, double keep, std::optional<In<std::int32_t, 1>> ranks,
+                        std::optional<In<double, 1>> logged) {
     OnlineCall call(x, y, offsets, document_weights, query_weights, w, sum, queries, scores);
     check(x.shape(1) > 0, "a feature is needed");
     ShownRows shown{x.data()};
@@ -74,14 +75,14 @@ std::int64_t learn_pdgd(In<float, 2> x, In<double, 1> y, In<std::int64_t, 1> off
         check(fits, "a document that was not shown cannot have been clicked");
         shown.ranks = ranks->data(), shown.scores = logged->data();
     }
-    return call.bounded(sizes, clip).run(PdgdStep({rate, decay}, shown));
+    return call.bounded(sizes, clip).run(PdgdStep({rate, decay}, {keep}, shown));
 }
 
 std::int64_t play_pdgd_impressions(In<float, 2> x, In<std::int64_t, 1> offsets, In<double, 1> attraction,
                                    In<double, 1> after_skip, In<double, 1> after_click, In<std::int64_t, 1> chosen,
                                    In<double, 1> draws, bool stops, Out<double, 1> w, std::optional<Out<double, 1>> sum,
                                    std::int64_t queries, Out<double, 1> sizes, double clip, double rate, double decay,
-                                   Out<std::int64_t, 2> shown, Out<std::uint8_t, 2> clicks) {
+                                   double keep, Out<std::int64_t, 2> shown, Out<std::uint8_t, 2> clicks) {
     const std::size_t rows = x.shape(0), k = shown.shape(1);
     check_offsets(offsets, rows), check(x.shape(1) > 0, "a feature is needed"),
         check_size(w, x.shape(1), "one weight a feature is needed");
@@ -111,7 +112,7 @@ std::int64_t play_pdgd_impressions(In<float, 2> x, In<std::int64_t, 1> offsets, 
                stops,
                shown.data(),
                clicks.data()},
-              {rate, decay}, {sizes.data(), clip}, state, pause_for_python);
+              {rate, decay}, {keep}, {sizes.data(), clip}, state, pause_for_python);
     return state.updates;
 }
 
@@ -169,11 +170,11 @@ void bind_clicks_online(nb::module_& m) {
     m.def("draw_posterior", &draw_posterior, "weights"_a, "root"_a, "draws"_a, "spread"_a);
     m.def("pull_to_zero", &pull_weights, "weights"_a, "root"_a, "more"_a);
     m.def("learn_pdgd", &learn_pdgd, "x"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(),
-          "w"_a, "total"_a.none(), "queries"_a, "scores"_a.none(), "sizes"_a, "clip"_a, "rate"_a, "decay"_a,
+          "w"_a, "total"_a.none(), "queries"_a, "scores"_a.none(), "sizes"_a, "clip"_a, "rate"_a, "decay"_a, "keep"_a,
           "ranks"_a.none() = nb::none(), "logged"_a.none() = nb::none());
     m.def("play_pdgd", &play_pdgd_impressions, "x"_a, "offsets"_a, "attraction"_a, "after_skip"_a, "after_click"_a,
           "chosen"_a, "draws"_a, nb::kw_only(), "stops"_a, "w"_a, "total"_a.none(), "queries"_a, "sizes"_a, "clip"_a,
-          "rate"_a, "decay"_a, "shown"_a, "clicks"_a);
+          "rate"_a, "decay"_a, "keep"_a, "shown"_a, "clicks"_a);
 }
 
 }  // namespace rankloop

@@ -11,6 +11,8 @@ void bind_assignment(nb::module_& m);
 void bind_boosting(nb::module_& m);
 void bind_clicks(nb::module_& m);
 void bind_clicks_online(nb::module_& m);
+void bind_features(nb::module_& m);
+void bind_live_features(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -55,6 +57,8 @@ NB_MODULE(_core, m) {
     bind_boosting(m);
     bind_clicks(m);
     bind_clicks_online(m);
+    bind_features(m);
+    bind_live_features(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);

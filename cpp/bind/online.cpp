@@ -2,9 +2,9 @@
 // returns how many queries changed the weights. State lives in the caller's arrays.
 #include "bind/online_call.hpp"
 
-#include "online/betting.hpp"
 #include "online/committee.hpp"
 #include "online/minimax.hpp"
+#include "online/block_gaussian.hpp"
 #include "online/newton.hpp"
 #include "online/perceptron.hpp"
 #include "online/prank.hpp"
@@ -28,13 +28,20 @@ void check_square(const Out<double, 2>& matrix, std::size_t d) {
     check(matrix.shape(0) == d && matrix.shape(1) == d, "a root with a row and a column a feature is needed");
 }
 
-// What a ranker knows of its weights: by the root of a full precision, or, without one, by variances and directions.
+// What a ranker knows of its weights: by the root of a full precision; without one, by variances and directions; or by
+// the root for the first weights and variances for the others.
 std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double, 2>& root,
                                       const Out<double, 1>& variances, const Out<double, 2>& directions) {
     const std::size_t d = w.size();
     if (variances.size() == 0) {
         check_square(root, d);
         return std::make_unique<FullGaussian>(root.data(), w.data(), d);
+    }
+    if (root.shape(0) > 0) {
+        const std::size_t full = root.shape(0);
+        check_square(root, full);
+        check(full + variances.size() == d, "a row of the root or a variance a feature is needed");
+        return std::make_unique<BlockGaussian>(root.data(), full, variances.data(), w.data(), d);
     }
     check_size(variances, d, "one variance a feature is needed");
     check(directions.shape(1) == d, "directions must have one number a feature");
@@ -77,19 +84,6 @@ void bind_online(nb::module_& m) {
         },
         RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, nb::kw_only(), "ap"_a, "cutoff"_a, "margin"_a, "rate"_a, "decay"_a,
         "only_loss"_a, "averaged"_a);
-
-    m.def(
-        "learn_betting_slam",
-        [](RANKLOOP_CALL, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin,
-           bool only_loss, bool averaged, Out<double, 1> steps, Out<double, 1> purse) {
-            check(steps.size() == w.size() && purse.size() == 3,
-                  "one sum of steps a feature and three numbers are needed");
-            return RANKLOOP_CALLED.run(BettingSlamStep(slam_step(ap, cutoff, margin, {1, 0}, {only_loss, averaged}),
-                                                       margin, {steps.data(), purse.data()},
-                                                       OnlineCall::influence_of(sizes, clip, 0)));
-        },
-        RANKLOOP_ARGUMENTS, "sizes"_a, "clip"_a, nb::kw_only(), "ap"_a, "cutoff"_a, "margin"_a, "only_loss"_a,
-        "averaged"_a, "steps"_a, "purse"_a);
 
     m.def(
         "learn_minimax",
@@ -149,6 +143,7 @@ void bind_online(nb::module_& m) {
         "learn_solar_ii",
         [](RANKLOOP_CALL, double gamma, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions,
            Out<double, 1> sizes, double clip) {
+            check(root.shape(0) == 0 || variances.size() == 0, "there are no wide columns here");
             const auto gaussian = gaussian_of(w, root, variances, directions);
             return RANKLOOP_CALLED.run(SolarIIStep(gamma, *gaussian, OnlineCall::influence_of(sizes, clip, 0)));
         },
@@ -165,12 +160,14 @@ void bind_online(nb::module_& m) {
 
     m.def(
         "learn_newton",
-        [](RANKLOOP_CALL, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions,
+        [](RANKLOOP_CALL_ANY, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions,
            Out<double, 1> sizes, double clip, bool gains, double gamma, double power, std::int64_t steps) {
             const auto gaussian = gaussian_of(w, root, variances, directions);
-            return RANKLOOP_CALLED.run(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps,
-                                                  *gaussian, OnlineCall::influence_of(sizes, clip, 0),
-                                                  OnlineCall::influence_of(sizes, clip, 1)));
+            const bool blocks = root.shape(0) > 0 && variances.size() > 0;
+            check(blocks == std::holds_alternative<SparseIn>(x), "rows are sparse where there are wide columns, only");
+            return RANKLOOP_CALLED.run_any(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps,
+                                                      *gaussian, OnlineCall::influence_of(sizes, clip, 0),
+                                                      OnlineCall::influence_of(sizes, clip, 1)));
         },
         RANKLOOP_ARGUMENTS, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a, nb::kw_only(), "gains"_a,
         "gamma"_a, "power"_a, "steps"_a);

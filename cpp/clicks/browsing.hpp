@@ -1,4 +1,4 @@
-// Users who look at a document by its position, and perhaps by where they clicked last: PBM and UBM.
+// PBM and UBM: whether users look at a document depends on its position, and in UBM also on their last click.
 #pragma once
 
 #include <vector>
@@ -34,9 +34,12 @@ void for_rows(const GroupedPages& pages, std::size_t q, const Contexts& contexts
     }
 }
 
-// Alternating EM: attraction = clicks / examined, with examination latent; then, by the new attraction, examination =
-// clicks / attracted, with attraction latent. Each half raises the likelihood, and together they need a third of the
-// steps of EM with both latent at once.
+// Alternating EM. First, attraction = clicks / expected examinations, with examination latent. Then, with the new
+// attraction, examination = clicks / expected attractions, with attraction latent. Each half raises the likelihood, and
+// together they need a third of the steps of EM with both latent at once.
+//
+// A click needs an attractive document and an examined position. Without a click, P(examined) = e (1 - a) / (1 - e a)
+// and P(attractive) = a (1 - e) / (1 - e a). The prior keeps e and a below 1, so that no denominator is 0.
 // pause() is called after each step.
 template <typename Pause>
 void fit_browsing(const GroupedPages& pages, double* attraction, double* examination, Contexts contexts, Prior prior,

@@ -1,5 +1,10 @@
-// EM for users who read from the top. Latent is only how far they read after the last click, and why they stopped:
-// rows above the last click were examined for certain.
+// EM for click models whose users read from the top: DCM, DBN and CCM.
+//
+// Rows down to the last click were examined for certain, because users cannot jump. What is latent is how far a user
+// read after the last click, and why the user stopped. So the E step needs one pass up the rows below the last click,
+// for the probability that no click follows, and one pass down the page, for the posterior of examination. The M step
+// divides expected counts. Each model is a `Rule`, which says with which probability users go on and which counts it
+// needs.
 #pragma once
 
 #include <vector>
@@ -8,15 +13,16 @@
 
 namespace rankloop {
 
-// Clicks and views added up, of one query's pairs or of a shared parameter.
+// The expected numbers of clicks and of views from which a probability is estimated.
 struct Tally {
     double clicked = 0, seen = 0;
 
     void add(double c, double s) { clicked += c, seen += s; }
 };
 
-// What a user did next is weighed by `stop`, the chance of all that was seen below had the user stopped, and `go`, had
-// the user gone on. A click below leaves only going on: (0, 1).
+// The likelihood of what is below a row, if the user stopped there and if the user went on. If there is a click below,
+// the user must have gone on: (0, 1). Otherwise stopping explains the missing clicks with certainty, and going on with
+// the probability of no click: (1, unclicked). Bayes' rule turns these into the posterior of going on.
 struct Below {
     double stop, go;
 
@@ -24,7 +30,7 @@ struct Below {
     double went_on(double go_on) const { return go_on * go / chance(go_on); }
 };
 
-// DCM: after a click, users go on by its position; after a skip always.
+// DCM: after a click, users go on with a probability that depends on the position; after a skip they always go on.
 struct DependentRule {
     double* go_on;  // by position from 1, the last for all beyond
     std::size_t ranks;
@@ -44,7 +50,8 @@ struct DependentRule {
     }
 };
 
-// DBN: a clicked document satisfies by its pair; who is not satisfied goes on by a shared chance, 1 in SDBN.
+// DBN: a clicked document satisfies with a probability of its pair, and satisfied users stop. Others go on with a
+// shared probability, which is 1 in SDBN.
 struct BayesianRule {
     double* satisfaction;  // by pair
     double go_on;
@@ -56,6 +63,8 @@ struct BayesianRule {
     void skipped(double count, double went_on, double* sums) const { sums[0] += count * went_on, sums[1] += count; }
     void clicked(std::size_t pair, std::size_t own, std::size_t, double count, Below below, Tally*, Tally* satisfied,
                  double* sums) const {
+        // A user who stopped was satisfied, or was not and stopped all the same. `happy` is the posterior of the first;
+        // only users who were not satisfied say something about go_on.
         const double after = go_on * (1 - satisfaction[pair]);
         const double happy = satisfaction[pair] * below.stop / below.chance(after);
         satisfied[own].add(count * happy, count);
@@ -70,7 +79,8 @@ struct BayesianRule {
     }
 };
 
-// CCM: a clicked document is relevant by its attraction; users go on by one of three shared chances.
+// CCM: a clicked document is relevant with the probability of its attraction. Users go on with one of three shared
+// probabilities: after a skip, after a click on an irrelevant document, and after a click on a relevant one.
 struct ClickChainRule {
     const double* attraction;  // by pair
     double after_skipping, after_useless, after_relevant;
@@ -84,6 +94,7 @@ struct ClickChainRule {
     void clicked(std::size_t pair, std::size_t own, std::size_t, double count, Below below, Tally* attracted, Tally*,
                  double* sums) const {
         const double a = attraction[pair], whole = below.chance(after_click(pair, 0));
+        // The posterior of relevance counts as a second observation of attraction, besides the click itself.
         const double relevant = a * below.chance(after_relevant) / whole;
         attracted[own].add(count * relevant, count);
         sums[2] += count * (1 - a) * after_useless * below.go / whole;
@@ -99,7 +110,7 @@ struct ClickChainRule {
     }
 };
 
-// What one page teaches. `unclicked` is scratch.
+// Adds the expected counts of one page. `unclicked` is scratch.
 template <typename Rule>
 void expect_page(const GroupedPages& pages, std::size_t page, std::size_t first_pair, const double* attraction,
                  const Rule& rule, std::size_t ranks, std::vector<double>& unclicked, Tally* attracted,
@@ -109,16 +120,16 @@ void expect_page(const GroupedPages& pages, std::size_t page, std::size_t first_
     const double count = pages.counts[page];
     std::size_t after_last = end;  // one past the last click
     while (after_last > begin && !pages.clicks[after_last - 1]) --after_last;
-    unclicked.assign(end - begin + 1, 1.0);  // [r]: the chance of no click from r on, r being examined
+    unclicked.assign(end - begin + 1, 1.0);  // [r]: P(no click from r on | r is examined), 1 beyond the end
     for (std::size_t r = end; r-- > after_last;) {
         const double go_on = rule.after_skip();
         unclicked[r - begin] = (1 - attraction[pages.pairs[r]]) * ((1 - go_on) + go_on * unclicked[r + 1 - begin]);
     }
-    double examined = 1;
+    double examined = 1;  // the posterior of examination, given all clicks on the page
     for (std::size_t r = begin; r < end; ++r) {
         const auto pair = static_cast<std::size_t>(pages.pairs[r]);
         attracted[pair - first_pair].add(count * pages.clicks[r], count * examined);
-        if (r + 1 == end) break;  // whether the user would have gone on is not seen
+        if (r + 1 == end) break;  // nothing shows whether the user would have gone on below the page
         const Below below = r + 1 < after_last ? Below{0, 1} : Below{1, unclicked[r + 1 - begin]};
         const std::size_t rank = std::min(static_cast<std::size_t>(pages.positions[r]), ranks) - 1;
         if (pages.clicks[r]) {
@@ -132,7 +143,10 @@ void expect_page(const GroupedPages& pages, std::size_t page, std::size_t first_
     }
 }
 
-// `iterations` steps of EM from where attraction and the rule stand. pause() is called after each.
+// Takes `iterations` steps of EM from the current attraction and rule. pause() is called after each.
+//
+// The pages of a query are the only ones with its pairs, so attraction is replaced as soon as a query is done. Shared
+// parameters change only when all queries are done: otherwise the result would depend on the threads.
 template <typename Rule, typename Pause>
 void fit_chain(const GroupedPages& pages, double* attraction, Rule& rule, std::size_t ranks, Prior prior,
                std::size_t iterations, unsigned threads, const Pause& pause) {

@@ -1,4 +1,4 @@
-// Directions drawn at random, all alike.
+// Random directions, uniformly distributed on the sphere.
 #pragma once
 
 #include <cmath>

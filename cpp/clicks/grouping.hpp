@@ -1,4 +1,8 @@
-// From pages in the order of a log to pages gathered by query, alike ones counted once, with their pairs numbered.
+// Groups the pages of a log by query, counts equal pages together, and numbers the pairs of a query and a document.
+//
+// Real logs repeat themselves: the same query often shows the same list with the same clicks. EM passes over the rows
+// many times, so it pays to find equal pages once. The tables are cleared for each query, so they stay small enough
+// for the processor's cache, and the numbers depend only on the order of the log.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +28,16 @@ struct Grouping {
     std::vector<std::uint8_t> clicks;
 };
 
+// The last step of SplitMix64: each bit of the result depends on every bit of x, so that the low bits alone can
+// address a table.
 inline std::uint64_t mix_bits(std::uint64_t x) {
     x ^= x >> 30, x *= 0xbf58476d1ce4e5b9u, x ^= x >> 27, x *= 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
 
-// Places of an open-addressing table: -1 is free, anything else an index that the caller compares.
+// A hash table with open addressing and linear probing. A place holds -1 if it is free, or an index; the caller says
+// whether an index is the right one, so equal hashes do no harm. At least half of the places are free, so that probing
+// is short and always ends.
 class Places {
 public:
     void clear(std::size_t items) {
@@ -38,7 +46,7 @@ public:
         table_.assign(size, -1);
     }
 
-    // The index already there for which same(index) holds, or `fresh`, which is put there.
+    // Returns the index in the table for which same(index) holds; if there is none, puts `fresh` there and returns it.
     template <typename Same>
     std::int64_t find_or_add(std::uint64_t hash, std::int64_t fresh, const Same& same) {
         const std::size_t mask = table_.size() - 1;
@@ -53,6 +61,7 @@ private:
 };
 
 inline Grouping group_pages(const LogArrays& log) {
+    // A counting sort of the pages by query, which keeps their order within a query.
     std::vector<std::int64_t> first(log.n_queries + 1), order(log.pages);
     for (std::size_t p = 0; p < log.pages; ++p) ++first[static_cast<std::size_t>(log.queries[p]) + 1];
     for (std::size_t q = 0; q < log.n_queries; ++q) first[q + 1] += first[q];
@@ -63,13 +72,14 @@ inline Grouping group_pages(const LogArrays& log) {
     }
     Grouping out;
     Places known_pages, known_pairs;
-    std::vector<std::int64_t> originals;  // of the pages kept
+    std::vector<std::int64_t> originals;  // where each different page was first seen in the log
     for (std::size_t q = 0; q < log.n_queries; ++q) {
         known_pages.clear(static_cast<std::size_t>(first[q + 1] - first[q]));
         std::int64_t rows = 0;
         for (std::int64_t at = first[q]; at < first[q + 1]; ++at) {
             const std::int64_t page = order[static_cast<std::size_t>(at)];
             const std::int64_t begin = log.offsets[page], size = log.offsets[page + 1] - begin;
+            // Documents, positions and clicks all enter, in order: pages with the same list but other clicks differ.
             std::uint64_t hash = static_cast<std::uint64_t>(size);
             for (std::int64_t r = begin; r < begin + size; ++r) {
                 hash = mix_bits(hash ^ (static_cast<std::uint64_t>(log.documents[r]) << 32 |

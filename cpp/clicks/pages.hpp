@@ -1,4 +1,4 @@
-// Result pages gathered by query, alike pages counted once: what click models are fitted to.
+// Result pages grouped by query, with equal pages counted together: click models are fitted to these.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,10 @@ struct GroupedPages {
     const std::uint8_t* clicks;
 };
 
-// Calls body(query, sums) for every query and adds up the sums. A block is a run of whole queries that depends on the
-// data alone, and the sums of blocks are added in order: the same bits for any number of threads. What belongs to a
-// query's own pairs, the body may write at once.
+// Calls body(query, sums) for every query and adds up the sums. Sums of floating-point numbers depend on their order,
+// so the queries are divided into blocks that depend on the data alone, and the sums of the blocks are added in order.
+// The bits are then the same for any number of threads. The body may write to the pairs of its query at once, because
+// no other query has them.
 template <typename MakeBody>
 void sum_over_queries(const GroupedPages& pages, std::size_t size, double* sums, unsigned threads,
                       const MakeBody& make_body) {
@@ -53,7 +54,7 @@ void sum_over_queries(const GroupedPages& pages, std::size_t size, double* sums,
     }
 }
 
-// A number of clicks and of skips that every parameter starts with.
+// The numbers of clicks and of skips that every parameter starts with, so that no probability becomes 0 or 1.
 struct Prior {
     double clicks, skips;
 

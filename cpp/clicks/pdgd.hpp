@@ -1,5 +1,5 @@
-// Pairwise differentiable gradient descent: a step along the gradient of the chances that preferred documents
-// are drawn before others, each pair weighed so that no position is favoured.
+// Pairwise differentiable gradient descent: a step along the gradient of the probability that preferred documents are
+// drawn before others. Each pair has a weight that makes up for the better position of one of the two.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace rankloop {
 
-// How rankings of a batch were made, a number a row. Without them queries were judged, not shown.
+// How the rankings of a batch were drawn, one number per row. Without ranks, the queries are judged ones.
 struct ShownRows {
     const float* x = nullptr;             // the batch's first row
     const std::int32_t* ranks = nullptr;  // from 1; 0: not shown
@@ -25,11 +25,21 @@ struct GeometricRate {
     }
 };
 
-// Grades say which documents are preferred: those clicked have 1, those passed over 0, others -1. A pair counts
-// as the share of its reversal where it was shown, else 1/2, which is the mean of a pair and its reversal.
+// What a ranking leaves of the weights before it: below 1, the past fades and lists become more random again.
+struct Fading {
+    double keep = 1;
+    void operator()(LinearState& state) const {
+        for (std::size_t j = 0; keep < 1 && j < state.d; ++j) state.w[j] *= keep;
+    }
+};
+
+// Grades say which documents are preferred: clicked ones have 1, those that were seen but not clicked 0, others -1. The
+// weight of a pair is the probability of the list with the two exchanged, divided by the sum of both lists'
+// probabilities. So a preference that the positions made likely counts less, and over a pair and its reversal position
+// bias cancels. In judged queries nothing was shown, and both orders count the same: 1/2.
 class PdgdStep {
 public:
-    PdgdStep(GeometricRate rate, ShownRows shown) : rate_(rate), shown_(shown) {}
+    PdgdStep(GeometricRate rate, Fading fade, ShownRows shown) : rate_(rate), fade_(fade), shown_(shown) {}
 
     bool operator()(const QueryRows& rows, const float* s, LinearState& state) {
         if (!gather(rows)) return false;
@@ -39,6 +49,7 @@ public:
         for (const std::size_t i : judged_) {
             for (const std::size_t j : judged_) {
                 if (!(rows.y[i] > rows.y[j])) continue;
+                // e_i e_j / (e_i + e_j)^2 by the difference of scores, whose exponential cannot overflow.
                 const double apart = math::exp(-std::abs(static_cast<double>(s[i]) - static_cast<double>(s[j])));
                 const double share = shown_.ranks ? reversal_.share(position(i), position(j)) : 0.5;
                 const double step =
@@ -46,12 +57,14 @@ public:
                 g_[i] += step, g_[j] -= step;
             }
         }
+        fade_(state);
         add_rows(rows.x, rows.m, state.d, g_.data(), state.w);
         return true;
     }
 
 private:
     GeometricRate rate_;
+    Fading fade_;
     ShownRows shown_;
     Reversal reversal_;
     std::vector<std::size_t> judged_;

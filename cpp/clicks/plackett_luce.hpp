@@ -15,8 +15,9 @@ namespace rankloop {
 // A draw of Gumbel's distribution from one in [0, 1).
 inline double gumbel(double uniform) { return -math::log(-math::log(std::max(uniform, 0x1p-54))); }
 
-// Draws the first k documents: those with the largest score + Gumbel noise are distributed so. One uniform
-// draw a document; equal sums stay in row order.
+// Draws the first k documents: those with the largest score + Gumbel noise have this distribution (the Gumbel-max
+// trick). Drawing them one after the other would need k passes over the scores. It takes one uniform draw per document;
+// equal sums stay in row order, so that the result is the same on every machine.
 class PlackettLuceSample {
 public:
     template <typename Score>
@@ -37,13 +38,13 @@ private:
     std::vector<std::int64_t> rows_;
 };
 
-// How likely a ranking is with two of its documents exchanged, beside the ranking itself. With e = exp(score)
-// and A_i what is left at position i without either document,
+// How likely a ranking is with two of its documents exchanged, compared with the ranking itself. With e = exp(score)
+// and A_i the sum of e over what is left at position i without either document,
 //
 //     P(exchanged) / P(as shown) = product over i in (a, b] of (A_i + e_b) / (A_i + e_a).
 //
-// All sums are of positive terms, so nothing cancels; scores far below the best count as `deepest` below it,
-// so that no sum is 0.
+// All sums have positive terms only, so no digits cancel. Scores far below the best one count as `deepest` below it, so
+// that no sum is 0.
 class Reversal {
 public:
     static constexpr double deepest = 600;

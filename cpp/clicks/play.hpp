@@ -1,4 +1,4 @@
-// Impressions one after the other: a ranking is drawn, a simulated user clicks, the ranker learns from it.
+// Simulated impressions: for each, a ranking is drawn, a simulated user clicks, and the ranker learns from the clicks.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace rankloop {
 
-// What a session of impressions is played with; the users' chances are by row of the batch.
+// The input and output of a session; the probabilities of users are by row of the batch.
 struct Play {
     Batch batch;
     ChainPage users;              // of all rows
@@ -22,7 +22,8 @@ struct Play {
     std::uint8_t* clicks;  // (impressions, k)
 };
 
-// Which grades the clicks on a list give: 1 if clicked, 0 if passed over above the last click or next after it.
+// Grades from clicks: 1 for clicked documents, 0 for others above the last click and for the one after it. The rest
+// keeps its grade -1.
 inline void click_grades(const std::int64_t* shown, const std::uint8_t* clicks, std::size_t n, double* grades) {
     std::size_t seen = 0;
     for (std::size_t p = 0; p < n; ++p) {
@@ -32,7 +33,8 @@ inline void click_grades(const std::int64_t* shown, const std::uint8_t* clicks, 
 }
 
 template <typename Pause>
-void play_pdgd(const Play& play, GeometricRate rate, Influence influence, LinearState& state, const Pause& pause) {
+void play_pdgd(const Play& play, GeometricRate rate, Fading fade, Influence influence, LinearState& state,
+               const Pause& pause) {
     const std::size_t d = state.d;
     std::vector<float> narrow(d), scores;
     std::vector<double> logged, grades, mean(d), attraction(play.k), after_skip(play.k), after_click(play.k);
@@ -70,7 +72,7 @@ void play_pdgd(const Play& play, GeometricRate rate, Influence influence, Linear
         grades.assign(m, -1), logged.assign(scores.begin(), scores.end());
         click_grades(shown, clicks, n, grades.data());
         const std::int64_t offsets[] = {0, static_cast<std::int64_t>(m)};
-        PdgdStep step(rate, {x, ranks.data(), logged.data()});
+        PdgdStep step(rate, fade, {x, ranks.data(), logged.data()});
         learn_queries({x, grades.data(), offsets, 1}, state, influence, nullptr, step, 1, [] {});
         if (t % 4096 == 4095) pause();
     }

@@ -1,4 +1,4 @@
-// A Gaussian over weights, N(w, (U'U)^-1): drawn from, and held back.
+// The Gaussian posterior of weights, N(w, (U'U)^-1): drawing weights from it, and pulling it towards 0.
 #pragma once
 
 #include "clicks/directions.hpp"
@@ -14,8 +14,8 @@ inline void draw_weights(const double* w, const double* root, std::size_t d, con
     for (std::size_t j = 0; j < d; ++j) out[j] = w[j] + spread * out[j];
 }
 
-// Takes in that the weights were 0, with the precision `more` in all directions: U'U += more I, while U'U w stays.
-// O(d^3)
+// Adds an observation that the weights are 0, with the precision `more` in all directions: U'U += more I. The data's
+// part U'U w stays as it is, so the new mean solves the new system for it. O(d^3)
 inline void pull_to_zero(double* w, double* root, std::size_t d, double more) {
     Products<double> products;
     std::vector<double> told(d), rows(d * d, 0.0);

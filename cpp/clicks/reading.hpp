@@ -1,5 +1,5 @@
-// How far people read, learnt page by page: a chain whose attraction depends on the position, with one chance to
-// go on after a click and one after passing over.
+// How far people read, learnt page by page: users read from the top, click by the position, and go on with one
+// probability after a click and another one after a skip. This is one step of online EM for each page.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace rankloop {
 
-// Expected counts so far; what they say is their ratio.
+// Expected counts so far; each probability is a ratio of two.
 struct ReadingCounts {
     double *clicked, *examined;  // by position, the last one for all beyond
     std::size_t ranks;
@@ -20,8 +20,8 @@ struct ReadingCounts {
     static double goes_on(const double* counts) { return counts[0] / (counts[0] + counts[1]); }
 };
 
-// out[p] = P(position p was examined | the clicks on its page). Everything down to the last click was. Of what
-// lies below, quiet[p] = P(no click from p on | p examined).
+// out[p] = P(position p was examined | the clicks on its page). Everything down to the last click was examined. For
+// positions below it, quiet[p] = P(no click from p on | p examined).
 class Reading {
 public:
     void posterior(const ReadingCounts& known, const std::uint8_t* clicks, std::size_t n, double* out) {
@@ -47,7 +47,7 @@ public:
         }
     }
 
-    // Adds what a page tells to the counts.
+    // Adds the expected counts of a page.
     static void count(ReadingCounts& known, const std::uint8_t* clicks, std::size_t n, const double* examined) {
         for (std::size_t p = 0; p < n; ++p) {
             const std::size_t rank = p < known.ranks ? p : known.ranks - 1;

@@ -1,4 +1,4 @@
-// Trust bias: P(click) = a_k relevance + b_k (1 - relevance) at position k. EM with relevance latent.
+// Trust bias: P(click) = a_k relevance + b_k (1 - relevance) at position k, fitted by EM with latent relevance.
 #pragma once
 
 #include <vector>
@@ -26,6 +26,7 @@ void fit_trust(const GroupedPages& pages, double* relevance, double* relevant, d
                         const auto pair = static_cast<std::size_t>(pages.pairs[r]);
                         const std::size_t k = std::min(static_cast<std::size_t>(pages.positions[r]), ranks) - 1;
                         const double click = pages.clicks[r];
+                        // Bayes' rule: is this view of a relevant document, given its click or skip?
                         const double yes = relevance[pair] * (click ? relevant[k] : 1 - relevant[k]);
                         const double no = (1 - relevance[pair]) * (click ? irrelevant[k] : 1 - irrelevant[k]);
                         const double weight = count * yes / (yes + no);

@@ -56,6 +56,14 @@ public:
         times_root(z.data(), n);
     }
 
+    // The same of sparse rows, of the columns that they have, for the Gaussian that takes them.
+    virtual void whiten(const LocalRows*, const std::uint32_t*, std::size_t) {
+        throw std::logic_error("sparse rows need wide columns");
+    }
+
+    // After the last change of a query on sparse rows: the weights go back to where they belong.
+    virtual void leave(LinearState&) {}
+
     // The largest |z_i|^2.
     double reach(std::size_t n) const {
         std::vector<double> lengths(n);

@@ -50,7 +50,8 @@ public:
           weight_(weight),
           reach_(reach) {}
 
-    bool operator()(const QueryRows& rows, const float*, LinearState&) {
+    template <typename Rows>
+    bool operator()(const QueryOf<Rows>& rows, const float*, LinearState& here) {
         if (!target_distribution(targets_, gamma_, rows, target_)) return false;
         gather(rows);
         // A query that weighs far more than those before it, or whose documents lie far outside of what was seen,
@@ -70,6 +71,7 @@ public:
         else
             in_features();
         if (!g_.is_sound()) throw std::runtime_error("its curvature is not finite");
+        g_.leave(here);
         return true;
     }
 
@@ -87,7 +89,8 @@ private:
 
     // Keeps the judged documents, in the order of rows, with their targets; those that nobody judged do not compete.
     // The query's weight is (sum of gains)^power: a query with several good documents says more than one with a few.
-    void gather(const QueryRows& rows) {
+    template <typename Rows>
+    void gather(const QueryOf<Rows>& rows) {
         documents_.clear(), weights_.clear();
         double gains = 0;
         for (std::size_t i = 0; i < rows.m; ++i) {

@@ -1,8 +1,10 @@
 // SOLAR-II on one query. Updating only where the loss is positive makes it recursive least squares with target 1,
-// so what the pairs of a query teach is a sum over those that were violated: the precision grows by X'A X / gamma,
-// with A the Laplacian of the graph of violated pairs, and h = L w by X'b / gamma. Which pairs are violated is found
-// pair after pair: with P = X S X' for short lists, with S itself (where it is the identity) for longer ones, and in an
-// order of their own for very long ones.
+// so the effect of a query is a sum over its violated pairs: the precision grows by X'A X / gamma, with A the Laplacian
+// of the graph of violated pairs, and h = L w grows by X'b / gamma. So there are two phases. The first one finds out
+// which pairs are violated, one after the other, because each update changes the margins of later pairs; it needs only
+// decisions, so float is enough. It works with P = X S X' for short lists, with S itself (in coordinates where it
+// starts as the identity) for longer ones, and in tiles, in an order of their own, for very long ones. The second phase
+// applies the sum to the state at once and in double, so that errors of the first do not accumulate over queries.
 #pragma once
 
 #include "online/gaussian.hpp"
@@ -42,11 +44,14 @@ public:
         query_.gather_weights(rows);
         g_.whiten(rows.x, levels.documents.data(), n_);
         const double reach = g_.reach(n_);
+        // Documents far outside of what was seen count only for a share: a precision never falls, so one outlier would
+        // otherwise fix the weights for ever.
         double share = reach_.share(reach);
         if (share * reach > max_certainty * gamma_) share = max_certainty * gamma_ / reach;
         if (share < 1) g_.shrink(n_, std::sqrt(share));
         scores_.resize(n_), g_.score(n_, scores_.data());
         found_.clear(n_);
+        // They differ in what they keep up to date, n x n or d x d numbers, and the tiles also in the order of pairs.
         if (n_ > long_list)
             find_in_tiles();
         else if (5 * n_ <= 8 * g_.size())
@@ -92,6 +97,8 @@ private:
             if (!(margin < 1)) return;
             const double own = weight(p, q);
             pair_direction(P_.data(), stride, y_.data(), taken, n_, p, p, q, v_.data());
+            // One step of recursive least squares with target 1: chi = v_p - v_q, and the update is rank one. It is
+            // collected in Y, because subtracting 24 updates from P together reads P once instead of 24 times.
             const float beta = v_[p] - v_[q] + static_cast<float>(gamma_ / own);
             move_scores(s_.data(), v_.data(), (1 - margin) / beta, p, n_);
             const float scale = 1 / std::sqrt(beta);
@@ -202,7 +209,7 @@ private:
         products_.subtract(directions.transposed(), directions, d, d, taken, {S_.data(), d});
     }
 
-    // What the violated pairs teach, at once and in double.
+    // Learns from all violated pairs at once, in double.
     void learn_found() {
         const std::size_t d = g_.size();
         found_.divide(gamma_);

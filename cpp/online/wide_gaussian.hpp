@@ -150,8 +150,8 @@ private:
         return (x ^ x >> 31) & 1 ? 1 : -1;
     }
 
-    // The rows of W at right angles and of length 1, each twice against those before; what is nothing but rounding
-    // becomes 0.
+    // Makes the rows of W orthonormal, by Gram and Schmidt. Each row is made orthogonal to those before it twice,
+    // because rounding leaves a remainder after the first time; a row that is only rounding becomes 0.
     void orthogonalise(std::size_t k) {
         const auto dot_of = [&](const double* x, const double* y) {
             double sum = 0;

@@ -1,4 +1,4 @@
-// Weak rankers that look at one feature and one threshold: finding them and adding them up.
+// Decision stumps: trees with one split, on one feature at one threshold. Sums by bin serve to find the best stump.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,10 @@
 
 namespace rankloop {
 
-// sums[f][b] = the values of the documents whose feature f falls into bin b. `bins` has one row a
-// feature; four sums in turn, since neighbours often share a bin and would wait for each other.
+// sums[f][b] = the sum of values over the documents whose feature f falls into bin b; from cumulative sums over bins,
+// every threshold can be judged in one pass. `bins` has one row per feature, so that a row is read in order. There are
+// four sums of each bin, used in turn: neighbouring documents often share a bin, and with a single sum each addition
+// would wait for the one before it. They are added in a fixed order, so the bits do not depend on threads.
 inline void bin_sums(const std::uint8_t* bins, const double* values, std::size_t n, std::size_t features,
                      std::size_t n_bins, unsigned threads, double* sums) {
     const std::size_t least = 1 + 100'000 / (n + 1);

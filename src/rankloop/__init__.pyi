@@ -7,6 +7,7 @@ from . import distributed as distributed
 from . import exceptions as exceptions
 from . import experiments as experiments
 from . import export as export
+from . import features as features
 from . import feedback as feedback
 from . import losses as losses
 from . import measures as measures
@@ -30,6 +31,7 @@ from .experiments.compare import compare_rankers as compare_rankers
 from .experiments.progressive import progressive as progressive
 from .experiments.report import write_report as write_report
 from .experiments.tune import tune as tune
+from .feedback.compute_features import compute_features as compute_features
 from .feedback.events import Feedback as Feedback
 from .feedback.events import Judgement as Judgement
 from .feedback.ranking import Ranking as Ranking
@@ -59,8 +61,7 @@ from .rankers.online.solar_ii import SolarII as SolarII
 from .rankers.predtron.predtron import Predtron as Predtron
 from .rankers.registry import make_ranker as make_ranker
 from .rankers.registry import register_ranker as register_ranker
-from .rankers.wrappers.mapped import Mapped as Mapped
-from .rankers.wrappers.scaled import Scaled as Scaled
+from .rankers.wrappers.prepared import Prepared as Prepared
 
 __version__: str
 __all__: list[str]

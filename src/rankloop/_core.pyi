@@ -103,6 +103,25 @@ def mix_queries(
     *,
     uniform: bool,
 ) -> NDArray[numpy.float64]: ...
+def relative_losses(
+    scores: NDArray[numpy.float32],
+    y: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    document_weights: NDArray[numpy.float64] | None,
+    query_weights: NDArray[numpy.float64] | None,
+) -> NDArray[numpy.float64]: ...
+def adapt_queries(
+    scores: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    losses: NDArray[numpy.float64],
+    expert_of: NDArray[numpy.int64],
+    weights: NDArray[numpy.float64],
+    history: NDArray[numpy.float64],
+    share: float,
+) -> NDArray[numpy.float64]: ...
+def discount_root(
+    root: NDArray[numpy.float64], keep: float, prior: float
+) -> NDArray[numpy.float64]: ...
 def assign_positions(
     scores: NDArray[numpy.float64],
     gains: NDArray[numpy.float64],
@@ -299,6 +318,7 @@ def learn_pdgd(
     clip: float,
     rate: float,
     decay: float,
+    keep: float,
     ranks: NDArray[numpy.int32] | None = None,
     logged: NDArray[numpy.float64] | None = None,
 ) -> int: ...
@@ -319,9 +339,102 @@ def play_pdgd(
     clip: float,
     rate: float,
     decay: float,
+    keep: float,
     shown: NDArray[numpy.int64],
     clicks: NDArray[numpy.uint8],
 ) -> int: ...
+def encode_columns(
+    x: NDArray[numpy.float32],
+    places: NDArray[numpy.int32],
+    numbers: NDArray[numpy.float32],
+    width: int,
+) -> NDArray[numpy.float32]: ...
+def encode_columns_sparse(
+    x: NDArray[numpy.float32],
+    places: NDArray[numpy.int32],
+    numbers: NDArray[numpy.float32],
+    width: int,
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def first_columns(x: SparseRows, width: int) -> NDArray[numpy.float32]: ...
+def replace_first_columns(
+    x: SparseRows, width: int, first: NDArray[numpy.float32]
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+class FeatureContext:
+    def __init__(
+        self,
+        user: bytes | None,
+        session: bytes | None,
+        query: bytes | None,
+        words: Sequence[str | None],
+    ) -> None: ...
+
+class FeatureFold:
+    def __init__(
+        self,
+        items: Sequence[tuple[str, int, bool]],
+        users: Sequence[tuple[str, int, bool]],
+        request_fields: int,
+        slots: Sequence[tuple[str, int]],
+        recipes: Sequence[tuple[str, str, Sequence[int], str, int, int]],
+        examination: Sequence[float],
+        max_keys: int,
+        max_rankings: int,
+    ) -> None: ...
+    def put(self, users: bool, key: bytes, values: list[object]) -> None: ...
+    def remove(self, users: bool, key: bytes) -> None: ...
+    def get(self, users: bool, key: bytes) -> list[object] | None: ...
+    def count_new(self, users: bool, ids: list[bytes]) -> int: ...
+    def size(self, users: bool) -> int: ...
+    def rankings(self) -> int: ...
+    def categories(self, source: str, field: int) -> list[str]: ...
+    def show(
+        self, ranking: str, items: list[str], context: FeatureContext, at: int, first_place: int
+    ) -> None: ...
+    def observe(
+        self,
+        ranking: str | None,
+        item: str,
+        event: str,
+        value: float,
+        context: FeatureContext,
+        at: int,
+    ) -> None: ...
+    def forget(self, keys: list[bytes]) -> None: ...
+    def view(self, items: list[str], context: FeatureContext) -> FeatureView: ...
+    def request_code(self, field: int, word: str, limit: int, buckets: int) -> float: ...
+    def counter_statistics(self) -> list[tuple[int, int, int]]: ...
+    def memory(self, users: bool) -> int: ...
+    def digest(self) -> bytes: ...
+    def to_parts(self) -> list[tuple[str, bytes]]: ...
+    def read_part(self, name: str, part: bytes) -> None: ...
+
+class FeatureView:
+    def numbers(self, users: bool, field: int) -> NDArray[numpy.float64]: ...
+    def codes(
+        self, users: bool, field: int, limit: int, buckets: int
+    ) -> NDArray[numpy.float32]: ...
+    def flags(
+        self, users: bool, field: int, limit: int, buckets: int
+    ) -> NDArray[numpy.float32]: ...
+    def lengths(self, users: bool, field: int) -> NDArray[numpy.float64]: ...
+    def vectors(self, users: bool, field: int) -> NDArray[numpy.float32]: ...
+    def counts(
+        self, counter: int, at: int
+    ) -> tuple[
+        NDArray[numpy.float64], NDArray[numpy.float64], float, float, NDArray[numpy.int64] | None
+    ]: ...
+    def cross(self, slots: Sequence[int], buckets: int) -> NDArray[numpy.float32]: ...
+    def match(self, field: int, query: str, how: str) -> NDArray[numpy.float64]: ...
+
+def mean_by_offsets(
+    values: NDArray[numpy.float64], offsets: NDArray[numpy.int64]
+) -> NDArray[numpy.float64]: ...
+def row_likeness(
+    x: NDArray[numpy.float32], y: NDArray[numpy.float32], how: str
+) -> NDArray[numpy.float64]: ...
+def terms_of(text: str) -> list[int]: ...
+def words_of(text: str) -> list[list[int]]: ...
 def solar_steps(
     gram: NDArray[numpy.float32],
     scores: NDArray[numpy.float32],
@@ -499,27 +612,6 @@ def learn_slam(
     only_loss: bool,
     averaged: bool,
 ) -> int: ...
-def learn_betting_slam(
-    x: NDArray[numpy.float32],
-    y: NDArray[numpy.float64],
-    offsets: NDArray[numpy.int64],
-    document_weights: NDArray[numpy.float64] | None,
-    query_weights: NDArray[numpy.float64] | None,
-    w: NDArray[numpy.float64],
-    total: NDArray[numpy.float64] | None,
-    queries: int,
-    scores: NDArray[numpy.float32] | None,
-    sizes: NDArray[numpy.float64],
-    clip: float,
-    *,
-    ap: bool,
-    cutoff: int,
-    margin: float,
-    only_loss: bool,
-    averaged: bool,
-    steps: NDArray[numpy.float64],
-    purse: NDArray[numpy.float64],
-) -> int: ...
 def learn_minimax(
     x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
@@ -642,7 +734,7 @@ def learn_solar_diagonal(
     variance: NDArray[numpy.float64],
 ) -> int: ...
 def learn_newton(
-    x: NDArray[numpy.float32],
+    x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],
     offsets: NDArray[numpy.int64],
     document_weights: NDArray[numpy.float64] | None,
@@ -682,8 +774,6 @@ def learn_committee(
     streak: NDArray[numpy.int64],
 ) -> int: ...
 def json_rows(text: bytes, n: int, width: int) -> NDArray[numpy.float32] | None: ...
-def blake2b_of_each(texts: list[bytes]) -> list[bytes]: ...
-def blake2b_chain(chain: bytes, first: int, words: list[str]) -> bytes: ...
 def places_json(
     items: list[str],
     rows: NDArray[numpy.int64],
@@ -694,7 +784,6 @@ def places_json(
     names: list[str] = [],
     contributions: NDArray[numpy.float64] | None = None,
 ) -> bytes: ...
-def crc32_of_each(first: int, texts: list[bytes]) -> list[int]: ...
 def bin_sums(
     bins: NDArray[numpy.uint8],
     values: NDArray[numpy.float64],

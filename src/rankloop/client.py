@@ -1,14 +1,15 @@
-"""A client of the live loop, for programs that wait and for those that do not.
+"""Clients of the live loop: :class:`Client` waits for answers, :class:`AsyncClient` is for asyncio.
 
-It needs httpx and msgspec. What is sent again, because the service was busy or the connection
-broke, carries the ids it had before, so that it counts once. Features that are arrays go as one
-block of float32 in MessagePack, those with names as JSON.
+They need httpx and msgspec. A request is sent again if the service is busy or the connection
+breaks. It keeps its ids then, so that the service counts it once. Features without names are sent
+as one block of float32 in MessagePack, and features with names as JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rankloop.exceptions import MissingExtraError, RankloopError
+from rankloop.exceptions import DataError, MissingExtraError, RankloopError
 from rankloop.feedback.ids import new_id
 
 if TYPE_CHECKING:
@@ -27,12 +28,18 @@ if TYPE_CHECKING:
     from rankloop.feedback.events import Feedback, Judgement
 
     Features = Iterable[float] | Mapping[str, float]
+    Changes = Mapping[str, Mapping[str, object]] | Iterable[str]
 
 _AGAIN = (429, 502, 503, 504)
+_CHANGES = 5_000  # items that are sent in one request
 
 
 class ServiceError(RankloopError):
-    """The service refused a request; `status` is HTTP's, `document` the problem it told of."""
+    """The service refused a request, or cannot be reached.
+
+    status : the status of HTTP, or 0 if there was no answer
+    document : the service's description of the problem
+    """
 
     def __init__(self, status: int, document: Mapping[str, object]) -> None:
         super().__init__(str(document.get("detail") or f"the service answered {status}"))
@@ -40,14 +47,14 @@ class ServiceError(RankloopError):
 
 
 @dataclass(frozen=True)
-class Shown:
+class RankingAnswer:
     """A ranking as the service answers it.
 
-    ranking_id : what feedback names
-    ids, scores : from the top
-    model, version, policy : who ranked, and how
-    position : of the ranking in the journal
-    answer : all that was answered
+    ranking_id : the id that feedback refers to
+    ids, scores : the items and their scores, best first
+    model, version, policy : the model that ranked, its version, and the policy
+    position : the position of the ranking in the journal
+    answer : the whole answer
     """
 
     ranking_id: str
@@ -61,7 +68,7 @@ class Shown:
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> Self:
-        """Read an answer."""
+        """Make a ranking from the answer of the service."""
         return cls(
             answer["ranking_id"],
             tuple(item["id"] for item in answer["items"]),
@@ -75,7 +82,7 @@ class Shown:
 
 
 class _Requests:
-    """What both clients send."""
+    """The requests that both clients send."""
 
     def __init__(
         self,
@@ -90,10 +97,12 @@ class _Requests:
         self._options: dict[str, object] = {"base_url": url, "headers": headers, "timeout": timeout}
 
     def _rank(
-        self, items: Mapping[str, Features], more: Mapping[str, object]
+        self, items: Mapping[str, Features] | Iterable[str], more: Mapping[str, object]
     ) -> dict[str, object] | bytes:
         given = {name: value for name, value in more.items() if value is not None}
         request: dict[str, object] = {"id": new_id(), **given}
+        if not isinstance(items, Mapping):
+            return {**request, "items": list(items)}
         rows = [
             dict(row) if isinstance(row, Mapping) else [float(x) for x in row]
             for row in items.values()
@@ -102,20 +111,33 @@ class _Requests:
             candidates = zip(items, rows, strict=True)
             request["items"] = [{"id": name, "features": row} for name, row in candidates]
             return request
-        with np.errstate(over="ignore"):  # the service says which value it cannot take
+        with np.errstate(over="ignore"):  # the service says which value is too large
             block = np.array(rows, "<f4").tobytes()
         request |= {"items": list(items), "features": block}
         packed: bytes = _need("msgspec").msgpack.encode(request)
         return packed
 
     def _feedback(self, events: Iterable[Feedback]) -> dict[str, object]:
-        return {"events": [_renamed(event) for event in events]}
+        return {"events": [_event_fields(event) for event in events]}
+
+    def _changes(self, method: str, changes: Changes) -> bytes:
+        """Return changes as lines of JSON."""
+        if method == "DELETE":
+            return "\n".join(json.dumps(name) for name in changes).encode()
+        if not isinstance(changes, Mapping):
+            raise DataError("give fields by id, as in {'a': {'price': 9.5}}")
+        lines = (json.dumps({"id": k, "fields": dict(v)}) for k, v in changes.items())
+        return "\n".join(lines).encode()
 
     def _path(self, what: str) -> str:
         return f"/v1/{self.loop}/{what}" if what else f"/v1/{self.loop}"
 
     def _pause(self, attempt: int, answer: httpx.Response | None) -> float:
-        """Return the seconds to wait before the next attempt, as the service asks for."""
+        """Return how many seconds to wait before the next attempt.
+
+        The pause doubles with each attempt. It is at least as long as the service asks for, up to
+        30 seconds.
+        """
         asked = "" if answer is None else answer.headers.get("retry-after", "")
         wished = float(asked) if asked.isdigit() else 0.0
         return max(float(min(0.1 * 2**attempt, 5.0)), min(wished, 30.0))
@@ -126,10 +148,11 @@ class Client(_Requests):
 
     Parameters
     ----------
-    url, loop : where the service is, and which of its loops this is about
-    token : where the service asks for one
-    retries : how often to send again what found the service busy or gone
-    timeout : seconds for one answer
+    url : the address of the service
+    loop : the name of one of its loops
+    token : the access token, if the service needs one
+    retries : how often to send a request again if the service is busy or cannot be reached
+    timeout : how many seconds to wait for an answer
 
     Examples
     --------
@@ -144,49 +167,70 @@ class Client(_Requests):
         super().__init__(url, loop, **options)
         self._http = _need("httpx").Client(**self._options)
 
-    def rank(self, items: Mapping[str, Features], **more: object) -> Shown:
-        """Rank items, given as features by id; `more` are further fields of the request."""
-        return Shown.read(self.send("POST", "rank", self._rank(items, more)))
+    def rank(self, items: Mapping[str, Features] | Iterable[str], **more: object) -> RankingAnswer:
+        """Rank items; `more` has other fields of the request.
+
+        Items are a mapping from ids to features, or only ids if the loop computes features.
+        """
+        return RankingAnswer.read(self.send("POST", "rank", self._rank(items, more)))
 
     def feedback(self, events: Iterable[Feedback]) -> list[str]:
-        """Tell what people did, and return what became of each event."""
+        """Send events, and return the status of each: what the service did with it."""
         answer = self.send("POST", "feedback", self._feedback(events))
         return [event["status"] for event in answer["events"]]
 
+    def change(self, kind: str, changes: Changes, method: str = "PUT") -> int:
+        """Change the fields of `items` or `users`, and return how many were changed.
+
+        Parameters
+        ----------
+        changes : fields by id; only ids with `DELETE`
+        method : `PUT` replaces all fields, `PATCH` only those that are given, `DELETE` removes them
+        """
+        body, changed = list(changes.items() if isinstance(changes, Mapping) else changes), 0
+        for first in range(0, len(body), _CHANGES):
+            part: Any = body[first : first + _CHANGES]
+            part = dict(part) if isinstance(changes, Mapping) else part
+            answer = self.send(method, kind, content=self._changes(method, part))
+            changed += answer["changed"]
+        return changed
+
     def judge(self, judgement: Judgement) -> str:
-        """Tell what somebody judged, and return what became of it."""
-        return str(self.send("POST", "judgements", _renamed(judgement))["status"])
+        """Send a judgement, and return its status: what the service did with it."""
+        return str(self.send("POST", "judgements", _event_fields(judgement))["status"])
 
     def forget(self, **whom: str) -> int:
-        """Forget a `user`, a `session` or whoever saw a `ranking_id`; return how many keys go.
+        """Forget a `user`, a `session`, or the person who saw a `ranking_id`.
 
-        It needs a token of scope admin. What was said of them is unreadable from then on.
+        The keys of their personal data are destroyed, so that nobody can read it any more. Return
+        the number of these keys. This needs a token with the scope admin.
         """
         return int(self.send("POST", "forget", {"id": new_id(), **whom})["keys"])
 
     def state(self) -> dict[str, Any]:
-        """Return how the loop does."""
-        found: dict[str, object] = self.send("GET", "")
-        return found
+        """Return the state of the loop."""
+        answer: dict[str, object] = self.send("GET", "")
+        return answer
 
     def send(
         self, method: str, what: str, body: object = None, content: bytes | None = None
     ) -> Any:
-        """Send any request about the loop, again where the service was busy; return the answer.
+        """Send any request about the loop, and return the answer.
 
-        `body` is sent as JSON, or is MessagePack already where it is bytes; `content` is sent raw.
+        A `body` of bytes is sent as MessagePack, any other one as JSON; `content` is sent as it is.
+        If the service is busy or cannot be reached, the request is sent again after a pause.
         """
-        path, sent = self._path(what), _sent(body, content)
+        path, sent = self._path(what), _request_body(body, content)
         for attempt in range(self.retries + 1):
             last, answer = attempt == self.retries, None
             try:
                 answer = self._http.request(method, path, **sent)
             except _need("httpx").TransportError as error:
                 if last:
-                    raise _gone(self.url, error) from error
+                    raise _unreachable_error(self.url, error) from error
             else:
                 if last or answer.status_code not in _AGAIN:
-                    return _checked(answer)
+                    return _read_answer(answer)
             time.sleep(self._pause(attempt, answer))
         raise AssertionError  # the last attempt returns or raises
 
@@ -202,49 +246,64 @@ class Client(_Requests):
 
 
 class AsyncClient(_Requests):
-    """The same for programs with an event loop; parameters as those of :class:`Client`."""
+    """A client for asyncio, with the parameters and methods of :class:`Client`."""
 
     def __init__(self, url: str, loop: str, **options: Any) -> None:
         super().__init__(url, loop, **options)
         self._http = _need("httpx").AsyncClient(**self._options)
 
-    async def rank(self, items: Mapping[str, Features], **more: object) -> Shown:
-        """Rank items, given as features by id; `more` are further fields of the request."""
-        return Shown.read(await self.send("POST", "rank", self._rank(items, more)))
+    async def rank(
+        self, items: Mapping[str, Features] | Iterable[str], **more: object
+    ) -> RankingAnswer:
+        """Rank items; `more` has other fields of the request.
+
+        Items are a mapping from ids to features, or only ids if the loop computes features.
+        """
+        return RankingAnswer.read(await self.send("POST", "rank", self._rank(items, more)))
 
     async def feedback(self, events: Iterable[Feedback]) -> list[str]:
-        """Tell what people did, and return what became of each event."""
+        """Send events, and return the status of each: what the service did with it."""
         answer = await self.send("POST", "feedback", self._feedback(events))
         return [event["status"] for event in answer["events"]]
 
+    async def change(self, kind: str, changes: Changes, method: str = "PUT") -> int:
+        """Change the fields of items or users, as :meth:`Client.change` does."""
+        body, changed = list(changes.items() if isinstance(changes, Mapping) else changes), 0
+        for first in range(0, len(body), _CHANGES):
+            part: Any = body[first : first + _CHANGES]
+            part = dict(part) if isinstance(changes, Mapping) else part
+            answer = await self.send(method, kind, content=self._changes(method, part))
+            changed += answer["changed"]
+        return changed
+
     async def judge(self, judgement: Judgement) -> str:
-        """Tell what somebody judged, and return what became of it."""
-        return str((await self.send("POST", "judgements", _renamed(judgement)))["status"])
+        """Send a judgement, and return its status: what the service did with it."""
+        return str((await self.send("POST", "judgements", _event_fields(judgement)))["status"])
 
     async def forget(self, **whom: str) -> int:
-        """Forget a `user`, a `session` or whoever saw a `ranking_id`; return how many keys go."""
+        """Forget somebody, as :meth:`Client.forget` does."""
         return int((await self.send("POST", "forget", {"id": new_id(), **whom}))["keys"])
 
     async def state(self) -> dict[str, Any]:
-        """Return how the loop does."""
-        found: dict[str, object] = await self.send("GET", "")
-        return found
+        """Return the state of the loop."""
+        answer: dict[str, object] = await self.send("GET", "")
+        return answer
 
     async def send(
         self, method: str, what: str, body: object = None, content: bytes | None = None
     ) -> Any:
         """Send any request about the loop, as :meth:`Client.send` does."""
-        path, sent = self._path(what), _sent(body, content)
+        path, sent = self._path(what), _request_body(body, content)
         for attempt in range(self.retries + 1):
             last, answer = attempt == self.retries, None
             try:
                 answer = await self._http.request(method, path, **sent)
             except _need("httpx").TransportError as error:
                 if last:
-                    raise _gone(self.url, error) from error
+                    raise _unreachable_error(self.url, error) from error
             else:
                 if last or answer.status_code not in _AGAIN:
-                    return _checked(answer)
+                    return _read_answer(answer)
             await asyncio.sleep(self._pause(attempt, answer))
         raise AssertionError  # the last attempt returns or raises
 
@@ -259,13 +318,13 @@ class AsyncClient(_Requests):
         await self.close()
 
 
-def _renamed(event: Feedback | Judgement) -> dict[str, object]:
+def _event_fields(event: Feedback | Judgement) -> dict[str, object]:
     plain = event.to_dict()
     plain["event_id"] = plain.pop("id")
     return plain
 
 
-def _checked(answer: httpx.Response) -> Any:
+def _read_answer(answer: httpx.Response) -> Any:
     try:
         content = answer.json()
     except ValueError:
@@ -275,18 +334,18 @@ def _checked(answer: httpx.Response) -> Any:
     return content
 
 
-def _gone(url: str, error: Exception) -> ServiceError:
+def _unreachable_error(url: str, error: Exception) -> ServiceError:
     return ServiceError(0, {"detail": f"the service at {url} cannot be reached: {error}"})
 
 
-def _sent(body: object, content: bytes | None) -> dict[str, object]:
+def _request_body(body: object, content: bytes | None) -> dict[str, object]:
     if isinstance(body, bytes):
         return {"content": body, "headers": {"content-type": "application/msgpack"}}
     return {"json": body, "content": content}
 
 
 def _need(package: str) -> ModuleType:
-    """Import a package late, as only who speaks to a service needs it."""
+    """Import a package that only the clients need."""
     try:
         return importlib.import_module(package)
     except ImportError:

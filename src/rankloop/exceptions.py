@@ -113,3 +113,7 @@ class LeakWarning(UserWarning):
 
 class BadRowsWarning(UserWarning):
     """Bad rows of a file were skipped, as the caller requested."""
+
+
+class MissingValuesWarning(UserWarning):
+    """A column of numbers has texts, such as ?, which were read as missing values."""

@@ -10,8 +10,10 @@ import pytest
 from rankloop import checks
 from rankloop.data.dataset import QueryDataset
 from rankloop.measures.measure import FAMILIES, Measure
+from rankloop.rankers.traits import Traits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "check"),
     [pytest.param(s, c, id=f"{s}-{c.__name__}") for s, c in checks.all_checks()],
@@ -47,7 +49,7 @@ class SquaredPairs:
 class Centroids:
     """Scores along the mean of (grade - mean grade) x: simple, online, deterministic."""
 
-    is_robust = False  # an outlier takes a mean wherever it wants
+    traits = Traits(is_robust=False)  # an outlier takes a mean wherever it wants
 
     def fit(self, X, y, *, qid):
         data = QueryDataset.from_arrays(X, y, qid=qid)  # bad data raises before anything changes
@@ -130,7 +132,7 @@ def greedy_value(self, scores, grades):
         (broken(Centroids, "fit", first_rows_only), "row order|raised no error"),
         (broken(Centroids, "fit", hasty_fit), "a failed fit changed the model"),
         (broken(Centroids, "partial_fit", starting_over), "partial_fit does not continue"),
-        (broken(Centroids, "is_robust", True), "after a cell of"),
+        (broken(Centroids, "traits", Traits()), "after a cell of"),
     ],
 )
 def test_broken_subjects_fail(subject, says):

@@ -64,11 +64,11 @@ def test_evaluate(ok, log):
 
 
 def test_stream(ok, simulated):
-    options = ("-r", "pdgd", "-r", "newton", "--clicks", "perfect", "--impressions", 50)
+    options = ("-r", "pdgd", "-r", "auto", "--clicks", "perfect", "--impressions", 50)
     rows = answer(ok("stream", simulated, "--scale", "query-minmax", *options, "--json"))
     assert [(row["ranker"], row["user"]) for row in rows] == [
         ("pdgd", "perfect"),
-        ("newton", "perfect"),
+        ("auto", "perfect"),
     ]
     assert all(0 < row["final"] <= 1 and 0 < row["online"] < 50 for row in rows)
     assert list(rows[0]["curve"])[-1] == "50"

@@ -22,6 +22,7 @@ def equal(a, b):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES, ids="-".join)
 @pytest.mark.parametrize("layout", ["wide", "list"])
 def test_there_and_back(ok, simulated, tmp_path, route, layout):

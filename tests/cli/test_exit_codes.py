@@ -6,6 +6,8 @@ from importlib.metadata import version
 
 import pytest
 
+from rankloop.cli import app
+
 COMMANDS = [
     "inspect",
     "compare",
@@ -26,6 +28,22 @@ def test_help(ok):
     assert ok("-h").out == text
 
 
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_a_line_of_the_list_is_the_first_line_of_the_help(name):
+    built, line = app._build(name), app.COMMANDS[name][1]
+    assert built.help.split("\n\n")[0].replace("\n", " ") == line
+
+
+def test_the_list_imports_no_command():
+    code = """
+import sys
+import rankloop.cli.app
+assert not {"rankloop.cli.train", "rankloop.cli.options", "rich", "numpy"} & {*sys.modules}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command(ok, command):
     text = ok(command, "--help").out
@@ -162,6 +180,7 @@ class TestProcess:
         assert "site-packages" not in done.stderr
         assert "letor.py" not in done.stderr
 
+    @pytest.mark.slow
     def test_the_reader_may_leave_early(self, simulated):
         with subprocess.Popen(
             [*RANKLOOP, "convert", str(simulated), "-", "--n-features", "2000"],

@@ -245,7 +245,7 @@ def folder(tmp_path_factory):
     (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     (folder / "folder").mkdir()
     rl.NewtonXENDCG().fit(rl.read(folder / "good.txt")).save(folder / "model.rlm")
-    rl.rankers.OnlineDescribed().fit(rl.read(folder / "shop.csv")).save(folder / "shop.rlm")
+    rl.rankers.Described().fit(rl.read(folder / "shop.csv")).save(folder / "shop.rlm")
     return folder
 
 
@@ -258,6 +258,7 @@ def test_there_are_many():
     assert len({tuple(args) for _, args, _ in CASES}) == len(CASES)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("code", "args", "said"), CASES, ids=lambda v: None)
 def test_misuse(run, folder, monkeypatch, code, args, said):
     monkeypatch.chdir(folder)

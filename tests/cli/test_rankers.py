@@ -80,7 +80,12 @@ def test_score_writes_runs(files, run):
 
 def test_rankers_lists_everything(run):
     found = json.loads(run("rankers", "--json").out)
-    assert [row["ranker"] for row in found] == [*ranker_names(), *PEERS]
+    names = [row["ranker"] for row in found]
+    assert sorted(names) == sorted([*ranker_names(), *PEERS])
+    assert (names[0], names[-1]) == ("auto", "catboost")
+    shown = run("rankers").out
+    headings = ["To choose from", "auto", "Kept for the papers", "slam", "Other libraries"]
+    assert sorted(headings, key=shown.index) == headings
     for row in found:
         assert row["summary"].endswith(".")
         if row["peer"]:
@@ -183,5 +188,5 @@ def test_train_stores_the_scaler(files, run):
     folder, data = files
     done = run("train", folder / "data.txt", "-r", "slam", "--scale", "log", "-o", folder / "s.rlm")
     assert done.code == 0, done.err
-    expected = rl.Mapped(rl.Slam(), ["raw"], scale="log").fit(data)
+    expected = rl.Prepared(rl.Slam(), "log").fit(data)
     assert np.array_equal(rl.load(folder / "s.rlm").predict(data), expected.predict(data))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import rankloop as rl
 from rankloop.experiments.peers import PEERS
-from rankloop.rankers.registry import online_names, ranker_class, ranker_names
+from rankloop.rankers.registry import online_names, ranker_class, ranker_groups, ranker_names
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "which-ranker.md"
 TABLE = re.compile(r"(?<=^\| name \| class \| learns \| what it is \|\n)(?:\|.*\n)+", re.MULTILINE)
@@ -28,10 +28,13 @@ def shortest(cls):
 
 def rows():
     yield "|---|---|---|---|"
-    for name in ranker_names():
-        cls = ranker_class(name)
-        learns = "online" if name in online_names() else "in batch"
-        yield f"| `{name}` | {shortest(cls)} | {learns} | {summary(cls)} |"
+    for group, names in ranker_groups().items():
+        yield f"| **{group}** | | | |"
+        for name in names:
+            cls = ranker_class(name)
+            learns = "online" if name in online_names() else "in batch"
+            yield f"| `{name}` | {shortest(cls)} | {learns} | {summary(cls)} |"
+    yield "| **Other libraries** | | | |"
     for name, cls in PEERS.items():
         yield f"| `{name}` | | in `compare` | {summary(cls)} |"
 
@@ -50,3 +53,8 @@ def test_every_ranker_is_in_the_table():
     if os.environ.get("RANKLOOP_UPDATE_DOCS"):
         PAGE.write_text(now, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == now
+
+
+def test_every_ranker_is_in_one_group():
+    names = [name for group in ranker_groups().values() for name in group]
+    assert sorted(names) == sorted(ranker_names())

@@ -48,7 +48,7 @@ def test_it_keeps_the_scaler(ok, tiny, files):
     asked = ["train", train, "-r", "tiny", "--scale", "standard", "--valid", valid, "-o", model]
     ok(*asked)
     data, judged = rl.read_letor(train), rl.read_letor(valid)
-    expected = rl.Scaled(Tiny(), "standard").fit(data, valid=judged)
+    expected = rl.Prepared(Tiny(), "standard").fit(data, valid=judged)
     assert np.array_equal(rl.load(model).predict(judged), expected.predict(judged))
 
 
@@ -65,6 +65,7 @@ def test_explain(ok, tiny, files):
     assert ok("explain", model).cells[0] == ["member", "weight", "features"]
 
 
+@pytest.mark.slow
 def test_a_blend_from_file_to_scores(ok, files):
     train, valid, model = files
     told = ok("train", train, "-r", "blend:seeds=1,refit=False", "--valid", valid, "-o", model)

@@ -95,6 +95,7 @@ def test_all_pairs_maximise_the_likelihood(rng, weights):
     assert found == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [AdjacentChain(), AllPairs(), AllPairs(weights="equal")])
 def test_harvesting_finds_the_truth(rng, estimator):
     log = simulated(rng, n=30_000)
@@ -104,6 +105,7 @@ def test_harvesting_finds_the_truth(rng, estimator):
     assert (bias.high >= TRUTH - 1e-9).all()
 
 
+@pytest.mark.slow
 def test_random_traffic_finds_the_truth(rng):
     log = simulated(rng, n=20_000, order="random")
     assert RandomTraffic().estimate(log) == pytest.approx(TRUTH, abs=0.05)
@@ -111,6 +113,7 @@ def test_random_traffic_finds_the_truth(rng):
     assert (naive[1:] < TRUTH[1:] - 0.02).all()  # a ranker's own order looks more biased
 
 
+@pytest.mark.slow
 def test_intervals_cover(rng):
     """Of 40 intervals of 90 %, about 36 hold the truth; below 30 is hardly chance."""
     hits = 0
@@ -138,6 +141,7 @@ def test_swaps_by_hand():
     assert np.isnan(found[1])
 
 
+@pytest.mark.slow
 def test_swaps_find_the_truth(rng):
     relevance, pages, partners = rng.uniform(0.1, 0.9, 5), [], []
     for _ in range(40_000):
@@ -161,6 +165,7 @@ def featured(rng, n=4000):
     return ClickLog.from_rows(np.repeat(np.arange(n), 5), order, clicks), x[order]
 
 
+@pytest.mark.slow
 def test_regression_em_finds_the_truth(rng):
     log, X = featured(rng)
     found = RegressionEM(X, iterations=100).estimate(log)
@@ -169,6 +174,7 @@ def test_regression_em_finds_the_truth(rng):
     assert np.abs(naive - TRUTH).max() > 0.1
 
 
+@pytest.mark.slow
 def test_regression_em_ends_at_the_maximum(rng):
     """No other examination and weights explain the clicks better."""
     log, X = featured(rng, n=300)
@@ -197,6 +203,7 @@ def test_logistic_relevance_is_logistic_regression(rng):
     assert found.weights == pytest.approx(minimize(loss, np.zeros(4)).x, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_dual_learning_undoes_most_of_the_bias(rng):
     log, X = featured(rng)
     found, naive = DualLearning(X).estimate(log), RandomTraffic().estimate(log)

@@ -25,6 +25,7 @@ def test_the_mixture_of_the_reference():
     assert best_rho(100, 0.05) == pytest.approx(12.60056, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequence", BOTH, ids=lambda one: type(one).__name__)
 def test_intervals_hold_at_all_times(sequence, rng):
     """Of 60 sequences of level .1, some 6 may ever be wrong; above 14 is hardly chance."""
@@ -35,6 +36,7 @@ def test_intervals_hold_at_all_times(sequence, rng):
     assert wrong <= 14
 
 
+@pytest.mark.slow
 def test_the_average_of_a_drifting_mean_is_held(rng):
     """The mean turns from .6 to -.6; what is held is the average of the means so far."""
     means = np.where(np.arange(400) < 200, 0.6, -0.6)
@@ -48,6 +50,7 @@ def test_the_average_of_a_drifting_mean_is_held(rng):
     assert wrong <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequence", BOTH, ids=lambda one: type(one).__name__)
 def test_intervals_narrow_and_decide(sequence, rng):
     outcomes = rng.choice([-1.0, 1.0], p=[0.3, 0.7], size=1500)

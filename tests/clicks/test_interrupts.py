@@ -21,6 +21,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["PBM", "DBN", "TrustBias"])
 def test_an_interrupt_ends_a_long_fit(model):
     module = {"PBM": "pbm", "DBN": "dbn", "TrustBias": "trust"}[model]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from rankloop.clicks.bias.registry import make_bias_estimator
-from rankloop.clicks.fitting import fit_models
 from rankloop.clicks.judgements import judge_clicks, write_judgements
 from rankloop.clicks.log.log import ClickLog
 from rankloop.clicks.log.reading import read_clicks
 from rankloop.clicks.log.simulate import simulate_log, write_click_table
 from rankloop.clicks.log.summary import summarise_log
 from rankloop.clicks.log.table import read_click_values
+from rankloop.clicks.models.evaluation import fit_models
 from rankloop.clicks.models.registry import CLICK_MODELS, make_click_model
 from rankloop.clicks.offpolicy.registry import compare_policies, examination_of
 from rankloop.clicks.users import cascade_user, make_user, ultra_user, user_for

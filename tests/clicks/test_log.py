@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from rankloop.clicks.log.coding import code_ids, match_ids
 from rankloop.clicks.log.log import ClickLog
+from rankloop.clicks.log.summary import check_separable
 from rankloop.clicks.log.table import from_click_table, read_click_table
 from rankloop.clicks.log.ubi import read_ubi
 from rankloop.clicks.log.yandex import read_yandex_clicks
@@ -258,3 +259,56 @@ def test_ubi_errors(tmp_path):
         read_ubi(path)
     with pytest.raises(DataError, match="at least one file"):
         read_ubi()
+
+
+SHOWN = {"query": ["q"] * 4 + ["r"] * 2, "product_id": list("abcdab"), "click": [0, 1, 0, 0, 1, 0]}
+
+
+def test_unseen_documents_are_left_out():
+    """As the page says: 0 where nobody looked. Positions stay as they were."""
+    log = from_click_table(pa.table({**SHOWN, "seen": [1, 1, 1, 0, 1, 0]}))
+    assert log.document_ids[log.documents].tolist() == ["a", "b", "c", "a"]
+    assert log.positions.tolist() == [1, 2, 3, 1]
+    assert log.row_counts.tolist() == [1, 1, 1, 1]
+    assert log.notes == ("2 unseen documents left out",)
+    gap = from_click_table(pa.table({**SHOWN, "seen": [0, 1, 0, 0, 1, 1]}))
+    assert gap.positions.tolist() == [2, 1, 2]
+    nobody = from_click_table(pa.table({**SHOWN, "click": [0] * 6, "seen": [1, 1, 1, 1, 0, 0]}))
+    assert len(nobody) == 1
+    with pytest.raises(DataError, match="row 1 was clicked, but seen"):
+        from_click_table(pa.table({**SHOWN, "seen": [1, 0, 1, 1, 1, 1]}))
+
+
+def test_pages_that_were_shown_several_times():
+    log = from_click_table(pa.table({**SHOWN, "page_count": [3, 3, 3, 3, 2, 2]}))
+    assert log.counts.tolist() == [3, 2]
+    with pytest.raises(DataError, match="row 5 has the count 1"):
+        from_click_table(pa.table({**SHOWN, "page_count": [3, 3, 3, 3, 2, 1]}))
+
+
+def test_a_log_of_clicks_only_is_refused():
+    only = {"query": [f"q{k % 5}" for k in range(30)], "document": range(30), "clicked": [1] * 30}
+    with pytest.raises(DataError, match="all 30 rows were clicked"):
+        from_click_table(pa.table({**only, "document": list(range(30))}))
+
+
+def test_bias_is_not_estimated_from_a_fixed_order():
+    pages = [(f"q{k % 3}", ["a", "b"], ["a"]) for k in range(9)]
+    with pytest.raises(DataError, match=r"0\.0% of .* cannot be separated"):
+        check_separable(ClickLog.from_pages(pages))
+    check_separable(ClickLog.from_pages([*pages, ("q0", ["b", "a"], [])]))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_arrow_never_reads_from_python(suffix, tmp_path, monkeypatch):
+    """A thread of arrow that calls Python while the program ends aborts the process."""
+    from pyarrow import csv
+
+    taken = []
+    read_csv = csv.read_csv
+    monkeypatch.setattr(csv, "read_csv", lambda x, **o: taken.append(x) or read_csv(x, **o))
+    path = tmp_path / f"log{suffix}"
+    text = b"query,document,clicked\n1,2,0\n1,3,1\n"
+    path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+    assert len(read_click_table(path).documents) == 2
+    assert [type(x) for x in taken] == [pa.BufferReader if suffix.endswith("gz") else str]

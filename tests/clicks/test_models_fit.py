@@ -160,6 +160,7 @@ def log_posterior(model, log):
     return sum(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
@@ -169,6 +170,7 @@ def test_every_step_raises_the_posterior(name, seed):
     assert (np.diff(steps) > -1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_same_bits_for_any_number_of_threads(name, rng, monkeypatch):
     log = ClickLog.from_pages(twins.random_pages(rng, n=3000, queries=200, documents=30))
@@ -199,6 +201,7 @@ def test_counts_stand_for_repeated_pages(name, rng):
     assert whole.perplexity_at == pytest.approx(counted.perplexity_at, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_known_parameters_are_found(rng):
     """Clicks drawn from a model teach that model back."""
     shown = [(0, rng.permutation(8).tolist(), []) for _ in range(40_000)]

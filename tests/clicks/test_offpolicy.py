@@ -81,6 +81,7 @@ def estimator_of(name, world, log):
     }[name]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("measure", WEIGHTS)
 @pytest.mark.parametrize(
     "name",

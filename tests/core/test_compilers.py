@@ -38,14 +38,17 @@ def plainly(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_gcc(plainly, tmp_path):
     assert digests(needed("g++", "g++"), tmp_path, "-O2") == plainly
 
 
+@pytest.mark.slow
 def test_clang(plainly, tmp_path):
     assert digests(needed("clang++", "clang"), tmp_path, "-O2") == plainly
 
 
+@pytest.mark.slow
 def test_another_kind_of_processor(plainly, tmp_path):
     compiler = needed("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
     emulator = needed("qemu-aarch64", "qemu-user")

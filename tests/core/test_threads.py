@@ -66,6 +66,7 @@ def usual(tmp_path_factory):
     return run(tmp_path_factory.mktemp("usual"), "2")
 
 
+@pytest.mark.slow
 def test_no_thread_can_be_started(tmp_path, usual):
     before = []
     if os.getuid() == 0:  # no limit holds for root: be nobody, who may read all files
@@ -76,6 +77,7 @@ def test_no_thread_can_be_started(tmp_path, usual):
     assert run(tmp_path, "4", "limited", before=before) == usual
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_threads_are_asked_for(tmp_path, usual):
     assert run(tmp_path, "100000") == usual
 
@@ -98,6 +100,7 @@ def test_threads_that_can_be_started():
             _core.startable_threads(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 def test_loops_where_threads_run_out_or_fail(tmp_path):
     """Of the headers alone, with a system that gives so many threads and no more."""

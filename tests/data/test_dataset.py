@@ -259,21 +259,21 @@ def test_select_refuses_what_is_not_there(data):
 
 @given(data=datasets(), seed=st.integers(0, 100))
 def test_shuffling_stays_inside_queries(data, seed):
-    shuffled = data.shuffled(np.random.default_rng(seed))
+    shuffled = data.shuffle(np.random.default_rng(seed))
     rows_of(shuffled)
     assert shuffled.offsets.tolist() == data.offsets.tolist()
     for before, after in zip(data, shuffled, strict=True):
         assert (before.id, before.weight) == (after.id, after.weight)
         assert sorted(before.y) == sorted(after.y)
     assert shuffled.in_row_order(shuffled.y).tolist() == data.y.tolist()
-    again = data.shuffled(np.random.default_rng(seed))
+    again = data.shuffle(np.random.default_rng(seed))
     assert again.y.tolist() == shuffled.y.tolist()
 
 
 def test_shuffling_shuffles(rng):
     column = np.arange(1000.0)
     data = from_arrays(column[:, None], column, group=[1000])
-    assert not np.array_equal(data.shuffled(rng).y, data.y)
+    assert not np.array_equal(data.shuffle(rng).y, data.y)
     assert np.array_equal(data.y, column)
 
 
@@ -329,7 +329,7 @@ def test_an_empty_data_set(rng):
     assert repr(data) == "QueryDataset(0 queries, 0 documents, 3 features)"
     assert list(data) == []
     assert data.select(slice(None)).n_documents == 0
-    assert data.shuffled(rng).n_documents == 0
+    assert data.shuffle(rng).n_documents == 0
     assert data.in_row_order(np.zeros(0)).shape == (0,)
     assert concat([data, data]).X.shape == (0, 3)
     assert from_arrays(np.zeros((0, 3)), [], group=[0, 0]).n_queries == 2

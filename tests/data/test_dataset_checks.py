@@ -116,6 +116,7 @@ def test_other_forms_of_the_same_become_the_usual():
     assert data.feature_names == ("a", "b", "c")
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     offsets=arrays(np.int64, st.integers(0, 6), elements=st.integers(-3, 12) | st.just(1 << 40)),
@@ -210,7 +211,7 @@ def test_whether_values_are_missing_is_found_once(monkeypatch):
     assert (data.has_missing, data.has_missing) == (False, False)
     assert passes == [N * D]
     parts = [data.select(slice(1, 3)), data.select([2, 0]), data.keep(GOOD["y"] > 0)]
-    parts += [data.shuffled(np.random.default_rng(0)), data.without_features()]
+    parts += [data.shuffle(np.random.default_rng(0)), data.without_features()]
     parts += [concat([data.select([0]), data.select([1])]), copy.copy(data)]
     parts += [pickle.loads(pickle.dumps(data))]
     assert not any(part.has_missing for part in parts)

@@ -188,6 +188,7 @@ def test_mslr_like_grades_and_lengths(web):
     assert web.sizes.max() > 600
 
 
+@pytest.mark.slow
 def test_mslr_like_has_features_of_every_kind(web):
     X, y = web.X, web.y
     counts, flags, useless, of_query = X[:, :61], X[:, 95:109], X[:, 109:129], X[:, 129:]
@@ -209,6 +210,7 @@ def test_mslr_like_has_features_of_every_kind(web):
     assert len(useless) == len(y)
 
 
+@pytest.mark.slow
 def test_mslr_like_is_learnable_but_not_linear():
     """Trees see what a linear model cannot: the factors' products and squares."""
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -223,6 +225,7 @@ def test_mslr_like_is_learnable_but_not_linear():
     assert 0.1 < linear_fit < trees_fit - 0.02 < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("list_length", [None, 17])
 def test_mslr_like_does_not_depend_on_blocks(list_length):
     def simulate(block_rows, n=40):

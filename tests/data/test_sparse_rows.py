@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 import rankloop as rl
 from rankloop import _core
 from rankloop.data.folds import _widen
-from rankloop.data.sparse_rows import SparseRows, stacked
+from rankloop.data.sparse_rows import SparseRows, stack_rows
 from rankloop.exceptions import DataError
 
 VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -2.5, 0.1])
@@ -71,7 +71,7 @@ def test_sparse_rows_stand_for_dense_ones(X, seed):
         assert other.tobytes() == part.tobytes()
     order = rng.permutation(d)
     assert np.array_equal(part.with_columns(order).toarray(), X[first:end][:, order])
-    both = stacked([part, rows], d + 2).toarray()
+    both = stack_rows([part, rows], d + 2).toarray()
     assert np.array_equal(both, np.pad(np.vstack([X[first:end], X]), ((0, 0), (0, 2))))
 
 
@@ -190,7 +190,7 @@ def test_a_data_set_of_sparse_rows_is_that_of_dense_ones(data):
         assert_same(sparse.select(chosen), data.select(chosen))
     mask = rng.random(90) < 0.5
     assert_same(sparse.keep(mask), data.keep(mask))
-    assert_same(sparse.shuffled(np.random.default_rng(1)), data.shuffled(np.random.default_rng(1)))
+    assert_same(sparse.shuffle(np.random.default_rng(1)), data.shuffle(np.random.default_rng(1)))
     halves = [data.select(slice(0, 4)), data.select(slice(4, 9))]
     assert_same(rl.data.concat([half.to_sparse() for half in halves]), rl.data.concat(halves))
     assert_same(rl.data.concat([halves[0].to_sparse(), halves[1]]), rl.data.concat(halves))

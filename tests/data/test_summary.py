@@ -137,7 +137,7 @@ def test_lists():
 def test_many_lengths_are_binned_in_whole_numbers():
     sizes = np.arange(45)
     h = summarise(dataset(np.ones((sizes.sum(), 1)), group=sizes)).length_counts
-    assert h.binned
+    assert h.is_binned
     assert (h.low[0], h.high[0], h.low[-1], h.high[-1]) == (0, 3, 42, 45)
     assert h.counts == (3,) * 15
 
@@ -145,7 +145,7 @@ def test_many_lengths_are_binned_in_whole_numbers():
 def test_grades():
     s = summarise(dataset(np.ones((6, 1)), [0, 2, 0, -1, 1, 0]))
     assert s.grades == Histogram((0, 1, 2), (0, 1, 2), (3, 1, 1))
-    assert not s.grades.binned
+    assert not s.grades.is_binned
     h = summarise(dataset(np.ones((101, 1)), np.arange(101) / 100)).grades
     assert (h.low[0], h.high[-1], sum(h.counts), len(h.counts)) == (0, 1, 101, 20)
 

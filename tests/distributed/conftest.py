@@ -26,7 +26,11 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     """The cluster with both workers, also after a test that killed one."""
-    cluster.wait_for_workers(2, timeout=300)
+    try:
+        cluster.wait_for_workers(2, timeout=60)
+    except TimeoutError:  # on a busy machine, what replaces a killed worker may die as well
+        cluster.restart(timeout=120)
+        cluster.wait_for_workers(2, timeout=60)
     return cluster
 
 

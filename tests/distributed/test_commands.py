@@ -24,6 +24,7 @@ def address(client):
     return client.scheduler.address
 
 
+@pytest.mark.slow
 def test_train_and_evaluate(address, files, data, tmp_path):
     model = tmp_path / "model.rlm"
     told = run("train", files, "-r", "xendcg", "-o", model, "--cluster", address, "--json")
@@ -33,6 +34,7 @@ def test_train_and_evaluate(address, files, data, tmp_path):
     assert rl.load(model).n_features_in_ == data.n_features
 
 
+@pytest.mark.slow
 def test_train_online_with_mixing_and_a_scaler(address, files, data, tmp_path):
     model = tmp_path / "model.rlm"
     more = ["--mix-every", 5, "--scale", "log", "--by-query", "--cluster", address, "--json"]

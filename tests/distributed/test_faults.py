@@ -24,6 +24,7 @@ class KillOnce:
             self.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", [1, 3])
 def test_linear_rankers_survive_the_loss_of_a_worker(when, client, kill, data):
     parts = Parts(client, dealt(data))
@@ -43,6 +44,7 @@ def test_online_rankers_survive_the_loss_of_a_worker(client, kill, data):
     assert found.digest() == expected.digest()
 
 
+@pytest.mark.slow
 def test_trees_start_again_after_the_loss_of_a_worker(client, kill, data):
     """The worker is lost when the rows are loaded, and its machine is needed to grow trees.
 
@@ -62,6 +64,7 @@ def test_trees_start_again_after_the_loss_of_a_worker(client, kill, data):
     assert shown.count("loading") > 2  # started again
 
 
+@pytest.mark.slow
 def test_an_unreadable_part_is_named(client, files, tmp_path):
     good = files / "part-0.parquet"
     bad = tmp_path / "bad.parquet"
@@ -86,6 +89,7 @@ def test_bad_values_are_those_of_one_process(client, data):
         fit(rl.XENDCG(), Parts(client, [bad]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranker", "more", "said"),
     [
@@ -103,6 +107,7 @@ def test_what_a_cluster_cannot_do(ranker, more, said, client, data):
         fit(ranker, Parts(client, dealt(data)), **more)
 
 
+@pytest.mark.slow
 def test_no_parts(client):
     with pytest.raises(DataError, match="there are no parts"):
         Parts(client, [])

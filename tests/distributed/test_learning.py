@@ -11,7 +11,7 @@ from rankloop.distributed import Parts, evaluate, fit
 from rankloop.distributed.tree_machine import environment
 from rankloop.exceptions import DataError
 from rankloop.rankers.batch.loss_sum import LentLoss
-from rankloop.rankers.wrappers.scaled import Scaled
+from rankloop.rankers.wrappers.prepared import Prepared
 
 from .conftest import dealt, queries
 
@@ -30,6 +30,7 @@ def in_order(ranker, parts):
     return ranker.fit_sum(total, parts[0], n_queries=sum(map(len, parts)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranker", LINEAR, ids=repr)
 def test_linear_rankers_are_those_of_one_process(ranker, client, data):
     found = fit(ranker, Parts(client, dealt(data)))
@@ -74,6 +75,7 @@ def mixed(ranker, parts, every):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [None, 4])
 @pytest.mark.parametrize(
     "ranker",
@@ -89,7 +91,7 @@ def test_online_rankers_are_mixed(ranker, every, client, data):
 
 def test_scalers_are_fitted_to_a_sample_of_all_parts(client, data):
     """A small data set is its own sample."""
-    ranker = Scaled(rl.XENDCG(), scale="standard")
+    ranker = Prepared(rl.XENDCG(), scale="standard")
     found = fit(ranker, Parts(client, dealt(data)))
     alone = ranker.copy().fit(data)
     np.testing.assert_allclose(found.scaler_["centre"], alone.scaler_["centre"])
@@ -106,6 +108,7 @@ def test_evaluation_is_that_of_one_process(client, data, files):
         assert one.mean == other.mean
 
 
+@pytest.mark.slow
 def test_trees_are_the_same_for_the_same_parts(client, data):
     ranker = rl.XENDCGBoost(trees=6, leaves=5, patience=2)
     valid, rounds = queries(20, seed=5), []
@@ -119,12 +122,14 @@ def test_trees_are_the_same_for_the_same_parts(client, data):
     assert "127.0.0.1" not in found.booster_
 
 
+@pytest.mark.slow
 def test_trees_of_one_machine_are_those_of_one_process(client, data):
     ranker = rl.LambdaMART(trees=4)
     found = fit(ranker, Parts(client, dealt(data)), machines=1)
     assert found.digest() == ranker.copy().fit(data).digest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("has", "asked", "used"), [(3, "1", "3"), (1, "4", "4")])
 def test_trees_use_all_threads_of_a_worker(has, asked, used, monkeypatch):
     """Dask sets OMP_NUM_THREADS=1 for its workers, unless it is set already."""
@@ -136,6 +141,7 @@ def test_trees_use_all_threads_of_a_worker(has, asked, used, monkeypatch):
         assert client.submit(environment).result()["OMP_NUM_THREADS"] == used
 
 
+@pytest.mark.slow
 def test_a_worker_may_have_several_machines(client, data):
     """They wait for each other, and a worker has one thread; so it is after a worker was lost."""
     ranker = rl.LambdaMART(trees=2, leaves=3)
@@ -144,6 +150,7 @@ def test_a_worker_may_have_several_machines(client, data):
     assert found.n_queries_seen_ == len(data)
 
 
+@pytest.mark.slow
 def test_several_kinds_of_parts(client, data, files, tmp_path):
     ranker = rl.XENDCG()
     expected = in_order(ranker, dealt(data)).weights_

@@ -78,6 +78,7 @@ async def _give_up(address, dask_scheduler):
     await dask_scheduler.check_worker_ttl()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", [StandStill.go_on, StandStill.give_up])
 def test_linear_rankers_do_not_mind_a_slow_worker(then, own, data):
     parts = Parts(own, dealt(data))
@@ -87,6 +88,7 @@ def test_linear_rankers_do_not_mind_a_slow_worker(then, own, data):
     standing.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", [StandStill.go_on, StandStill.give_up])
 def test_online_rankers_do_not_mind_a_slow_worker(then, own, data):
     parts = Parts(own, dealt(data))

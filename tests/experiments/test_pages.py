@@ -11,7 +11,7 @@ from benchmarks.chromium import BROWSER, DRIVER
 import rankloop as rl
 from rankloop.data.simulate import separable
 from rankloop.experiments.pages import drawing, page, table
-from rankloop.experiments.papers.declaration import Experiment, Part, Setting, row
+from rankloop.experiments.papers.declaration import Experiment, ExperimentPart, Setting, row
 from rankloop.experiments.papers.page import write_page
 from rankloop.experiments.papers.protocols import online
 from rankloop.experiments.papers.runner import run
@@ -21,8 +21,8 @@ NUMBERS = Table("speeds", ["name", "speed"], [["a<b", "9.5"], ["c", "1,000"], ["
 
 
 @pytest.fixture(scope="module")
-def outcome():
-    part = Part(
+def reproduction():
+    part = ExperimentPart(
         "separable",
         online(
             {"SLAM": ["slam"]},
@@ -43,8 +43,8 @@ def test_a_table_is_escaped_and_its_numbers_are_known():
     assert '<td class="good">c</td><td class="n">1,000</td>' in shown
 
 
-def test_a_page_of_experiments_has_all_in_one_file(outcome, tmp_path):
-    write_page([outcome], tmp_path / "run.html", "rankloop reproduce mine")
+def test_a_page_of_experiments_has_all_in_one_file(reproduction, tmp_path):
+    write_page([reproduction], tmp_path / "run.html", "rankloop reproduce mine")
     text = (tmp_path / "run.html").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["run.html"]
     assert '<td class="good">' in text
@@ -65,6 +65,7 @@ def test_a_drawing_takes_the_colours_of_the_page():
     assert "#ffffff" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs chromium and chromedriver")
 def test_headings_sort(tmp_path):
     pytest.importorskip("selenium")

@@ -8,7 +8,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
-from rankloop.experiments.progressive import Stream, permuted, progressive
+from rankloop.experiments.progressive import Stream, permute, progressive
 
 CONVENTIONS = ["standard", "letor3"]
 
@@ -38,7 +38,7 @@ def by_hand(ranker, stream, measure, convention):
 def test_it_is_the_loop_of_rank_measure_learn(data, name):
     found = progressive(data, {"it": rl.make_ranker(name)}, "AP", permutations=2, seed=5)[0]
     for p in range(2):
-        expected = by_hand(rl.make_ranker(name), permuted(data, 5, p), "AP", "standard")
+        expected = by_hand(rl.make_ranker(name), permute(data, 5, p), "AP", "standard")
         assert np.allclose(found.values[p], expected, atol=0.02, equal_nan=True)
         assert np.isclose(found.means[p], np.nanmean(expected), atol=2e-3)
 

@@ -26,7 +26,7 @@ def data():
 def by_hand(ranker, data, measure, convention, folds, seed):
     reached = []
     for i, (train, test) in enumerate(rl.k_folds(data, folds, np.random.default_rng(seed))):
-        mixed = test.shuffled(np.random.default_rng([seed, i, 2]))
+        mixed = test.shuffle(np.random.default_rng([seed, i, 2]))
         scores = rl.make_ranker(ranker).fit(train).predict(mixed)
         reached.append(rl.evaluate(mixed, scores, measure, convention)[measure])
     return np.mean(reached)

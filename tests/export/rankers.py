@@ -20,9 +20,9 @@ ALONE = {
     "constant": "constant",
     "rankboost": "rankboost:rounds=20",
     "ranknet": "ranknet:hidden=3",
-    "standard": "scaled:scale=standard",
-    "log": "scaled:scale=log",
-    "products": "mapped:maps=['raw','square','0*1']",
+    "standard": "prepared:scale=standard",
+    "log": "prepared:scale=log",
+    "products": "prepared:maps=['raw','square','0*1']",
     "fourier": "lifted:features=fourier(rbf(1),8)",
 }
 KERNELS = {
@@ -34,8 +34,8 @@ KERNELS = {
 LISTS = {
     "auto": "auto",
     "mix": "mix",
-    "maps": "scaled:scale=standard,maps=['minmax','rank','centre']",
-    "minmax": "mapped:maps=['raw','minmax']",
+    "maps": "prepared:scale=standard,maps=['minmax','rank','centre']",
+    "minmax": "prepared:maps=['raw','minmax']",
 }
 TREES = {"trees": "lambdamart:trees=8,leaves=4,min_data_in_leaf=2"}
 

@@ -9,15 +9,15 @@ import rankloop as rl
 from rankloop.exceptions import DataError
 from rankloop.export import export, verify
 
-START = rl.Scaled(rl.XENDCG(), "log", ["minmax", "rank"])
+START = rl.Prepared(rl.XENDCG(), "log", ["minmax", "rank"])
 TREES = {"trees": 5, "leaves": 5, "min_data_in_leaf": 2}
 RANKERS = {
-    "start": rl.LambdaMART(**TREES, start=rl.Scaled(rl.XENDCG(), "standard", ["minmax", "rank"])),
-    "ranks": rl.Scaled(rl.XENDCGBoost(**TREES), "none", ["raw", "rank"]),
+    "start": rl.LambdaMART(**TREES, start=rl.Prepared(rl.XENDCG(), "standard", ["minmax", "rank"])),
+    "ranks": rl.Prepared(rl.XENDCGBoost(**TREES), "none", ["raw", "rank"]),
     "blend": rl.Blend(
         [
             rl.Auto(),
-            rl.Scaled(rl.XENDCGBoost(**TREES), "none", ["raw", "rank"]),
+            rl.Prepared(rl.XENDCGBoost(**TREES), "none", ["raw", "rank"]),
             rl.LambdaMART(**TREES, start=rl.rankers.Described(START)),
         ],
         seeds=1,
@@ -34,6 +34,7 @@ def data(missing):
     return rl.QueryDataset.from_arrays(X, y, group=[9] * 10, allow_nan=True)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("target", ["json", "c", "onnx", "sql"])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("name", RANKERS)

@@ -14,6 +14,7 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.export import TARGETS, export, program_of, to_json, to_sql, verify
 from rankloop.export.evaluate import evaluate
+from rankloop.export.originals import Originals
 from rankloop.export.targets import target as engine
 from rankloop.rankers.boosting.lambdamart import LambdaMART
 from rankloop.rankers.registry import make_ranker, ranker_names
@@ -114,7 +115,8 @@ def test_descriptions_of_features_are_exported(target, name):
 
 def _scores(target, program, rows):
     options = {"dialect": target} if target in to_sql.DIALECTS else {}
-    return engine("sql" if options else target).run(program, rows.X, rows.offsets, **options)
+    originals = Originals.from_codes(program.columns, rows.X, rows.offsets)
+    return engine("sql" if options else target).run(program, originals, **options)
 
 
 @pytest.mark.parametrize("target", ["c", "onnx", "sqlite", "elasticsearch", "solr", "vespa"])
@@ -190,7 +192,7 @@ def test_a_changed_export_is_found_out():
 def test_json_has_weights_by_name():
     ranker = fitted(ALONE["ranksvm"])
     told = json.loads(export(ranker, "json", features=["a", "b", "c", "d", "e"]))
-    weights = next(node["weights"] for node in told["nodes"] if node["node"] == "Linear")
+    weights = next(node["weights"] for node in told["nodes"] if node["node"] == "LinearMap")
     assert weights == [dict(zip("abcde", ranker.weights_.tolist(), strict=True))]
     with pytest.raises(Exception, match="not a scoring program"):
         to_json.parse("{}")
@@ -233,3 +235,30 @@ def test_a_split_of_missing_from_known_values(target):
     options = {"dialect": target} if target in to_sql.DIALECTS else {}
     found = verify(ranker, "sql" if options else target, seen, **options)
     assert found.rows_apart == 0
+
+
+def test_elasticsearch_native_refuses_features_below_0():
+    rows = data()
+    shifted = QueryDataset.from_arrays(rows.X - 3, rows.y, group=rows.sizes)
+    ranker = LambdaMART(trees=8, leaves=4, min_data_in_leaf=2).fit(shifted)
+    with pytest.raises(DataError, match=r"must not be negative, but \d of these 5 features"):
+        export(ranker, "elasticsearch-native")
+    assert export(ranker, "elasticsearch")
+
+
+def test_names_that_vespa_cannot_read_are_refused():
+    ranker = fitted(TREES["trees"])
+    names = ["price", "bm25(title)", "attribute(age)", "nativeRank", "fieldMatch(title).proximity"]
+    assert json.loads(export(ranker, "vespa", features=names))["feature_names"] == names
+    for name in ("unit price", "a-b", "1st"):
+        with pytest.raises(DataError, match="cannot be the name of a function in Vespa"):
+            export(ranker, "vespa", features=[name, *names[1:]])
+
+
+def test_solr_warns_of_features_near_0():
+    rows = data()
+    tiny = QueryDataset.from_arrays(rows.X * np.float32(1e-30), rows.y, group=rows.sizes)
+    ranker = LambdaMART(trees=8, leaves=4, min_data_in_leaf=2).fit(tiny)
+    with pytest.warns(UserWarning, match=r"Solr adds 1e-6 .* multiply"):
+        export(ranker, "solr")
+    export(fitted(TREES["trees"]), "solr")

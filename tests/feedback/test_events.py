@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
-from rankloop.feedback.grading import Rule, as_rules, feedback_grades, judgement_grades
+from rankloop.feedback.grading import GradingRule, as_rules, feedback_grades, judgement_grades
 from rankloop.feedback.ranking import Ranking, best_first
 
 words = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=5)
@@ -84,7 +84,11 @@ def test_grades_of_feedback():
 
 
 def test_rules():
-    rules = {"read": Rule(2, at_least=30), "stars": Rule(0.5, by_value=True), "hide": -1}
+    rules = {
+        "read": GradingRule(2, at_least=30),
+        "stars": GradingRule(0.5, by_value=True),
+        "hide": -1,
+    }
     assert graded(("a", "read", 29), ("b", "read", 30), rules=rules) == [0, 2, 0]
     assert graded(("a", "stars", 4), ("b", "stars", 1), rules=rules) == [2, 0.5, 0]
     assert graded(("a", "hide", 1), ("b", "read", 99), rules=rules) == [0, 3, 1]

@@ -30,12 +30,16 @@ REFUSED = (TypeError, ValueError, MemoryError, OverflowError, RuntimeError, Inde
 
 @dataclass(frozen=True)
 class Function:
-    """What to call with which arguments: a function, or a method of what `owner` makes."""
+    """What to call with which arguments: a function, or a method of what `owner` makes.
+
+    makes : the class that its methods are sought in, if it makes an object
+    """
 
     name: str
     call: Any
     parameters: tuple[tuple[str, str], ...]
     owner: Function | None = None
+    makes: type | None = None
 
 
 @cache
@@ -46,22 +50,32 @@ def functions():
         if name.startswith("_") or (inspect.isclass(thing) and issubclass(thing, Exception)):
             continue
         if inspect.isclass(thing):
-            made = Function(name, thing, parameters(thing.__init__.__nb_signature__[0][0]))
-            found += [made, *methods(made)]
+            if signature := getattr(thing.__init__, "__nb_signature__", None):
+                made = Function(name, thing, parameters(signature[0][0]), makes=thing)
+                found += [made, *methods(made)]
             continue
         overloads = [parameters(text) for text, *_ in thing.__nb_signature__]
         found += [Function(f"{name}/{i}" if i else name, thing, p) for i, p in enumerate(overloads)]
+    for maker in [function for function in found if function.owner and function.makes]:
+        found += methods(maker)
     return found
 
 
 def methods(made):
-    """The methods and properties of a class."""
-    for name in filter(lambda name: not name.startswith("_"), dir(made.call)):
-        method, label = getattr(made.call, name), f"{made.name}.{name}"
+    """The methods and properties of what a function makes."""
+    for name in filter(lambda name: not name.startswith("_"), dir(made.makes)):
+        method, label = getattr(made.makes, name), f"{made.makes.__name__}.{name}"
         if isinstance(method, property):
             yield Function(label, method.fget, (), made)
         else:
-            yield Function(label, method, parameters(method.__nb_signature__[0][0]), made)
+            signature = method.__nb_signature__[0][0]
+            yield Function(label, method, parameters(signature), made, made_by(signature))
+
+
+def made_by(signature):
+    """The class of the core that a method returns, if it does."""
+    module, _, name = signature.rpartition(" -> ")[2].rpartition(".")
+    return getattr(_core, name) if module == _core.__name__ else None
 
 
 def parameters(signature):
@@ -78,9 +92,10 @@ def parameters(signature):
     return tuple(found)
 
 
-def arguments(world, wanted, plain=PLAIN):
+def arguments(world, function, plain=PLAIN):
     """Arguments by name; in some calls some of them are damaged."""
-    given = {name: world.argument(name, kind) for name, kind in wanted}
+    world.function = function.name.partition("/")[0]
+    given = {name: world.argument(name, kind) for name, kind in function.parameters}
     if world.rng.random() > plain:
         share = world.rng.choice([DAMAGED, 0.2, 0.5])
         for name in given:
@@ -89,16 +104,16 @@ def arguments(world, wanted, plain=PLAIN):
     return {name: guarded(value, world.rng) for name, value in given.items()}
 
 
-def called(function, world):
+def called(function, world, plain=PLAIN):
     """Call a function; for a method, make the object and call some of its methods first."""
     if function.owner is None:
-        return function.call(**arguments(world, function.parameters))
-    made = function.owner.call(**arguments(world, function.owner.parameters, plain=0.9))
+        return function.call(**arguments(world, function, plain))
+    made = called(function.owner, world, plain=0.9)
     others = list(methods(function.owner))
-    for other in world.rng.choice(others, int(world.rng.integers(0, 8))):
+    for other in world.rng.choice(others, int(world.rng.integers(0, 2 * len(others)))):
         with contextlib.suppress(*REFUSED):
-            other.call(made, **arguments(world, other.parameters))
-    return function.call(made, **arguments(world, function.parameters))
+            other.call(made, **arguments(world, other))
+    return function.call(made, **arguments(world, function, plain))
 
 
 def label(case):
@@ -109,7 +124,7 @@ def label(case):
 def outcome(case, folder):
     """Make one call, and tell whether it was done or refused."""
     function = functions()[case % len(functions())]
-    world = World(function.name.partition("/")[0], np.random.default_rng([case, 1]))
+    world = World(np.random.default_rng([case, 1]))
     try:
         called(function, world)
     except NotImplementedError:  # by the fuzzer: an argument of a type that is new to it

@@ -22,13 +22,28 @@ def damaged(rng, value, name):
         return 3 if name in ASKED_FOR_WORK else HUGE[rng.integers(len(HUGE))]
     if isinstance(value, float):
         return EXTREME[rng.integers(len(EXTREME))]
+    if isinstance(value, bytes):
+        return damaged_bytes(rng, value)
     if isinstance(value, tuple) and value:
         place = int(rng.integers(len(value)))
         return (*value[:place], damaged(rng, value[place], name), *value[place + 1 :])
     if isinstance(value, list):
+        if value and rng.random() < 0.5:
+            place = int(rng.integers(len(value)))
+            return [*value[:place], damaged(rng, value[place], name), *value[place + 1 :]]
         wrong = [value[:-1], value * 2, [], [None], [(99, -5, np.nan, np.inf)], ["\ud800"], [(1,)]]
         return wrong[rng.integers(len(wrong))]
     return [None, 3.5, "x", np.zeros(3), []][rng.integers(4)]
+
+
+def damaged_bytes(rng, value):
+    """Bytes that were cut, or some of which were changed."""
+    if not value or rng.random() < 0.2:
+        return value[: rng.integers(len(value) + 1)] + b"\xff"
+    changed = bytearray(value)
+    for _ in range(int(rng.integers(1, 4))):
+        changed[rng.integers(len(changed))] = rng.integers(256)
+    return bytes(changed)
 
 
 def damaged_array(rng, array):

@@ -9,7 +9,7 @@ import pytest
 
 from rankloop import _core
 
-from . import core, faulty, models
+from . import core, faulty, live, models
 from .harness import STATUS, run
 
 CASES = 60  # of each function
@@ -49,6 +49,7 @@ CRASHED = {
         clip=10.0,
         rate=0.1,
         decay=0.0,
+        keep=1.0,
         shown=np.zeros((1, 1), np.int64),
         clicks=np.zeros((1, 1), np.uint8),
     ),
@@ -61,6 +62,57 @@ def test_what_crashed_once_is_refused(call):
         call()
 
 
+def _fold(**changes):
+    return _core.FeatureFold(**live.SHOP | changes, max_keys=9, max_rankings=9)
+
+
+def _asked(*words):
+    return _core.FeatureContext(b"a", None, None, list(words))
+
+
+def _full():
+    fold = _fold()
+    for name, part in live.filled():
+        fold.read_part(name, part)
+    return fold
+
+
+BEYOND = {
+    "a key of a field that is not there": lambda: _fold(slots=[("item_field", 5)]),
+    "a key of numbers": lambda: _fold(slots=[("user_field", 0)]),
+    "a key of a field of no request": lambda: _fold(request_fields=0),
+    "two lists in a key": lambda: _fold(recipes=[("click", "", [7, 8], "each", 0, 0)]),
+    "a vector without numbers": lambda: _fold(items=[("vector", 0, False)], slots=[], recipes=[]),
+    "a request without its category": lambda: _fold().view(["a"], _asked()),
+    "a shown category too many": lambda: _fold().show("r", ["a"], _asked("a", "b"), 0, 1),
+    "a place after the last": lambda: _fold().show("r", ["a", "b"], _asked("a"), 0, 2**64 - 1),
+    "a time after the last": lambda: _fold().show("r", ["a"], _asked("a"), 2**63 - 1, 1),
+    "a time before the first": lambda: _full().view(["a"], _asked("a")).counts(2, -(2**63)),
+    "a field that is not there": lambda: _full().view(["a"], _asked("a")).numbers(False, 5),
+    "more buckets than can be counted": lambda: (
+        _full().view(["a"], _asked("a")).flags(False, 2, 2**32 - 1, 2)
+    ),
+    "a cross of a list": lambda: _full().view(["a"], _asked("a")).cross([7], 3),
+    "a cross of what is not there": lambda: _full().view(["a"], _asked("a")).cross([99], 3),
+    "a catalogue twice": lambda: _full().read_part(*live.filled()[0]),
+}
+
+
+@pytest.mark.parametrize("call", BEYOND.values(), ids=BEYOND)
+def test_live_features_read_nothing_beyond_their_state(call):
+    with pytest.raises(ValueError, match=r"field|categor|number|part|place|time|columns|new"):
+        call()
+
+
+def test_a_damaged_part_changes_nothing():
+    for name, part in live.filled():
+        fold = _fold()
+        new = fold.to_parts()
+        with pytest.raises(ValueError, match="damaged"):
+            fold.read_part(name, part[:-1])
+        assert fold.to_parts() == new
+
+
 def test_an_argument_of_a_new_type_is_a_failure(monkeypatch, tmp_path):
     unknown = core.Function("new", print, (("x", "complex"),))
     monkeypatch.setattr(core, "functions", lambda: [unknown])
@@ -68,6 +120,7 @@ def test_an_argument_of_a_new_type_is_a_failure(monkeypatch, tmp_path):
         core.outcome(0, tmp_path)
 
 
+@pytest.mark.slow
 def test_no_file_crashes_what_reads_it(tmp_path):
     models.prepare(tmp_path)
     report = run(models, range(600), tmp_path)
@@ -78,6 +131,7 @@ def test_no_file_crashes_what_reads_it(tmp_path):
     assert min(came_to["works"], came_to["refused"]) > 50, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not STATUS.exists(), reason="reads the memory of a process from /proc")
 def test_whatever_goes_wrong_is_noticed(tmp_path):
     report = run(faulty, range(faulty.WAYS.index("hangs")), tmp_path)

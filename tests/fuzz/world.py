@@ -9,6 +9,7 @@ import numpy as np
 
 from rankloop import _core
 
+from . import live
 from .damage import guarded
 
 ARRAY = re.compile(r"ndarray\[dtype=(\w+), shape=\(([*, ]+)\)[^\]]*?(, writable=False)?\]")
@@ -21,8 +22,10 @@ POSITIVE = ("sizes", "variance", "variances", "losses", "so_far", "counts", "pur
 class World:
     """Numbers of rows, features, queries and places, and arguments that fit them."""
 
-    def __init__(self, function, rng):
-        self.function, self.rng = function, rng
+    function = ""  # what the arguments are for
+
+    def __init__(self, rng):
+        self.rng = rng
         self.n = int(rng.choice([0, 1, 2, 7, 40, 200]))
         self.d = int(rng.choice([0, 1, 3, 8, 33]))
         self.k = int(rng.choice([0, 1, 2, 20]))
@@ -34,17 +37,23 @@ class World:
         self.grades = rng.integers(-1, 5, self.n).astype(float)
         self.chosen = rng.integers(0, self.q, self.k if self.q else 0)
         self.n_queries = self.q + int(rng.integers(1, 4))
+        self.full = int(rng.choice([0, self.d // 2, self.d]))  # features with a full covariance
         self.first = int(rng.integers(0, self.k + 1))
 
     def argument(self, name, kind):
         """An argument of this kind that fits, as a rule."""
         rng = self.rng
+        if self.function.startswith("Feature"):
+            return live.argument(self, name)
         if kind.endswith(" | None"):
             absent = self.flag if name in ("ranks", "logged") else rng.random() < 0.3
             return None if absent else self.argument(name, kind.removesuffix(" | None"))
         if kind.endswith(" | rankloop._core.SparseRows"):
             dense = kind.removesuffix(" | rankloop._core.SparseRows")
-            return self.argument(name, dense) if rng.random() < 0.5 else self.sparse_rows()
+            sparse = rng.random() < 0.5
+            if self.function == "learn_newton":
+                sparse = 0 < self.full < self.d
+            return self.sparse_rows() if sparse else self.argument(name, dense)
         if kind == "rankloop._core.SparseRows":
             return self.sparse_rows()
         form = ARRAY.fullmatch(kind)
@@ -70,6 +79,9 @@ class World:
         if "tuple[" in kind:
             count = int(rng.integers(0, 4))
             return [(int(rng.integers(10)), int(rng.integers(12)), 1.0, 0.5) for _ in range(count)]
+        if kind == "str":
+            likeness = ["cosine", "dot", "distance"]
+            return str(rng.choice(likeness if name == "how" else live.TEXTS))
         if "str" in kind:
             return [str(i) for i in range(self.n)]
         raise NotImplementedError(f"the fuzzer does not know arguments of type {kind!r} yet")
@@ -99,6 +111,8 @@ class World:
             "first": self.first,
             "end": int(self.rng.integers(self.first, self.k + 1)),
             "width": width,
+            ("encode_columns", "width"): int(self.encoded.sum()),
+            ("encode_columns_sparse", "width"): int(self.encoded.sum()),
             "threads": int(self.rng.integers(0, 9)) if self.rng.random() < 0.2 else 2,
             "column": int(self.rng.integers(0, self.k + 1)),
             "d": self.d,
@@ -116,10 +130,10 @@ class World:
     def array(self, name, dtype, dimensions):
         """An array that fits, as a rule."""
         rng, shape = self.rng, self.shape(name, dimensions)
-        if name in ("y", "grades"):
+        if name in ("y", "grades") and dimensions == 1:
             return np.sort(self.grades) if rng.random() < 0.5 else self.grades.copy()
         if name in ("root", "matrix", "upper", "matrices"):
-            return np.broadcast_to(10 * np.eye(self.d, dtype=dtype), shape).copy()
+            return np.broadcast_to(10 * np.eye(shape[-1], dtype=dtype), shape).copy()
         if name in ("lasted", "count", "streak"):
             return np.zeros(shape, dtype)
         if name.endswith("weights") or name in POSITIVE or self.function == "chi_rows":
@@ -141,6 +155,9 @@ class World:
             "pairs": lambda: rng.integers(0, max(self.n, 1), shape),
             "ends": lambda: np.sort(rng.integers(0, self.n + 1, shape)),
             "text": lambda: rng.integers(32, 127, shape),
+            "expert_of": lambda: rng.integers(0, max(self.k, 1), shape),
+            "places": lambda: self.encoded_places,
+            "numbers": lambda: np.sort(rng.normal(size=shape)),
             "starts": lambda: np.r_[0, np.cumsum(self.nonzeros)],
             "columns": lambda: np.concatenate(
                 [np.zeros(0, int), *(self.d - k + np.arange(k) for k in self.nonzeros)]
@@ -166,6 +183,7 @@ class World:
             **dict.fromkeys(("relevant", "irrelevant", "go_on"), (ranks,)),
             **dict.fromkeys(("queries", "query_weights"), (q,)),
             "matrices": (k, d, d),
+            "numbers": (d, 5),
             ("SparseRows", "values"): (int(self.nonzeros.sum()),),
             "rankers": (k, n),
             "splits": (2, k),
@@ -176,12 +194,19 @@ class World:
             "ends": (k,),
             "out": (n, d + k),
             "pairs": (k if n else 0, 2),
-            "variances": (d if self.flag else 0,),
+            "variances": (d - self.full,),
+            ("learn_newton", "root"): (self.full, self.full),
+            ("learn_solar_ii", "root"): (self.full, self.full),
             "examination": (ranks if fitted and not self.flag else ranks * ranks,),
             ("learn_prank", "thresholds"): (64,),
+            ("relative_losses", "scores"): (k, n),
             ("mix_queries", "scores"): (k, n),
             ("mix_queries", "losses"): (q, k),
-            ("learn_betting_slam", "steps"): (d,),
+            ("adapt_queries", "scores"): (k, n),
+            ("adapt_queries", "losses"): (q, k),
+            ("adapt_queries", "history"): (q, k),
+            ("adapt_queries", "weights"): (k,),
+            ("adapt_queries", "expert_of"): (k,),
             ("group_click_log", "counts"): (q,),
             ("read_page", "counts"): (2 * ranks + 4,),
             ("unit_directions", "draws"): (k * (d + d % 2),),
@@ -202,6 +227,18 @@ class World:
     def places(self):
         """The place of each row in its query, from 0."""
         return np.arange(self.n) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+
+    @property
+    def encoded(self):
+        """In how many columns each feature is encoded: none, a number and its mark, or codes."""
+        return np.arange(self.d) % 4
+
+    @property
+    def encoded_places(self):
+        """The first of these columns, the number of codes, and the mark, or a number of codes."""
+        first = np.r_[0, np.cumsum(self.encoded)[:-1]][: self.d]
+        codes = np.choose(self.encoded, [-1, 1, 0, 3])
+        return np.stack([first, codes, np.where(codes == 0, first + 1, 2)], axis=1)
 
     @property
     def draws(self):

@@ -127,6 +127,7 @@ def test_errors(data):
         assert not ranker.is_fitted
 
 
+@pytest.mark.slow
 def test_an_installed_package_brings_losses(tmp_path, data):
     info = tmp_path / "own-1.0.dist-info"
     info.mkdir()

@@ -66,6 +66,7 @@ def by_query(loss, data, scores):
     return value, gradient
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("weights", [False, True])
 @each_grades
@@ -90,6 +91,7 @@ def test_long_lists(loss, rng):
     assert gradient == pytest.approx(slope, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("weights", [False, True])
 @each_grades
 @each_loss

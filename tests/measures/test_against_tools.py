@@ -78,6 +78,7 @@ def agrees_with_trec_eval(data, scores, rel=1):
     return kept
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("rel", [1, 2])
 def test_trec_eval(ranked, rel):
     assert agrees_with_trec_eval(*ranked, rel).all()
@@ -123,6 +124,7 @@ def test_ir_measures(ranked):
         np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-15, err_msg=name)
 
 
+@pytest.mark.slow
 def test_gdeval_through_ir_measures(ranked):
     """gdeval.pl: ERR with grades to 4, nDCG with 2^r - 1; prints 5 digits, ties as trec_eval."""
     ir_measures = pytest.importorskip("ir_measures")
@@ -143,6 +145,7 @@ def test_gdeval_through_ir_measures(ranked):
 # -- scikit-learn
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("k", [1, 5, None])
 def test_sklearn_ndcg_and_dcg(ranked, k):
     metrics = pytest.importorskip("sklearn.metrics")

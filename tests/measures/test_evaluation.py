@@ -207,7 +207,7 @@ def test_ohsumed_in_file_order_flatters_a_ranker_that_knows_nothing(real):
     nothing = np.zeros(data.n_documents)
     assert evaluate(data, nothing)["nDCG@10"] == pytest.approx(0.40, abs=0.01)
     shuffled = [
-        evaluate(data.shuffled(np.random.default_rng(seed)), nothing)["nDCG@10"]
+        evaluate(data.shuffle(np.random.default_rng(seed)), nothing)["nDCG@10"]
         for seed in range(10)
     ]
     assert np.mean(shuffled) == pytest.approx(0.19, abs=0.02)

@@ -111,7 +111,7 @@ def test_permuting_documents_without_ties_changes_nothing(convention, sizes, see
     ids = [f"d{i}" for i in range(n)]
     data = QueryDataset.from_arrays(np.zeros((n, 1)), y, group=sizes, doc_ids=ids)
     scores = rng.permutation(n).astype(float)
-    shuffled = data.shuffled(rng)
+    shuffled = data.shuffle(rng)
     before = evaluate(data, scores, defined(convention), convention)
     after = evaluate(shuffled, scores[shuffled.rows], defined(convention), convention)
     for old, new in zip(before, after, strict=True):

@@ -77,6 +77,7 @@ def test_exact_randomisation_with_ties_and_zeros():
     assert randomisation(a, b, rng()) == 1 - 6 / 16
 
 
+@pytest.mark.slow
 def test_bootstrap_approaches_the_full_enumeration():
     a, b = pair(6, 3, 0.1)
     means = naive_bootstrap_means(a, b)
@@ -157,6 +158,7 @@ def test_sampled_meets_exact_where_one_turns_into_the_other(monkeypatch):
     assert randomisation(a, b, rng(), 40_000) == pytest.approx(exact, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", [randomisation, bootstrap])
 def test_every_block_counts(monkeypatch, test):
     a, b = pair(50, 6)
@@ -169,6 +171,7 @@ def test_every_block_counts(monkeypatch, test):
 # behaviour
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", TESTS)
 def test_p_values_are_uniform_when_nothing_differs(test):
     p = []
@@ -202,6 +205,7 @@ values = st.integers(2, 25).flatmap(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", TESTS)
 @settings(deadline=None)
 @given(ab=values, seed=st.integers(0, 9))
@@ -214,6 +218,7 @@ def test_order_of_queries_does_not_matter(test, ab, seed):
         assert x == pytest.approx(y, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", TESTS)
 @settings(deadline=None)
 @given(ab=values)

@@ -8,7 +8,7 @@ import pytest
 from rankloop.clicks.bias.result import PositionBias
 from rankloop.exceptions import DataError
 from rankloop.plotting.bias import plot_bias
-from rankloop.plotting.save import save_figure
+from rankloop.plotting.figures import save_figure
 
 
 def bias(method, *examination):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rankloop.experiments.click_streams import ClickStream
-from rankloop.plotting.click_streams import plot_click_streams
+from rankloop.plotting.streams import plot_click_streams
 
 
 def stream(ranker: str, user: str) -> ClickStream:

@@ -4,7 +4,7 @@ import numpy as np
 
 from rankloop.experiments.progressive import Stream
 from rankloop.measures.measure import parse
-from rankloop.plotting.lines import line_style
+from rankloop.plotting.figures import line_style
 from rankloop.plotting.streams import plot_streams
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.summary import summarise
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.plotting.save import save_figure
+from rankloop.plotting.figures import save_figure
 from rankloop.plotting.summary import plot_summary
 
 
@@ -60,6 +60,7 @@ def test_missing_values_are_dots():
     assert (dots.get_xdata().tolist(), dots.get_ydata().tolist()) == ([1], [0.5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [
@@ -75,6 +76,7 @@ def test_every_shape_renders(tmp_path, data):
     assert (tmp_path / "figure.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89")]
 )
@@ -113,13 +115,14 @@ def test_without_matplotlib_says_what_to_install(monkeypatch):
         plot_summary(summarise(dataset(20)))
 
 
+@pytest.mark.slow
 def test_imports_no_matplotlib_until_used_and_never_pyplot():
     code = """
 import sys
 import numpy as np
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.summary import summarise
-from rankloop.plotting import save, summary
+from rankloop.plotting import figures, summary
 assert "matplotlib" not in sys.modules
 summary.plot_summary(summarise(QueryDataset.from_arrays(np.eye(2), [0, 1], qid=[1, 1])))
 assert "matplotlib" in sys.modules

@@ -11,20 +11,24 @@ import sys
 
 import numpy as np
 
+from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.sparse_rows import SparseRows
 from rankloop.rankers.registry import make_ranker, online_names
+from rankloop.rankers.wrappers.prepared import Prepared
 
 OTHERS = (
     "slam:measure=AP,average=true",
     "slam:rate=0.3,decay=0.7",
     "slam:measure=nDCG@3,steps_on=loss",
     "slam:within_grade=mean",
-    "rate-free-slam:measure=AP,average=true",
+    "auto:adapt=False",
     "online-listnet:one_grade=True",
     "pairwise:pair_order=rows",
     "committee:pair_order=rows",
-    "mapped:maps=['centre']",
+    "prepared:maps=['raw','rank']",
+    "described",
+    "prepared:maps=['centre']",
     "online-keeprank:targets=graded,budget=40",
     "solar-ii:covariance=diagonal",
     "solar-ii:gamma=10",
@@ -34,16 +38,18 @@ OTHERS = (
     "committee:average=true",
     "predtron:geometry=rnorm",
     "predtron:rule=loss-driven,f=1/i",
-    "mapped:maps=['raw','rank','minmax','square'],scale=standard",
-    "mapped:maps=['raw'],scale=log",
-    "mapped:maps=['nystrom(rbf(1),20)']",
-    "mapped:maps=['fourier(rbf(1),20)']",
-    "mapped:maps=['orthogonal(rbf(1),20)']",
+    "prepared:maps=['raw','rank','minmax','square'],scale=standard",
+    "prepared:maps=['raw'],scale=log",
+    "prepared:maps=['nystrom(rbf(1),20)']",
+    "prepared:maps=['fourier(rbf(1),20)']",
+    "prepared:maps=['orthogonal(rbf(1),20)']",
     *(f"kernel-slam:budget=40,removal={r}" for r in ("forgetron", "random", "merging")),
     "kernel-slam:kernel=poly(3),budget=40",
     "kernel-solar-i:kernel=chi2(1)+linear,budget=40",
     "kernel-minimax:budget=40,average=true",
 )
+
+CLICKS = "PDGD with prepared features"
 
 
 def stream(weighted: bool = False) -> QueryDataset:
@@ -99,8 +105,8 @@ def digests(queries: int | None = None) -> dict[str, str]:
     """
     plain, weighted = (made.select(slice(0, queries)) for made in (stream(), stream(weighted=True)))
     found = {}
-    for name in (*online_names(), *OTHERS):
-        ranker = make_ranker(name)
+    for name in (*online_names(), *OTHERS, CLICKS):
+        ranker = Prepared(PDGD(), maps=["minmax"]) if name == CLICKS else make_ranker(name)
         scores = ranker.predict_then_learn(plain)
         takes_weights = "predtron" not in name
         ranker.partial_fit(weighted if takes_weights else plain)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from rankloop import XENDCG, Scaled, XENDCGBoost, make_ranker
+from rankloop import XENDCG, Prepared, XENDCGBoost, make_ranker
+from rankloop.rankers.registry import online_names, ranker_names, wrapper_names
+
+EVERY = (*ranker_names(), *wrapper_names())
+ONLINE = (*online_names(), "prepared", "described")  # around the default ranker, which is online
 
 TREES = {"trees": 30}
 FEWER = {
@@ -11,7 +15,7 @@ FEWER = {
         ("lambdamart", "loss-boost", "listnet-boost", "xendcg-boost", "yetirank"), TREES
     ),
     "stacked": {"ranker": XENDCGBoost(**TREES)},
-    "blend": {"members": [Scaled(XENDCG()), XENDCGBoost(**TREES)], "seeds": 2},
+    "blend": {"members": [Prepared(XENDCG(), "log"), XENDCGBoost(**TREES)], "seeds": 2},
 }
 
 

@@ -15,9 +15,9 @@ import rankloop as rl
 from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.rankers.model_files.saving import dumps, load, loads
 from rankloop.rankers.online.base import OnlineRanker
-from rankloop.rankers.registry import make_ranker, online_names, ranker_names
+from rankloop.rankers.registry import make_ranker
 
-from .small import FEWER
+from .small import EVERY, FEWER, ONLINE
 from .streams import stream
 
 NAMES = tuple("abcdefg")
@@ -35,7 +35,8 @@ def data():
 # Features have names
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", EVERY)
 def test_columns_in_another_order_are_found_by_name(name, data):
     ranker = made(name).fit(data)
     assert ranker.feature_names_in_ == NAMES
@@ -51,7 +52,8 @@ def test_columns_in_another_order_are_found_by_name(name, data):
     assert np.array_equal(ranker.predict(data.X, group=data.sizes), expected)  # names left out
 
 
-@pytest.mark.parametrize("name", online_names())
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONLINE)
 def test_learning_goes_on_by_name(name, data):
     order = np.array([3, 1, 0, 6, 5, 2, 4])
     names = tuple(NAMES[j] for j in order)
@@ -94,7 +96,7 @@ def test_names_travel(data, tmp_path):
     assert rl.Auto().fit(stream("short", seed=1)).feature_names_in_ == ()
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.parametrize("name", EVERY)
 def test_rows_without_queries_are_refused(name, data):
     ranker = made(name)
     with pytest.raises(DataError, match=r"pass qid=.*group="):
@@ -105,7 +107,8 @@ def test_rows_without_queries_are_refused(name, data):
 # State as a value
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", EVERY)
 def test_every_way_to_copy_gives_the_same_ranker(name, data, tmp_path):
     ranker = made(name).fit(data)
     ranker.save(tmp_path / "m")
@@ -125,7 +128,8 @@ def test_every_way_to_copy_gives_the_same_ranker(name, data, tmp_path):
         assert again.version_ == ranker.version_ > 0
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
 def test_a_state_is_a_copy(name, data):
     ranker = made(name).fit(data)
     digest = ranker.digest()
@@ -135,7 +139,8 @@ def test_a_state_is_a_copy(name, data):
     assert ranker.digest() == digest
 
 
-@pytest.mark.parametrize("name", online_names())
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", ONLINE)
 def test_a_copy_stays_while_the_ranker_goes_on(name, data):
     ranker = made(name).fit(data)
     before, digest, version = ranker.predict(data), ranker.digest(), ranker.version_
@@ -184,7 +189,8 @@ def test_a_file_must_hold_what_was_asked_for(data, tmp_path):
 # Every ranker explains itself, and says what features add to a score
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", EVERY)
 def test_contributions_add_up(name, data):
     ranker = made(name).fit(data)
     query = max(data, key=len)
@@ -193,7 +199,8 @@ def test_contributions_add_up(name, data):
     assert np.allclose(found.sum(axis=1), ranker.predict(query), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
 def test_parts_name_features_as_the_data_does(name, data):
     for part in made(name).fit(data).explain():
         for feature in [part["feature"]] if "feature" in part else part.get("features", []):
@@ -260,7 +267,8 @@ def test_second_order_rankers_add_up_what_they_know(name, data):
         assert np.allclose(both.precision_, expected)
 
 
-@pytest.mark.parametrize("name", online_names())
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONLINE)
 def test_a_merge_is_whole_or_refused(name, data):
     one, other = made(name).fit(data), made(name).fit(stream("short", seed=2))
     digest = one.digest()

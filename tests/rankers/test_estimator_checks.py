@@ -11,6 +11,7 @@ from .estimator_checks import ESTIMATORS, EXPECTED, every_check
 CHECKS = list(every_check())
 
 
+@pytest.mark.matrix
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("estimator", "check", "why"), CHECKS)
 def test_check(estimator, check, why):
@@ -34,6 +35,6 @@ def test_the_list_of_expected_failures_is_short_and_about_checks_that_run():
 
 def test_scores_that_look_at_the_whole_query_are_all_of_these():
     (relative,) = [names for checks, names, _ in EXPECTED if "subset_invariance" in checks[0]]
-    assert {name for name in ranker_names() if not make_ranker(name).scores_rows_alone} == set(
-        relative
-    )
+    assert {
+        name for name in ranker_names() if not make_ranker(name).traits.scores_rows_alone
+    } == set(relative)

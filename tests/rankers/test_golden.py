@@ -34,10 +34,12 @@ def elsewhere(*command, queries=(), **environment):
     return json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_digests_are_those_expected():
     assert digests() == GOLDEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [
@@ -50,6 +52,7 @@ def test_threads_and_libraries_change_nothing(environment):
     assert elsewhere(**environment) == GOLDEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processor", ["Nehalem", "Haswell"])
 def test_another_processor_changes_nothing(processor):
     emulator = shutil.which("qemu-x86_64")

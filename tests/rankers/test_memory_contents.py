@@ -25,6 +25,7 @@ for name in (*online_names(), "solar-ii:covariance=diagonal"):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="MALLOC_PERTURB_ is glibc's")
 def test_new_memory_may_hold_anything():
     def learn(perturb):

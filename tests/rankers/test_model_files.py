@@ -14,8 +14,9 @@ import pytest
 import rankloop as rl
 from rankloop.exceptions import ModelError
 from rankloop.rankers.model_files.saving import from_tree, load, to_tree
-from rankloop.rankers.registry import make_ranker, ranker_names
+from rankloop.rankers.registry import make_ranker
 
+from .small import EVERY
 from .streams import stream
 from .test_properties import same
 
@@ -226,6 +227,7 @@ HARMFUL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", HARMFUL)
 def test_harmful_files(what, tmp_path):
     entries, says = HARMFUL[what]
@@ -241,6 +243,7 @@ def test_other_ways_to_pack_are_refused(method, tmp_path):
         load(tmp_path / "a")
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_longer_than_it_claims_is_not_unpacked(tmp_path):
     """The directory says 10 bytes; what is there would be 40 MB."""
     whole = bytearray(packed({"manifest.json": " " * (40 << 20)}))
@@ -279,13 +282,15 @@ def refused(ranker, **values):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", sorted(set(ranker_names()) - FEW))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(EVERY) - FEW))
 def test_claims_of_many_features_are_refused(name):
     """25,000 features would be 5 GB of a second-order ranker's root, were it made first."""
     assert refused(make_ranker(name).fit(stream()), n_features_in_=25_000)
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite(name, bad):
     ranker = make_ranker(name).fit(stream())
@@ -310,7 +315,8 @@ WRONG = [
         "n_queries_seen_ must be a whole number .*; found a huge number",
     ),
     ("slam", {"n_queries_seen_": True}, "n_queries_seen_ must be a whole number"),
-    ("slam", {"average": True}, "sum_ must be finite float64"),
+    ("slam", {"average": False}, "sum_ must be null"),
+    ("minimax", {"average": True}, "sum_ must be finite float64"),
     ("slam", {"rate": 10**400}, "rate must be a number above 0"),
     ("slam", {"extra_": 1}, "the state of a Slam has missing or unknown parts: extra_"),
     ("kernel-slam", {"held_": 10_000}, "held_ is 10000, which"),
@@ -322,19 +328,16 @@ WRONG = [
     ("keeprank", {"kernel": 5}, "cannot read 5 as a kernel"),
     ("mix", {"losses_": np.zeros(2)}, "losses_ must be"),
     ("mix", {"members": [3]}, "members must be at least one ranker"),
-    ("mapped", {"maps": ["raw"]}, "ranker_ must be a ranker .* from 7 features"),
-    ("mapped", {"maps": 5}, "maps must be a list"),
+    ("prepared", {"maps_": ["raw", "rank"]}, "ranker_ must be a ranker .* from 14 features"),
+    ("prepared", {"maps_": [5]}, "maps_ must be a list"),
+    ("prepared", {"maps": 5}, "maps must be a list"),
     (
-        "mapped",
+        "prepared",
         {"scaler_": {"name": "standard", "centre": [1], "scale": [1]}},
         "is expecting 1 features",
     ),
-    ("scaled", {"scaler_": {"name": ["standard"]}}, "there is no scaler"),
-    (
-        "scaled",
-        {"scaler_": {"name": "none", "maps": ["square", "0*9"]}},
-        "uses a feature that does not exist",
-    ),
+    ("prepared", {"scaler_": {"name": ["standard"]}}, "there is no scaler"),
+    ("prepared", {"maps_": ["square", "0*9"]}, "uses a feature that does not exist"),
     ("lifted", {"features_": {"text": "nystrom(rbf(1),9)", "random_state": 0}}, "is damaged"),
     (
         "lifted",
@@ -357,6 +360,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("name", "values", "says"), WRONG)
 def test_parts_that_do_not_fit(name, values, says):
     with pytest.raises(AssertionError, match=says):
@@ -370,7 +374,7 @@ def test_members_that_are_no_rankers_or_have_learnt_nothing():
         assert "members_ must be" in refused(mix, members_=[stranger] * 3)
     nested = slam
     for _ in range(30):
-        nested = {"ranker": "Mapped", "params": {"ranker": nested}, "state": {}}
+        nested = {"ranker": "Prepared", "params": {"ranker": nested}, "state": {}}
     with pytest.raises(ModelError, match="rankers inside rankers, more than 20 levels deep"):
         from_tree(nested)
 

@@ -18,12 +18,13 @@ from rankloop.rankers.registry import online_names, ranker_class, register_ranke
 PACKAGE = '''
 import numpy as np
 from rankloop.rankers.online.base import OnlineRanker
+from rankloop.rankers.traits import Traits
 
 
 class Centroid(OnlineRanker):
     """Scores along the sum of (grade - mean grade of the query) x."""
 
-    is_robust = False
+    traits = Traits(is_online=True, is_robust=False)
     _learns = ("direction_",)
 
     def __init__(self, passes=1, random_state=None):

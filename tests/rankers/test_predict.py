@@ -9,11 +9,10 @@ import scipy.sparse
 import rankloop as rl
 from rankloop.data.simulate import separable
 from rankloop.rankers import sparse
-from rankloop.rankers.registry import ranker_names
 
-from .small import small
+from .small import EVERY, small
 
-WHOLE = ["auto", "blend", "keeprank", "mapped", "mix"]
+WHOLE = ["auto", "blend", "keeprank", "mix"]
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +39,20 @@ def test_rankers_of_whole_queries_want_to_know_the_queries(name, data):
 @pytest.mark.parametrize(
     ("model", "alone"),
     [
-        (rl.Mapped(maps=["raw", "square"]), True),
-        (rl.Mapped(maps=["raw", "0*1", "nystrom(rbf(1),5)"], scale="log"), True),
-        (rl.Mapped(maps=["centre"]), False),
-        (rl.Mapped(maps=["minmax"]), False),
-        (rl.Mapped(maps=["raw"], scale="query-minmax"), False),
-        (rl.Mapped(rl.Mapped(), maps=["raw"]), False),
-        (rl.Scaled(maps=["centre"]), False),
-        (rl.Scaled(maps=["raw"]), True),
+        (rl.Prepared(maps=["raw", "square"]), True),
+        (rl.Prepared(maps=["raw", "0*1", "nystrom(rbf(1),5)"], scale="log"), True),
+        (rl.Prepared(maps=["centre"]), False),
+        (rl.Prepared(maps=["minmax"]), False),
+        (rl.Prepared(maps=["raw"], scale="query-minmax"), False),
+        (rl.Prepared(rl.Prepared(maps=["rank"]), maps=["raw"]), False),
+        (rl.Prepared(scale="log", maps=["centre"]), False),
+        (rl.Prepared(scale="log", maps=["raw"]), True),
     ],
     ids=repr,
 )
 def test_maps_decide_whether_rows_are_scored_alone(model, alone, data):
     model.fit(data)
-    assert model.scores_rows_alone is alone
+    assert model.traits.scores_rows_alone is alone
     by_row = [model.predict(data.X[i : i + 1], group=[1])[0] for i in range(8)]
     assert np.allclose(by_row, model.predict(data)[:8], rtol=1e-4, atol=1e-5) is alone
     if alone:
@@ -65,7 +64,8 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(sparse, "BLOCK", 100)  # 16 rows of 6 features: two queries
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", EVERY)
 def test_sparse_rows_are_scored_as_dense_ones(name, data, tiny_blocks, monkeypatch):
     model = small(name).fit(data)
     mixed = np.random.default_rng(1).permutation(data.n_documents)
@@ -81,7 +81,7 @@ def test_sparse_rows_are_scored_as_dense_ones(name, data, tiny_blocks, monkeypat
     expected = model.predict(data.X[mixed], qid=qid)
     monkeypatch.setattr(type(model), "_score_rows", spy)
     np.testing.assert_allclose(model.predict(X, qid=qid), expected, rtol=1e-6, atol=1e-7)
-    if model.scores_rows_alone:
+    if model.traits.scores_rows_alone:
         np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6, atol=1e-7)
     else:
         with pytest.raises(rl.DataError, match="pass qid="):

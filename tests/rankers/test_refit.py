@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankloop as rl
-from rankloop.rankers.batch.base import held_out, together
+from rankloop.rankers.batch.base import hold_out, together
 
 STOP_EARLY = [
     rl.XENDCGBoost(trees=30, rate=0.3, patience=3),
@@ -26,6 +26,7 @@ STOP_EARLY = [
 each = pytest.mark.parametrize("ranker", STOP_EARLY, ids=repr)
 
 
+@pytest.mark.slow
 @each
 def test_the_rounds_stay_and_the_data_grow(ranker, train, valid):
     found = copy.deepcopy(ranker).fit(train, valid=valid)
@@ -53,7 +54,7 @@ def test_every_ranker_that_stops_early_can():
 def test_without_a_validation_set(train):
     """Every fifth query takes its place; with too few, there is nothing to find."""
     ranker = rl.XENDCGBoost(trees=30, rate=0.3, patience=3, refit=True)
-    parts = held_out(train)
+    parts = hold_out(train)
     alone = copy.deepcopy(ranker).fit(train)
     with_parts = copy.deepcopy(ranker).fit(parts[0], valid=parts[1])
     assert alone.rounds_ == with_parts.rounds_ < 30

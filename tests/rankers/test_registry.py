@@ -13,6 +13,7 @@ from rankloop.rankers.registry import (
     online_names,
     ranker_class,
     ranker_names,
+    wrapper_names,
 )
 
 from .streams import stream
@@ -20,7 +21,8 @@ from .streams import stream
 
 def test_every_ranker_of_the_package_has_a_name():
     found = {type(s) for s in checks.discover() if isinstance(s, checks.RankerLike)}
-    assert found == {ranker_class(name) for name in ranker_names()}
+    names = (*ranker_names(), *wrapper_names())
+    assert found == {type(make_ranker(name)) for name in names}
 
 
 def test_both_names_are_known():
@@ -36,8 +38,8 @@ def test_text_gives_the_ranker_back(name):
 
 
 def test_values():
-    ranker = make_ranker(" slam : rate = 0.5, average=true, measure=nDCG@5 ,random_state=none")
-    assert repr(ranker) == "Slam(measure='nDCG@5', rate=0.5, average=True)"
+    ranker = make_ranker(" slam : rate = 0.5, average=false, measure=nDCG@5 ,random_state=none")
+    assert repr(ranker) == "Slam(measure='nDCG@5', rate=0.5, average=False)"
     assert ranker.random_state is None
     assert make_ranker("solar-ii:gamma=1e3").gamma == 1000.0
     assert make_ranker("committee:size=5").size == 5
@@ -66,8 +68,16 @@ def test_a_parameter_given_twice_is_an_error():
         make_ranker("slam:rate=0.1,rate=0.2")
 
 
+def test_a_ranker_inside_another_is_given_by_its_name():
+    assert repr(make_ranker("clicks:ranker=auto,temperature=0.3")) == (
+        "FromClicks(ranker=Auto(), temperature=0.3)"
+    )
+    with pytest.raises(DataError, match="unknown ranker 'autoo'"):
+        make_ranker("thompson:ranker=autoo")
+
+
 def test_parameters_inside_parameters():
-    ranker = make_ranker("mapped").set_params(ranker=make_ranker("slam"), ranker__rate=0.25)
+    ranker = make_ranker("prepared").set_params(ranker=make_ranker("slam"), ranker__rate=0.25)
     assert ranker.get_params()["ranker__rate"] == 0.25
     assert "ranker__rate" not in ranker.get_params(deep=False)
     for bad in ({"speed": 1}, {"speed__rate": 1}, {"ranker__speed": 1}):
@@ -75,6 +85,7 @@ def test_parameters_inside_parameters():
             ranker.set_params(**bad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ranker_names())
 def test_rankers_rank(name):
     ranker = make_ranker(name).fit(stream("short", seed=1))

@@ -18,13 +18,14 @@ from rankloop.rankers.forms import Anything
 from rankloop.rankers.kernel.kernels import RBF
 from rankloop.rankers.model_files import archive
 from rankloop.rankers.model_files.saving import from_tree, load, to_tree
-from rankloop.rankers.registry import make_ranker, online_names, ranker_names
+from rankloop.rankers.registry import make_ranker
 
+from . import small
 from .streams import stream
 from .test_properties import EVERY as ONLINE
 from .test_properties import same
 
-BATCH = [name for name in ranker_names() if name not in online_names()]
+BATCH = [name for name in small.EVERY if name not in small.ONLINE]
 EVERY = [*ONLINE, *BATCH, "ranknet:hidden=3"]
 LEARNS_NOTHING = ("constant", "imported")
 
@@ -37,6 +38,7 @@ def model(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*BATCH, "ranknet:hidden=3"])
 def test_saving_a_batch_ranker_changes_nothing(name, tmp_path):
     first, second = stream("short", seed=1), stream("short", seed=2)
@@ -47,11 +49,12 @@ def test_saving_a_batch_ranker_changes_nothing(name, tmp_path):
     assert again.explain() == ranker.explain()
     assert np.array_equal(again.predict(second), ranker.predict(second))
     for one in (again, ranker):
-        one.set_params(warm_start=True).fit(second)
+        one.go_on(second)
     same(again, ranker)
     assert again.rank(second.query(3), id="r") == ranker.rank(second.query(3), id="r")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ONLINE)
 def test_saving_changes_nothing_and_learning_goes_on(name, tmp_path):
     first, second = stream("short", seed=1), stream("short", seed=2)
@@ -65,6 +68,7 @@ def test_saving_changes_nothing_and_learning_goes_on(name, tmp_path):
     assert again.rank(second.query(3), id="r") == ranker.rank(second.query(3), id="r")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BATCH)
 def test_saving_changes_nothing_in_batch(name, tmp_path):
     ranker = make_ranker(name).fit(stream("short", seed=1))
@@ -76,7 +80,8 @@ def test_saving_changes_nothing_in_batch(name, tmp_path):
     assert again.explain() == ranker.explain()
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
 def test_a_ranker_that_knows_nothing(name, tmp_path):
     make_ranker(name).save(tmp_path / "a")
     again = load(tmp_path / "a")
@@ -91,6 +96,7 @@ def test_parameters_come_back(name, tmp_path):
     assert repr(load(tmp_path / "a")) == repr(make_ranker(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_equal_models_are_equal_bytes(name, tmp_path):
     for file in "ab":
@@ -131,6 +137,7 @@ def test_parameters_that_are_arrays_or_kernels_can_be_read_again(tmp_path):
 # What a ranker says of what it learns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_every_part_that_is_learnt_has_a_form(name):
     ranker = make_ranker(name).fit(stream("short", seed=1))
@@ -208,6 +215,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_time_leaves_a_whole_file_and_no_other(model):
     ranker = load(model)
     for k in range(6):

@@ -11,12 +11,20 @@ import pytest
 
 import rankloop as rl
 from rankloop.rankers.model_files.saving import load
-from rankloop.rankers.registry import make_ranker, ranker_names
+from rankloop.rankers.registry import make_ranker
 
+from .small import EVERY
 from .streams import stream
 from .test_properties import same
 
-SHARED = ["slam:average=True", "solar-ii", "newton", "committee", "kernel-slam:budget=20", "mapped"]
+SHARED = [
+    "slam:average=True",
+    "solar-ii",
+    "newton",
+    "committee",
+    "kernel-slam:budget=20",
+    "prepared:maps=['rank']",
+]
 BATCH = ["rankboost:rounds=60", "keeprank", "coordinate-ascent:rounds=4", "lambdamart:trees=30"]
 
 
@@ -100,6 +108,7 @@ def test_a_ranking_bears_the_version_that_made_it():
         assert np.array_equal(ranking.scores, known[ranking.version].scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BATCH)
 def test_a_batch_ranker_is_the_old_model_until_the_new_one_is_whole(name, train, valid, tmp_path):
     ranker, other = make_ranker(name).fit(train), make_ranker(name).fit(valid)
@@ -114,16 +123,23 @@ def test_a_batch_ranker_is_the_old_model_until_the_new_one_is_whole(name, train,
     assert np.array_equal(ranker.predict(valid), known[1])
 
 
-@pytest.mark.parametrize("name", ["scaled", "lifted", "blend"])
-def test_so_is_one_with_others_inside(name, train, valid):
-    ranker = make_ranker(name)
-    if name == "blend":
-        ranker.set_params(seeds=1, members=[rl.RankSVM(), rl.LambdaMART(trees=5)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        rl.Prepared(rl.RankSVM(), "log"),
+        rl.rankers.Lifted(rl.RankSVM()),
+        rl.Blend([rl.RankSVM(), rl.LambdaMART(trees=5)], seeds=1),
+    ],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_so_is_one_with_others_inside(ranker, train, valid):
     other = copy.deepcopy(ranker).fit(valid)
     known = [ranker.fit(train).predict(valid), other.predict(valid)]
     for scores in while_it_learns(lambda: ranker.fit(valid), lambda: ranker.predict(valid)):
         assert any(np.array_equal(scores, one) for one in known)
-    ranker.set_params(warm_start=True)
+    inside = "ranker__" if hasattr(ranker, "ranker") else ""
+    ranker.set_params(**{f"{inside}warm_start": True})
     before = ranker.predict(valid)
     after = copy.deepcopy(ranker).fit(train).predict(valid)
     for scores in while_it_learns(lambda: ranker.fit(train), lambda: ranker.predict(valid)):
@@ -131,7 +147,11 @@ def test_so_is_one_with_others_inside(name, train, valid):
 
 
 def test_who_watches_sees_what_each_round_leaves(train, valid):
-    for ranker in (rl.LambdaMART(trees=5), rl.Scaled(rl.LambdaMART(trees=5)), rl.ListNet()):
+    for ranker in (
+        rl.LambdaMART(trees=5),
+        rl.Prepared(rl.LambdaMART(trees=5), "log"),
+        rl.ListNet(),
+    ):
         seen = []
         ranker.fit(
             train,
@@ -163,7 +183,7 @@ def test_an_interrupt_leaves_what_the_last_round_left(name, error, train, valid)
     assert len({scores.tobytes() for scores in known.values()}) == len(known)
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.parametrize("name", EVERY)
 def test_a_lock_is_nothing_that_was_learnt_or_copied(name):
     ranker = make_ranker(name)
     before = dict(vars(ranker))

@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 import rankloop
 from rankloop.data import QueryKFold
 from rankloop.data.simulate import separable
-from rankloop.rankers.registry import make_ranker, online_names, ranker_names
+from rankloop.rankers.registry import make_ranker
 
 from ..tiny import Tiny
-from .small import small
+from .small import EVERY, ONLINE, small
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +32,17 @@ def agreement(estimator, X, y):
     return float(np.corrcoef(estimator.predict(X), y)[0, 1])
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", EVERY)
 def test_clones(name, data):
-    changes = (
-        {"prior": 50.0}
-        if name == "stacked"
-        else {"passes": 2, "random_state": 1}
-        if name in online_names()
-        else {"valid_measure": "AP"}
-    )
+    own = {
+        "stacked": {"prior": 50.0},
+        "prepared": {"maps": ["rank"]},
+        "described": {"missing": "median"},
+        "lifted": {"random_state": 1},
+    }
+    usual = {"passes": 2, "random_state": 1} if name in ONLINE else {"valid_measure": "AP"}
+    changes = own.get(name, usual)
     ranker = small(name).set_params(**changes).fit(data)
     twin = clone(ranker)
     assert repr(twin.get_params()) == repr(ranker.get_params())
@@ -49,13 +51,14 @@ def test_clones(name, data):
 
 
 def test_clones_inside_clones():
-    ranker = rankloop.Mapped(rankloop.Slam(rate=0.5), ["raw"])
+    ranker = rankloop.Prepared(rankloop.Slam(rate=0.5), maps=["raw"])
     twin = clone(ranker)
     assert twin.ranker is not ranker.ranker
     assert twin.ranker.rate == 0.5
 
 
-@pytest.mark.parametrize("name", ranker_names())
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", EVERY)
 def test_pipelines(name, data):
     pipeline = make_pipeline(StandardScaler(), small(name))
     pipeline.fit(data.X, data.y, **{f"{pipeline.steps[-1][0]}__qid": data.qid})

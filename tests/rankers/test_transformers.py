@@ -65,12 +65,14 @@ def checks():
             yield pytest.param(estimator, check, id=f"{name}-{what}", marks=marks)
 
 
+@pytest.mark.matrix
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("transformer", "check"), list(checks()))
 def test_check(transformer, check):
     check(transformer)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("check", ON_FRAMES, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_check_of_frames(name, check):
@@ -133,6 +135,7 @@ def test_names_of_results(rows):
     assert Standard().fit(named).transform(named).feature_names == tuple("abcde")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("transformer", PLAIN, ids=repr)
 @pytest.mark.parametrize("ranker", [rl.SolarII(), rl.Auto(), rl.RankSVM()], ids=repr)
 def test_in_front_of_a_ranker(transformer, ranker, rows):
@@ -148,6 +151,7 @@ def test_in_front_of_a_ranker(transformer, ranker, rows):
     assert reached == by_hand.score(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [None, rl.scorer("nDCG@10")])
 def test_searches_over_pipelines(scoring, rows):
     X, y, qid = rows

@@ -10,10 +10,11 @@ import time
 import httpx
 import pytest
 
-from rankloop.serving import limits, protocol
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
+from rankloop.serving import protocol
+from rankloop.serving.security import limits
 from rankloop.serving.server import background
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 
 from .tools import until
 

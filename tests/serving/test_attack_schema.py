@@ -9,10 +9,10 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase
 
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
 from rankloop.serving.routes.openapi import document
 from rankloop.serving.server import background
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 
 SCOPES = ["rank", "feedback", "admin", "metrics"]
 
@@ -43,6 +43,7 @@ def operations(schema):
     return [one for one in found if not one.path.endswith("/events") or one.method == "post"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["all", "wrong", None])
 def test_requests_made_from_the_document(service, schema, token):
     """With a token nothing is a fault of ours; without one, nothing at all happens."""

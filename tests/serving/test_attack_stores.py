@@ -15,15 +15,15 @@ import pytest
 
 from rankloop.client import Client, ServiceError
 from rankloop.feedback.events import Feedback
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
-from rankloop.serving.journal.base import Draft, Outcome, UnreachableError
+from rankloop.serving.engine.snapshots import replay
+from rankloop.serving.journal.base import AppendResult, UnreachableError, make_row
 from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.journal.sqlite import SqliteJournal
+from rankloop.serving.loop import Loop
 from rankloop.serving.server import background
-from rankloop.serving.service import Loop
-from rankloop.serving.snapshots import replayed
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 
 from .tools import Clock, click, ranked, small, until
 
@@ -71,7 +71,7 @@ def compared(service, crowd):
     digest = loop.inspect(lambda engine: (engine.position, engine.digest()))
     with loop.reader() as journal:
         keys = [record.entry.key for record in journal.scan()]
-        assert replayed(journal, digest[0]).digest() == digest[1]
+        assert replay(journal, digest[0]).digest() == digest[1]
     named = [key for key in keys if key is not None]
     assert len(named) == len(set(named))
     for one in crowd:
@@ -99,6 +99,7 @@ def crashed(server):
     pgexec("pg_ctl", command, bin_path=server.bin_path, user=server.system_user)
 
 
+@pytest.mark.slow
 def test_postgres_killed_and_started_again_under_load(own_postgres):
     service = shop(own_postgres.get_uri())
     with background(service) as url:
@@ -128,6 +129,7 @@ def test_postgres_killed_and_started_again_under_load(own_postgres):
     service.stop()
 
 
+@pytest.mark.slow
 def test_connections_cut_under_load(postgres):
     import psycopg
 
@@ -154,8 +156,8 @@ def test_connections_cut_under_load(postgres):
 
 FULL = """
 import resource, signal, sys
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 from rankloop.serving.server import background
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -181,6 +183,7 @@ def ended():
         process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of files are Linux's")
 def test_a_full_disk(tmp_path, ended):
     """Files may not grow: writes fail, in the middle too. Then they may again."""
@@ -237,18 +240,19 @@ def test_a_clock_that_jumps_back(tmp_path, rng):
         clock.now += 61
         time.sleep(0.3)
         clock.now += 10_000
-        until(lambda: loop.published.counters.closed == 2)
+        until(lambda: loop.published.totals.closed == 2)
         clock.now -= 50_000
         time.sleep(0.2)
         loop.settle()
-        assert loop.published.counters.closed == 2
+        assert loop.published.totals.closed == 2
         digest = loop.inspect(lambda engine: (engine.position, engine.digest()))
         with loop.reader() as journal:
             records = list(journal.scan())
-            assert replayed(journal, digest[0]).digest() == digest[1]
+            assert replay(journal, digest[0]).digest() == digest[1]
     assert sum(isinstance(record.entry, Closed) for record in records) == 2
 
 
+@pytest.mark.slow
 def test_a_slow_disk_makes_callers_wait_and_loses_nothing(tmp_path):
     service = shop(str(tmp_path / "j"))
     journal = service.loops["shop"]._journal
@@ -268,6 +272,7 @@ def test_a_slow_disk_makes_callers_wait_and_loses_nothing(tmp_path):
     service.stop()
 
 
+@pytest.mark.slow
 def test_two_services_on_one_file(tmp_path):
     path = str(tmp_path / "j")
     one, other = shop(path), shop(path)
@@ -290,8 +295,8 @@ def test_two_services_on_one_file(tmp_path):
 def test_a_writer_that_holds_the_file_for_too_long_is_named(tmp_path):
     with SqliteJournal(tmp_path / "j", busy=0.1) as one, SqliteJournal(tmp_path / "j") as other:
         other._db.execute("BEGIN IMMEDIATE")
-        drafts = [Draft(Closed("r1"), 0)]
+        drafts = [make_row(Closed("r1"), 0)]
         with pytest.raises(UnreachableError, match="locked"):
             one.append(drafts)
         other._db.execute("ROLLBACK")
-        assert one.append(drafts) == [Outcome("new", 1)]
+        assert one.append(drafts) == [AppendResult("new", 1)]

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from rankloop.cli.app import app
 from rankloop.client import AsyncClient, Client, ServiceError
 from rankloop.feedback.events import Feedback, Judgement
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
-from rankloop.serving.journal.base import JournalError
+from rankloop.serving.journal.base import UnreachableError
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 
 from .tools import running
 
@@ -87,7 +87,7 @@ def test_what_finds_the_service_busy_is_sent_again(service, monkeypatch):
     def sometimes(*drafts):
         outcome = append(*drafts)
         if next(failures, False):
-            raise JournalError("it was written, but nobody could say so")
+            raise UnreachableError("it was written, but nobody could say so")
         return outcome
 
     monkeypatch.setattr(journal, "append", sometimes)

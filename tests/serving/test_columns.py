@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rankloop as rl
-from rankloop.serving.config import LoopSettings
 from rankloop.serving.operations.columns import columns_for
+from rankloop.serving.settings.loop import LoopSettings
 
 LOOP = LoopSettings(features=("price", "stars"))
 

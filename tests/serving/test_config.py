@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rankloop.serving.config import as_settings, read_settings
-from rankloop.serving.starting import Options, chosen_settings, write_settings
-from rankloop.serving.template import write_template
+from rankloop.serving.settings.options import Options, choose_settings, write_settings
+from rankloop.serving.settings.service import as_settings, read_settings
+from rankloop.serving.settings.template import write_template
 
 GOOD = """
 [server]
@@ -89,15 +89,15 @@ def test_the_template_is_right_and_never_overwrites(tmp_path):
 def test_options_win_over_a_file(tmp_path):
     path = tmp_path / "a.toml"
     path.write_text(GOOD)
-    assert chosen_settings(path, Options()) == read_settings(path, {})
+    assert choose_settings(path, Options()) == read_settings(path, {})
     options = Options(None, "size,age,match", ["solar-i"], "other.journal", 8091)
-    settings = chosen_settings(path, options)
+    settings = choose_settings(path, options)
     shop = settings.loops["shop"]
     assert settings.server.port == 8091
     assert (shop.names, shop.rankers) == (("size", "age", "match"), ("solar-i",))
     assert shop.journal == "other.journal"
     assert "dwell" in shop.rules  # what no option names stays
-    assert chosen_settings(path, options._replace(loop="shop")) == settings
+    assert choose_settings(path, options._replace(loop="shop")) == settings
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_option_that_cannot_be_used_is_an_error(tmp_path, options, said):
     path = tmp_path / "a.toml"
     path.write_text(f"{GOOD}\n[loops.more]\nfeatures = 3\n")
     with pytest.raises(ValueError, match=said):
-        chosen_settings(path, options)
+        choose_settings(path, options)
 
 
 def test_options_are_written_into_a_new_file(tmp_path):
@@ -121,4 +121,4 @@ def test_options_are_written_into_a_new_file(tmp_path):
     write_settings(path, Options("shop", "price,match", ["solar-i"], "foo.db", 8091))
     settings = read_settings(path, {})
     assert settings.server.port == 8091
-    assert settings.loops["shop"].journal == "foo.db"
+    assert settings.loops["shop"].journal == str(tmp_path / "foo.db")

@@ -19,14 +19,14 @@ HERE = Path(__file__).parent
 WRITER = """
 import sys
 from rankloop.serving.journal.entries import Observed
-from rankloop.serving.journal.base import Draft
+from rankloop.serving.journal.base import make_row
 from rankloop.serving.journal.sqlite import SqliteJournal
 
 journal = SqliteJournal(sys.argv[1])
 if sys.argv[2] == "OFF":
     journal._db.execute("PRAGMA synchronous=OFF")
 for n in range(100_000):
-    journal.append([Draft(Observed(f"e{n}", "r", "a" * 50), n)])
+    journal.append([make_row(Observed(f"e{n}", "r", "a" * 50), n)])
     print(n, flush=True)
 """
 

@@ -6,14 +6,15 @@ import pytest
 
 from rankloop.exceptions import DataError
 from rankloop.serving import operations as do
-from rankloop.serving.engine import DivergedError, Engine
-from rankloop.serving.history import audited, rolled_back
-from rankloop.serving.journal.base import Draft, JournalError
+from rankloop.serving.engine.engine import Engine
+from rankloop.serving.engine.history import audit_ranking, make_rollback
+from rankloop.serving.engine.snapshots import load_engine, replay, take_snapshot
+from rankloop.serving.engine.state import ENGINE
+from rankloop.serving.journal.base import JournalError, make_row
 from rankloop.serving.journal.entries import Checked, Closed, Configured, EpochStarted, Promoted
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.service import Loop
-from rankloop.serving.snapshots import brought_back, replayed, saved_state
-from rankloop.serving.state import ENGINE
+from rankloop.serving.learning.failures import DivergedError
+from rankloop.serving.loop import Loop
 
 from .tools import click, ranked, small
 
@@ -33,7 +34,7 @@ def place(tmp_path):
 @pytest.fixture
 def old(place, rng, monkeypatch):
     """The address of a journal that an older version of the engine wrote."""
-    for module in ("state", "engine", "service", "epochs"):
+    for module in ("engine.state", "engine.engine", "loop", "engine.epochs"):
         monkeypatch.setattr(f"rankloop.serving.{module}.ENGINE", ENGINE - 1)
     monkeypatch.setattr(Engine, "digest", lambda self: f"of another arithmetic, {self.position}")
     with Loop("loop", small(), open_journal(*place)) as loop:
@@ -42,30 +43,32 @@ def old(place, rng, monkeypatch):
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
 def test_an_upgrade_goes_on_from_a_journaled_state(old, rng, damaged, caplog):
     with open_journal(*old) as journal:
-        left, head = journal.saved()[0], journal.head()
+        left, head = journal.states()[0], journal.head()
         if damaged:
             journal.save(left._replace(digest="?"), keep=1)
     with Loop("loop", small(), open_journal(*old)) as loop:
         assert "continues from the state after that" in caplog.text
-        examples = loop.published.counters.examples
+        examples = loop.published.totals.examples
         assert examples > 5
         live(loop, rng, "new")
     digest = loop._engine.digest()
     with open_journal(*old) as journal:
         assert isinstance(journal.at(head + 1), EpochStarted)
-        assert replayed(journal).digest() == brought_back(journal).digest() == digest
+        assert replay(journal).digest() == load_engine(journal).digest() == digest
         assert sum(isinstance(r.entry, EpochStarted) for r in journal.scan()) == 1
         found = do.verify(journal)
-        assert found.faults == []
+        harm = [f"the state saved after entry {left.position} is damaged"] if damaged else []
+        assert found.faults == harm
         assert 5 < found.rankings_recomputed <= 12  # those of the new epoch
         with pytest.raises(DataError, match="choose a position after the upgrade"):
-            rolled_back(journal, "a", head - 3, "")
+            make_rollback(journal, "a", head - 3, "")
         with pytest.raises(DataError, match=f"made by version {ENGINE - 1} of the engine"):
-            audited(journal, "old3")
-        rolled_back(journal, "a", head + 5, "")
+            audit_ranking(journal, "old3")
+        make_rollback(journal, "a", head + 5, "")
     with Loop("loop", small(), open_journal(*old)) as loop:  # and no further epoch
         assert loop.inspect(Engine.digest) == digest
 
@@ -74,10 +77,10 @@ def test_digests_count_within_an_epoch(old):
     with Loop("loop", small(), open_journal(*old)) as loop:
         pass
     with open_journal(*old) as journal:
-        engine = brought_back(journal)
+        engine = load_engine(journal)
         position = journal.head()
         engine.digests[position] = engine.digest()
-        journal.append([Draft(Checked(position, "another"), 0)])
+        journal.append([make_row(Checked(position, "another"), 0)])
         with pytest.raises(DivergedError):
             engine.apply(journal.read(position)[0])
     assert loop.fault is None
@@ -85,47 +88,49 @@ def test_digests_count_within_an_epoch(old):
 
 def test_a_state_that_others_overtook_is_passed_over(old):
     with open_journal(*old) as journal:
-        engine = brought_back(journal)
-        journal.append([Draft(Promoted("p", "solar-i"), 0)])
-        state = saved_state(engine).body
-        journal.append([Draft(EpochStarted(ENGINE, engine.position, state), 0)])
+        engine = load_engine(journal)
+        journal.append([make_row(Promoted("p", "solar-i"), 0)])
+        state = take_snapshot(engine).body
+        journal.append([make_row(EpochStarted(ENGINE, engine.position, state), 0)])
     with Loop("loop", small(), open_journal(*old)) as loop:
         assert loop._engine.epoch == ENGINE
     with open_journal(*old) as journal:
         assert sum(isinstance(r.entry, EpochStarted) for r in journal.scan()) == 2
-        assert replayed(journal).digest() == loop._engine.digest()
+        assert replay(journal).digest() == loop._engine.digest()
 
 
 def test_a_newer_journal_is_refused(place):
     with open_journal(*place) as journal:
-        journal.append([Draft(Configured(small().journaled(), ENGINE), 0)])
-        journal.append([Draft(EpochStarted(ENGINE + 1, 1, b""), 0)])
+        journal.append([make_row(Configured(small().to_bytes(), ENGINE), 0)])
+        journal.append([make_row(EpochStarted(ENGINE + 1, 1, b""), 0)])
     with pytest.raises(DataError, match="install the newer version"):
         Loop("loop", small(), open_journal(*place))
 
 
+@pytest.mark.slow
 def test_what_took_the_place_of_entries_stays(address, rng, tmp_path):
     settings = small(snapshot_every=5)
     with Loop("loop", settings, open_journal(*address)) as loop:
         live(loop, rng, "a", 20)
     with open_journal(*address) as journal:
         base = do.compact(journal, tmp_path / "old.parquet")
-        assert base == journal.head()
+        assert base == journal.head() - 1  # then comes the entry that says so
     with Loop("loop", settings, open_journal(*address)) as loop:
         live(loop, rng, "b", 20)
     with open_journal(*address) as journal:
-        assert len(journal.saved()) == 4  # the newest three, and the first
-        assert journal.saved()[-1].position == base
-        assert replayed(journal).digest() == brought_back(journal).digest() == loop._engine.digest()
+        assert len(journal.states()) == 4  # the newest three, and the first
+        assert journal.states()[-1].position == base
+        assert replay(journal).digest() == load_engine(journal).digest() == loop._engine.digest()
         assert do.verify(journal).faults == []
         with pytest.raises(DataError, match=f"entries up to {base} were compacted"):
-            rolled_back(journal, "a", base - 1, "")
-        for act in (replayed, lambda j, until: brought_back(j, until=until)):
+            make_rollback(journal, "a", base - 1, "")
+        for act in (replay, lambda j, until: load_engine(j, until=until)):
             with pytest.raises(JournalError, match="compacted"):
                 act(journal, until=base - 1)
-        rolled_back(journal, "a", base + 1, "")
+        make_rollback(journal, "a", base + 1, "")
 
 
+@pytest.mark.slow
 def test_compaction_keeps_what_later_judgements_and_late_feedback_need(address, rng, tmp_path):
     from rankloop.serving.journal.entries import Judged, Observed
 
@@ -141,7 +146,7 @@ def test_compaction_keeps_what_later_judgements_and_late_feedback_need(address, 
         loop.append(Judged("j", "r", where, {"d0": 1.0, "d1": 0.0}))
         loop.append(Observed("late", "r", entry.items[entry.order[0]]))
     with open_journal(*address) as journal:
-        digest = replayed(journal).digest()
+        digest = replay(journal).digest()
         with pytest.raises(DataError, match="nothing to compact"):
             do.compact(journal, tmp_path / "old.parquet", until=middle)
-        assert brought_back(journal).digest() == digest
+        assert load_engine(journal).digest() == digest

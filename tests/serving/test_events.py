@@ -44,7 +44,7 @@ def test_each_message_tells_what_is_new(shop, rng):
     heard = messages(http)
     kind, position, state = next(heard)
     assert (kind, position) == ("state", loop.head)
-    assert {"name", "features", "models", "counters", "budget"} <= state.keys()
+    assert {"name", "features", "models", "totals", "budget"} <= state.keys()
     entry = ranked(loop, "r", rng)
     loop.append(entry, click("e", entry), Closed("r"))
     examples = 0
@@ -52,7 +52,7 @@ def test_each_message_tells_what_is_new(shop, rng):
         kind, position, new = next(heard)
         assert kind == "change"
         assert "features" not in new  # nothing that stayed as it was
-        examples = new.get("counters", {}).get("examples", 0)
+        examples = new.get("totals", {}).get("examples", 0)
     loop.append(Promoted("p", "slam:measure=AP"))
     kind, position, new = next(heard)
     assert kind == "promotion"
@@ -60,10 +60,10 @@ def test_each_message_tells_what_is_new(shop, rng):
     loop.append(ExperimentStarted("x", ["solar-i"]))
     kind, position, new = next(heard)
     assert (kind, new["experiment"]["id"]) == ("experiment", "x")
-    loop.append(Promoted("q", "solar-i", watch=1.0))
+    loop.append(Promoted("q", "solar-i", holdback=1.0))
     assert next(heard)[0] == "promotion"
     loop.settle()
-    loop.append(ExperimentEnded(loop.published.duel.id, "", "slam:measure=AP"))
+    loop.append(ExperimentEnded(loop.published.experiment.id, "", "slam:measure=AP"))
     assert next(heard)[0] == "rollback"
     heard.close()
 

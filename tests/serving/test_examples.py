@@ -7,9 +7,16 @@ import pytest
 
 from rankloop.exceptions import DataError
 from rankloop.rankers.online.solar_i import SolarI
-from rankloop.serving.engine import Engine
+from rankloop.serving.engine.engine import Engine
 from rankloop.serving.journal.base import Record
-from rankloop.serving.journal.entries import Closed, Configured, Judged, Observed, Ranked, packed
+from rankloop.serving.journal.entries import (
+    Closed,
+    Configured,
+    Judged,
+    Observed,
+    Ranked,
+    pack_features,
+)
 
 from .tools import small
 
@@ -18,7 +25,7 @@ RANKINGS = 150  # more than are put off
 
 def entries(settings, huge=()):
     rng = np.random.default_rng(0)
-    yield Configured(settings.journaled(), 1)
+    yield Configured(settings.to_bytes(), 1)
     position = 1
     for n in range(RANKINGS):
         size = int(rng.integers(2, 7))
@@ -27,7 +34,7 @@ def entries(settings, huge=()):
             X *= np.float32(1e38)
         order = rng.permutation(size).tolist()
         items = [f"d{i}" for i in range(size)]
-        features, _ = packed(X)
+        features, _ = pack_features(X)
         scores = rng.normal(size=size)
         chances = rng.uniform(0.1, 1, size=size)
         yield Ranked(
@@ -53,6 +60,7 @@ def state_of(settings, at_once, huge=()):
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learn_from", ["grades", "pairs", "ips"])
 @pytest.mark.parametrize("ranker", ["auto", "solar-ii", "pdgd"])
 def test_what_is_put_off_is_learnt_to_the_same_bits(ranker, learn_from):
@@ -60,8 +68,8 @@ def test_what_is_put_off_is_learnt_to_the_same_bits(ranker, learn_from):
     settings = small(rankers=(ranker,), learn_from=learn_from, check_every=10_000, **chances)
     late, at_once = state_of(settings, False), state_of(settings, True)
     assert late.digest() == at_once.digest()
-    assert late.counters.examples == RANKINGS + RANKINGS // 10
-    assert late.shown.n == late.models[ranker].curve.n == late.counters.examples
+    assert late.totals.examples == RANKINGS + RANKINGS // 10
+    assert late.shown.n == late.models[ranker].curve.n == late.totals.examples
 
 
 def test_an_example_that_breaks_a_ranker_is_refused_alone(monkeypatch):
@@ -77,4 +85,4 @@ def test_an_example_that_breaks_a_ranker_is_refused_alone(monkeypatch):
     late, at_once = (state_of(settings, now, huge=(7, 81)) for now in (False, True))
     assert late.digest() == at_once.digest()
     assert late.models["solar-i"].refused == 2
-    assert late.models["solar-i"].ranker.n_queries_seen_ == late.counters.examples - 2
+    assert late.models["solar-i"].ranker.n_queries_seen_ == late.totals.examples - 2

@@ -9,8 +9,9 @@ import pytest
 from rankloop import QueryDataset, Slam, XENDCGBoost
 from rankloop.exceptions import DataError
 from rankloop.rankers import Imported, Stacked
-from rankloop.serving.engine import Engine
-from rankloop.serving.experiments import share_of_errors
+from rankloop.serving.engine.engine import Engine
+from rankloop.serving.engine.state import ENGINE
+from rankloop.serving.experiments.intervals import share_of_errors
 from rankloop.serving.journal.base import Record
 from rankloop.serving.journal.entries import (
     Closed,
@@ -22,17 +23,16 @@ from rankloop.serving.journal.entries import (
     Promoted,
     Ranked,
     RolledBack,
-    packed,
+    pack_features,
 )
 from rankloop.serving.policy import choose
-from rankloop.serving.state import ENGINE
 
 from .tools import best_item, question, small
 
 
 def liking(*weights):
     """A model that likes each feature as much."""
-    model = Slam("nDCG@10").learn(np.eye(3, dtype=np.float32), [0, 0, 1])
+    model = Slam("nDCG@10", average=False).learn(np.eye(3, dtype=np.float32), [0, 0, 1])
     return model._restore(model._state() | {"last_weights_": np.array(weights, float)}) or model
 
 
@@ -43,7 +43,7 @@ class Bench:
         self.entries = [None]
         self.engine = Engine(lambda position: self.entries[position])
         self.rng = np.random.default_rng(0)
-        self.say(Configured(small(**settings).journaled(), ENGINE))
+        self.say(Configured(small(**settings).to_bytes(), ENGINE))
         self.names = 0
 
     def say(self, *entries):
@@ -55,10 +55,10 @@ class Bench:
     def search(self, clicks=True, session=None, k=3, own_order=False):
         """Somebody searches and clicks on what has most of the first feature."""
         self.names += 1
-        now = self.engine.published()
+        now = self.engine.publish()
         items, X = question(self.rng, 8)
         choice = choose(now, X, f"r{self.names}", k, own_order)
-        features, _ = packed(X)
+        features, _ = pack_features(X)
         chances = choice.propensities
         entry = Ranked(
             f"r{self.names}", items, 3, features, choice.order.tolist(), choice.scores.tobytes(),
@@ -71,11 +71,11 @@ class Bench:
         return entry
 
     def until_decided(self, most=2000):
-        trial = self.engine.trial
+        experiment = self.engine.running
         for _ in range(most):
-            winner = trial.winner()
+            winner = experiment.winner()
             if winner is not None:
-                self.say(ExperimentEnded(trial.id, "", winner))
+                self.say(ExperimentEnded(experiment.id, "", winner))
                 return winner
             self.search()
         raise AssertionError("nobody won")
@@ -89,6 +89,7 @@ def with_models(**settings):
     return bench
 
 
+@pytest.mark.slow
 def test_the_best_of_several_challengers_is_promoted():
     bench = with_models()
     bench.say(ExperimentStarted("x", ["fair", "good"], "auto"))
@@ -97,17 +98,18 @@ def test_the_best_of_several_challengers_is_promoted():
     assert set(entry.teams) <= {-1, 0, 1, 2}
     assert bench.until_decided() == "good"
     assert bench.engine.champion == "good"
-    assert bench.engine.trial is None
-    fair, good = bench.engine.published().contest.promotions, bench.engine.contest.promotions
+    assert bench.engine.running is None
+    fair, good = bench.engine.publish().experiments.promotions, bench.engine.experiments.promotions
     assert fair == good == 2
 
 
+@pytest.mark.slow
 def test_no_challenger_wins_where_all_are_worse():
     bench = with_models()
     bench.say(Promoted("p2", "good"), ExperimentStarted("x", ["bad", "fair"], "auto"))
     assert bench.until_decided() == "good"
     assert bench.engine.champion == "good"
-    assert bench.engine.contest.rollbacks == 0
+    assert bench.engine.experiments.rollbacks == 0
 
 
 def test_a_snapshot_that_won_is_promoted_as_it_was():
@@ -134,57 +136,57 @@ def test_a_winner_that_nobody_wants_promoted_is_not():
 
 def test_a_promoted_model_that_falls_behind_is_rolled_back():
     bench = with_models()
-    bench.say(Promoted("p2", "good"), Promoted("p3", "bad", watch=1.0))
-    trial = bench.engine.trial
-    assert trial.watches
-    assert trial.names == ["bad", "good"]
+    bench.say(Promoted("p2", "good"), Promoted("p3", "bad", holdback=1.0))
+    experiment = bench.engine.running
+    assert experiment.is_holdback
+    assert experiment.names == ["bad", "good"]
     assert bench.until_decided() == "good"
     assert bench.engine.champion == "good"
-    assert (bench.engine.contest.rollbacks, bench.engine.trial) == (1, None)
+    assert (bench.engine.experiments.rollbacks, bench.engine.running) == (1, None)
 
 
 def test_a_watch_begins_anew_where_the_champion_is_proven():
     bench = with_models()
-    bench.say(Promoted("p2", "good", watch=0.5))
-    first = bench.engine.trial
+    bench.say(Promoted("p2", "good", holdback=0.5))
+    first = bench.engine.running
     played = [bench.search().experiment for _ in range(60)]
     assert 10 < sum(one is not None for one in played) < 50  # about half of all
     assert bench.until_decided() == "good"
-    again = bench.engine.trial
-    assert again.watches
+    again = bench.engine.running
+    assert again.is_holdback
     assert again.id != first.id
     assert again.alpha < first.alpha
     assert again.models[1] == first.models[1]
     bench.say(ExperimentStarted("x", ["fair"]))  # gives way to what an operator wants
-    assert bench.engine.trial.id == "x"
+    assert bench.engine.running.id == "x"
 
 
 def test_a_watched_champion_is_shown_as_it_learns():
     bench = Bench(rankers=("slam:measure=AP", "solar-i"))
-    bench.say(Promoted("p", "solar-i", watch=1.0))
+    bench.say(Promoted("p", "solar-i", holdback=1.0))
     before = bench.search()
     for _ in range(5):
         bench.search()
     after = bench.search()
     assert before.version < after.version
-    duel = bench.engine.published().duel
-    assert duel.models[0] is None
+    experiment = bench.engine.publish().experiment
+    assert experiment.models[0] is None
 
 
 def test_one_session_is_one_outcome_and_counts_once_it_clicks():
     bench = with_models()
     bench.say(ExperimentStarted("x", ["good"]))
-    tally = bench.engine.trial.tallies[0]
+    outcomes = bench.engine.running.outcomes[0]
     bench.search(clicks=False, session="s")
-    assert tally.n == 0
+    assert outcomes.n == 0
     bench.search(session="s")
-    assert tally.n == 1
+    assert outcomes.n == 1
     for _ in range(5):
         bench.search(session="s")
-    assert tally.n == 1
+    assert outcomes.n == 1
     bench.search(session="t")
     bench.search()
-    assert tally.n == 3
+    assert outcomes.n == 3
 
 
 def test_sorted_lists_take_no_part():
@@ -193,8 +195,8 @@ def test_sorted_lists_take_no_part():
     entry = bench.search(own_order=True)
     assert (entry.policy, entry.experiment, entry.teams) == ("own-order", None, None)
     assert entry.order == [0, 1, 2]
-    assert bench.engine.trial.tallies[0].n == 0
-    assert bench.engine.counters.examples == 1
+    assert bench.engine.running.outcomes[0].n == 0
+    assert bench.engine.totals.examples == 1
 
 
 def test_all_experiments_share_one_budget():
@@ -202,46 +204,47 @@ def test_all_experiments_share_one_budget():
     shares = []
     for n in range(20):
         bench.say(ExperimentStarted(f"x{n}", ["good"]))
-        shares.append(bench.engine.trial.alpha)
+        shares.append(bench.engine.running.alpha)
         bench.say(ExperimentEnded(f"x{n}"))
     assert shares == pytest.approx([0.06 / ((n + 1) * (n + 2)) for n in range(20)])
-    assert bench.engine.contest.spent == pytest.approx(sum(shares))
-    assert bench.engine.contest.spent < 0.06
+    assert bench.engine.experiments.spent == pytest.approx(sum(shares))
+    assert bench.engine.experiments.spent < 0.06
     assert share_of_errors(0.01, spent=0.02, experiments=3) == 0
 
 
 def test_a_spent_budget_refuses_and_settings_do_not_reach_a_running_experiment():
     bench = with_models(alpha=0.06)
     bench.say(ExperimentStarted("x", ["good"], "auto"))
-    trial = bench.engine.trial
-    before = (trial.alpha, dict(trial.feedback), trial.promote)
+    experiment = bench.engine.running
+    before = (experiment.alpha, dict(experiment.feedback), experiment.promote)
     changed = small(rankers=("slam:measure=AP",), alpha=0.001, feedback={"purchase": 3.0})
-    bench.say(Configured(changed.journaled(), ENGINE))
-    assert (trial.alpha, trial.feedback, trial.promote) == before
+    bench.say(Configured(changed.to_bytes(), ENGINE))
+    assert (experiment.alpha, experiment.feedback, experiment.promote) == before
     bench.search()
-    assert trial.tallies[0].n == 1  # clicks count, as they did when it began
-    assert bench.engine.counters.examples == 0
+    assert experiment.outcomes[0].n == 1  # clicks count, as they did when it began
+    assert bench.engine.totals.examples == 0
     bench.say(ExperimentStarted("y", ["fair"]))
-    assert bench.engine.trial is trial  # one at a time
+    assert bench.engine.running is experiment  # one at a time
     bench.say(ExperimentEnded("x"), ExperimentStarted("z", ["fair"]))
-    assert bench.engine.trial is None  # nothing is left of a smaller alpha
+    assert bench.engine.running is None  # nothing is left of a smaller alpha
 
 
 def test_what_cannot_be_tried_is_refused():
     bench = with_models()
     for challengers in ([], ["nobody"], ["bad"], ["good", "good"]):
         bench.say(ExperimentStarted(f"x{challengers}", challengers))
-        assert bench.engine.trial is None
+        assert bench.engine.running is None
     bench.say(ExperimentStarted("x", ["good"]), ExperimentEnded("other", "", "good"))
-    assert bench.engine.trial is not None
+    assert bench.engine.running is not None
     bench.say(RolledBack("r", {}, "fair"))  # what operators do is above any experiment
-    assert bench.engine.trial is None
+    assert bench.engine.running is None
     assert bench.engine.champion == "fair"
 
 
+@pytest.mark.slow
 def test_a_state_in_the_middle_of_an_experiment_goes_on_the_same():
     bench = with_models()
-    bench.say(ExperimentStarted("x", ["fair", "good"], "auto", watch=0.3))
+    bench.say(ExperimentStarted("x", ["fair", "good"], "auto", holdback=0.3))
     for n in range(10):
         bench.search(session=f"s{n}")
     body = msgspec.msgpack.encode(bench.engine.state())
@@ -251,9 +254,10 @@ def test_a_state_in_the_middle_of_an_experiment_goes_on_the_same():
     for position in range(other.position + 1, len(bench.entries)):
         other.apply(Record(position, 0, bench.entries[position]))
     assert other.digest() == bench.engine.digest()
-    assert other.trial is not None  # the watch
+    assert other.running is not None  # the holdback
 
 
+@pytest.mark.slow
 def test_errors_stay_within_the_budget():
     """Two models that are alike: over many experiments, few ever name a winner."""
     wrong = 0
@@ -261,10 +265,10 @@ def test_errors_stay_within_the_budget():
         rng = np.random.default_rng(seed)
         bench = with_models()
         bench.say(ExperimentStarted("x", ["good"]))
-        trial = bench.engine.trial
+        experiment = bench.engine.running
         for _ in range(300):
-            trial.tallies[0].add(int(rng.integers(-1, 2)))
-            if trial.winner() is not None:
+            experiment.outcomes[0].add(int(rng.integers(-1, 2)))
+            if experiment.winner() is not None:
                 wrong += 1
                 break
     assert wrong <= 3
@@ -276,15 +280,15 @@ def test_drawn_rankings_alone_are_learnt_where_loops_learn_from_pdgd():
     assert bench.search(k=3).policy == "plackett-luce"
     for _ in range(30):
         bench.search(k=3)
-    examples = bench.engine.counters.examples
+    examples = bench.engine.totals.examples
     assert examples > 20
     for model in bench.engine.models.values():
         assert model.refused == 0
         assert model.ranker.predict(np.eye(3), group=[3])[0] > 0
     assert bench.search(k=5).policy == "plackett-luce in part"  # the last two by score alone
     bench.search(k=3, own_order=True)
-    assert bench.engine.counters.examples == examples
-    assert bench.engine.counters.refused == 2
+    assert bench.engine.totals.examples == examples
+    assert bench.engine.totals.refused == 2
 
 
 @pytest.mark.parametrize("wrong", [{"policy": "best-first"}, {"temperature": 0.5}])
@@ -293,6 +297,7 @@ def test_pdgd_needs_rankings_that_are_drawn(wrong):
         small(**{"learn_from": "pdgd", "policy": "plackett-luce"} | wrong)
 
 
+@pytest.mark.slow
 def test_trees_join_frozen_and_inside_a_ranker_that_goes_on():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(160, 3)).astype(np.float32)

@@ -12,6 +12,7 @@ import pytest
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "fastapi_shop.py"
 
 
+@pytest.mark.slow
 def test_the_shop_sells(tmp_path):
     pytest.importorskip("fastapi", reason="the example needs FastAPI")
     command = [sys.executable, "-W", "error", str(EXAMPLE), "--searches", "40"]

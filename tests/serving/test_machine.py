@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rankloop.serving.history import rolled_back
+from rankloop.serving.engine.history import make_rollback
+from rankloop.serving.engine.snapshots import replay
 from rankloop.serving.journal.entries import (
     Closed,
     ExperimentEnded,
@@ -23,8 +24,7 @@ from rankloop.serving.journal.entries import (
     Promoted,
 )
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.service import Loop
-from rankloop.serving.snapshots import replayed
+from rankloop.serving.loop import Loop
 
 from .tools import best_item, ranked, small
 
@@ -68,7 +68,7 @@ class Life(RuleBasedStateMachine):
     def click(self, which, best):
         entry = self.rankings[which % len(self.rankings)]
         item = best_item(entry) if best else entry.items[which % len(entry.items)]
-        known = self.loop._desk.joins.find(entry.id)
+        known = self.loop._live.joins.find(entry.id)
         shown = item in [entry.items[row] for row in entry.shown(known.pages)]
         status = self.send(Observed(self.name(), entry.id, item))
         assert status in (("applied", "late") if shown else ("rejected",))
@@ -101,29 +101,29 @@ class Life(RuleBasedStateMachine):
     def close(self, which):
         self.send(Closed(self.rankings[which % len(self.rankings)].id))
 
-    @rule(which=st.integers(0, 2), watch=st.sampled_from([0.0, 0.5, 1.0]))
-    def promote(self, which, watch):
-        self.send(Promoted(self.name(), MODELS[which], watch=watch))
+    @rule(which=st.integers(0, 2), holdback=st.sampled_from([0.0, 0.5, 1.0]))
+    def promote(self, which, holdback):
+        self.send(Promoted(self.name(), MODELS[which], holdback=holdback))
 
     @rule()
     def add_a_model(self):
-        taught = self.loop.inspect(lambda engine: engine.models[CHAMPIONS[0]].ranker.dumps())
-        self.send(ModelAdded("frozen", taught))
+        trained = self.loop.inspect(lambda engine: engine.models[CHAMPIONS[0]].ranker.dumps())
+        self.send(ModelAdded("frozen", trained))
 
     @rule(
         challengers=st.lists(st.sampled_from(MODELS), max_size=3),
         promote=st.sampled_from(["no", "auto", "snapshot"]),
         share=st.sampled_from([0.5, 1.0]),
-        watch=st.sampled_from([0.0, 1.0]),
+        holdback=st.sampled_from([0.0, 1.0]),
     )
-    def experiment(self, challengers, promote, share, watch):
-        self.send(ExperimentStarted(self.name(), challengers, promote, share, watch))
+    def experiment(self, challengers, promote, share, holdback):
+        self.send(ExperimentStarted(self.name(), challengers, promote, share, holdback))
 
     @rule(winner=st.sampled_from(["", *MODELS]))
     def end_the_experiment(self, winner):
         self.loop.settle()
-        duel = self.loop.published.duel
-        self.send(ExperimentEnded("none" if duel is None else duel.id, "", winner))
+        experiment = self.loop.published.experiment
+        self.send(ExperimentEnded("none" if experiment is None else experiment.id, "", winner))
 
     @precondition(lambda self: self.rankings)
     @rule(which=st.integers(0, 100), page=st.integers(2, 4))
@@ -131,7 +131,7 @@ class Life(RuleBasedStateMachine):
         entry = self.rankings[which % len(self.rankings)]
         assert not set(entry.page(page)) & set(entry.order)
         self.send(Paged(entry.id, page))
-        known = self.loop._desk.joins.find(entry.id)
+        known = self.loop._live.joins.find(entry.id)
         if known is not None:
             assert page in known.pages
         for row in entry.page(page):
@@ -157,7 +157,7 @@ class Life(RuleBasedStateMachine):
         self.loop.settle()
         with self.loop.reader() as journal:
             position = max(self.loop.head - back, 1)
-            entry = rolled_back(journal, self.name(), position, "")
+            entry = make_rollback(journal, self.name(), position, "")
         self.send(entry)
         self.loop.settle()
         assert set(entry.models) <= set(self.loop.published.models)
@@ -182,7 +182,7 @@ class Life(RuleBasedStateMachine):
     def teardown(self):
         self.loop.stop()
         with open_journal(str(self.folder / "j"), "loop") as journal:
-            clean = replayed(journal)
+            clean = replay(journal)
             assert clean.position == self.loop._engine.position == journal.head()
             assert clean.digest() == self.loop._engine.digest()
         shutil.rmtree(self.folder)

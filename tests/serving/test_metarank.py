@@ -54,8 +54,8 @@ def test_a_question_is_ranked_and_an_interaction_learnt(start):  # noqa: F811
     again = shop.post("/feedback", json=[CLICK, {**CLICK, "id": "other", "item": "not shown"}])
     assert again.json()["statuses"] == {"duplicate": 1, "rejected": 1}
     loop = service.loops["shop"]
-    until(lambda: loop.published.counters.examples)
-    assert loop.published.counters.examples == 1
+    until(lambda: loop.published.totals.examples)
+    assert loop.published.totals.examples == 1
     assert "features" not in shop.post("/rank/shop", json={**RANKING, "id": "b"}).json()["items"][0]
 
 
@@ -83,6 +83,7 @@ def test_events_that_teach_nothing_are_counted(start):  # noqa: F811
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"),
     [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rankloop.serving.engine import Engine
+from rankloop.serving.engine.engine import Engine
+from rankloop.serving.engine.snapshots import replay
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.snapshots import replayed
 
 from .test_routes import FEEDBACK, RANK, start  # noqa: F401
 from .tools import until
@@ -62,11 +62,11 @@ def test_feedback_on_a_page_needs_the_page_to_be_shown(shop):
 
     loop.append(Closed("p"))
     loop.settle()
-    assert loop.published.counters.examples == 1
-    assert loop.published.counters.strays == 0
+    assert loop.published.totals.examples == 1
+    assert loop.published.totals.strays == 0
     digest, head = loop.inspect(Engine.digest), loop.head
     with loop.reader() as journal:
-        assert replayed(journal, head).digest() == digest
+        assert replay(journal, head).digest() == digest
 
 
 def test_mistakes_with_pages_are_named(shop):
@@ -125,8 +125,8 @@ def test_late_feedback_is_learnt_where_the_loop_says_so(start, late):  # noqa: F
     status = http.post(FEEDBACK, json={"events": events}).json()["events"][0]["status"]
     assert status == "late"
     loop.settle()
-    assert loop.published.counters.late == 1
-    assert loop.published.counters.examples == int(late)
+    assert loop.published.totals.late == 1
+    assert loop.published.totals.examples == int(late)
     digest, head = loop.inspect(Engine.digest), loop.head
     with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
-        assert replayed(journal, head).digest() == digest
+        assert replay(journal, head).digest() == digest

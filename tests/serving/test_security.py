@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings, read_settings
 from rankloop.serving.journal.entries import Observed
-from rankloop.serving.keyring import MASTER, SIGNING, new_key
-from rankloop.serving.limits import Buckets
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
+from rankloop.serving.security.limits import Buckets
+from rankloop.serving.security.tickets import Tickets
 from rankloop.serving.server import _JsonLines
-from rankloop.serving.tickets import Tickets
+from rankloop.serving.service import Service
+from rankloop.serving.settings.keyring import MASTER, SIGNING, new_key
+from rankloop.serving.settings.service import as_settings, read_settings
 
 from .tools import Clock, running
 
@@ -84,6 +84,7 @@ def test_a_browser_tells_by_a_ticket(start, browsers):
     assert [(e.item, e.type, e.value) for e in events] == [("a", "click", 1.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("origin", [None, "https://evil.example", "null", f"{PAGE}.evil.example"])
 def test_pages_of_others_are_refused(start, browsers, origin):
     service, shop = start(browsers=browsers)
@@ -108,6 +109,7 @@ def test_a_preflight_is_answered_for_allowed_pages_alone(start, browsers):
     assert "access-control-allow-origin" not in other.headers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "status", "words"),
     [
@@ -134,7 +136,7 @@ def test_what_one_address_teaches_is_bounded(start, browsers):
         statuses.append(told.status_code)
     assert statuses == [200, 200, 200, 429, 429]  # six events a minute
     assert 1 <= int(told.headers["retry-after"]) <= 20
-    assert shop.get("/v1/shop").json()["counters"]["events"] <= 6
+    assert shop.get("/v1/shop").json()["totals"]["events"] <= 6
 
 
 def test_no_browsers_unless_they_are_allowed(start):
@@ -156,13 +158,13 @@ def test_tickets_expire_and_cannot_be_made_up():
     later = f"{ranking}.{int(expiry, 16) + 999:x}.{signature}"
     forged = [later, f"r.2.{expiry}.{signature}", "", "..", "r.1", f"{ticket}é", ticket[:-1]]
     for one in forged:
-        with pytest.raises(Problem, match="not valid"):
+        with pytest.raises(HTTPProblem, match="not valid"):
             before.ranking("shop", one)
     for tickets, loop in ((before, "other"), (Tickets([new], 60, clock), "shop")):
-        with pytest.raises(Problem, match="not valid"):
+        with pytest.raises(HTTPProblem, match="not valid"):
             tickets.ranking(loop, ticket)
     clock.now += 61
-    with pytest.raises(Problem, match="has expired"):
+    with pytest.raises(HTTPProblem, match="has expired"):
         rotated.ranking("shop", ticket)
 
 
@@ -208,7 +210,7 @@ def test_events_are_limited_by_token(start):
 
 def test_buckets_remember_few_clients_and_no_clock_that_jumps_back():
     clock = Clock()
-    buckets = Buckets(1, 2, most=3, clock=clock)
+    buckets = Buckets(1, 2, max_clients=3, clock=clock)
     for n in range(100):
         assert buckets.wait(f"client {n}") == 0
     assert len(buckets._levels) == 3
@@ -227,15 +229,15 @@ def test_acts_say_who(start, tmp_path):
     shop.headers.update(bearer("grace"))
     shop.post("/v1/shop/promote", json={"model": "slam:measure=AP", "reason": "because"})
     shop.post("/v1/shop/rollback", json={"position": 1, "id": "back"})
-    acts = shop.get("/v1/shop").json()["acts"]
-    assert [(act["by"], act["act"]) for act in acts] == [
+    actions = shop.get("/v1/shop").json()["actions"]
+    assert [(act["by"], act["action"]) for act in actions] == [
         ("rankloop", "configured"),
         ("grace", "promoted"),
         ("grace", "rolled back"),
     ]
-    assert (acts[1]["what"], acts[1]["reason"]) == ("slam:measure=AP", "because")
+    assert (actions[1]["what"], actions[1]["reason"]) == ("slam:measure=AP", "because")
     with service.loops["shop"].reader() as journal:
-        assert journal.find("act:back").entry.by == "grace"
+        assert journal.find("action:back").entry.by == "grace"
 
 
 def test_logs_are_json_name_acts_and_hold_nothing_personal(start, monkeypatch, caplog):
@@ -266,9 +268,9 @@ def test_logs_are_json_name_acts_and_hold_nothing_personal(start, monkeypatch, c
     lines = [_JsonLines().format(record) for record in own]
     assert not [line for line in lines if "secret" in line]
     told = [json.loads(line) for line in lines]
-    forgot = next(line for line in told if line.get("act") == "forgot")
+    forgot = next(line for line in told if line.get("action") == "forgot")
     assert (forgot["by"], forgot["what"]) == ("t0ken", "1 key")
-    assert next(line for line in told if line.get("act") == "read personal")["by"] == "t0ken"
+    assert next(line for line in told if line.get("action") == "read personal")["by"] == "t0ken"
     assert [line for line in told if "the disk is full" in line["message"]]
 
 
@@ -288,8 +290,8 @@ def test_a_model_with_a_weight_that_is_not_finite_is_refused(start):
     good = learn("r1")
     fit = ranker.predict_then_learn
 
-    def broken(lesson):
-        scores = fit(lesson)
+    def broken(example):
+        scores = fit(example)
         ranker.last_weights_ = np.array([np.inf, 1.0])
         return scores
 
@@ -301,6 +303,7 @@ def test_a_model_with_a_weight_that_is_not_finite_is_refused(start):
     assert learn("r3") != good
 
 
+@pytest.mark.slow
 def test_a_model_file_with_a_weight_that_is_not_finite_is_refused(start, monkeypatch):
     service, shop = start(loop={"rankers": ["slam:measure=AP"]})
     loop = service.loops["shop"]

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from rankloop.serving.engine import Engine
+from rankloop.serving.engine.engine import Engine
+from rankloop.serving.engine.snapshots import load_engine, replay
+from rankloop.serving.journal.base import BusyError
 from rankloop.serving.journal.entries import Closed, ExperimentStarted, Judged, ModelAdded, Promoted
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.service import Loop
-from rankloop.serving.snapshots import brought_back, replayed
-from rankloop.serving.threads.queue import BusyError
+from rankloop.serving.loop import Loop
 
 from .tools import Clock, best_item, click, ranked, small, until
 
@@ -30,21 +30,21 @@ def test_it_learns_what_is_clicked_and_a_restart_changes_nothing(address, rng):
     with Loop("loop", small(), open_journal(*address)) as loop:
         a_day(loop, rng, rankings=60)
         engine = loop._engine
-        assert engine.counters.examples > 40
+        assert engine.totals.examples > 40
         model = engine.models["solar-i"]
         assert model.curve.recent > 0.9
     digest = loop._engine.digest()
     with open_journal(*address) as journal:
-        assert journal.saved()[0].position == journal.head() == loop._engine.position
-        assert replayed(journal).digest() == digest
-        assert brought_back(journal).digest() == digest
+        assert journal.states()[0].position == journal.head() == loop._engine.position
+        assert replay(journal).digest() == digest
+        assert load_engine(journal).digest() == digest
     with Loop("loop", small(), open_journal(*address)) as loop:
         assert loop.inspect(Engine.digest) == digest
         a_day(loop, rng, rankings=3, start=100)
     later = loop._engine.digest()
     assert later != digest
     with open_journal(*address) as journal:
-        assert replayed(journal).digest() == later
+        assert replay(journal).digest() == later
 
 
 def test_what_becomes_of_feedback(address, rng):
@@ -65,10 +65,10 @@ def test_what_becomes_of_feedback(address, rng):
         late = loop.append(click("late", one))[0]
         assert late.status == "late"
         loop.settle()
-        counters = loop._engine.counters
-        assert (counters.events, counters.pending, counters.late) == (5, 1, 1)
-        assert (counters.closed, counters.rejected) == (2, 1)
-        assert counters.examples == 2
+        totals = loop._engine.totals
+        assert (totals.events, totals.pending, totals.late) == (5, 1, 1)
+        assert (totals.closed, totals.rejected) == (2, 1)
+        assert totals.examples == 2
         assert loop.append(Closed("one"))[0].status == "duplicate"
     with Loop("loop", small(max_early=0), open_journal(*address)) as loop:
         assert loop.append(click("x", ranked(loop, "new", rng)))[0].status == "unknown_ranking"
@@ -90,7 +90,7 @@ def test_windows_close_by_the_clock(tmp_path, rng):
         clock.now += 100_002
         until(lambda: loop.open_rankings == 0)
         loop.settle()
-        assert loop._engine.counters.examples == 1
+        assert loop._engine.totals.examples == 1
 
 
 def test_too_many_open_rankings_are_closed_early(tmp_path, rng):
@@ -99,7 +99,7 @@ def test_too_many_open_rankings_are_closed_early(tmp_path, rng):
         for n in range(10):
             loop.append(ranked(loop, f"r{n}", rng))
         until(lambda: loop.open_rankings == 3)
-        assert list(loop._desk.joins.open) == ["r7", "r8", "r9"]
+        assert list(loop._live.joins.open) == ["r7", "r8", "r9"]
 
 
 def test_two_processes_reach_the_same_state(address, rng):
@@ -118,7 +118,7 @@ def test_two_processes_reach_the_same_state(address, rng):
         until(lambda: one.lag == other.lag == 0)
         until(lambda: one.head == other.head and one.lag == other.lag == 0)
         assert one.inspect(Engine.digest) == other.inspect(Engine.digest)
-        assert one._engine.counters.examples > 5
+        assert one._engine.totals.examples > 5
 
 
 def test_judgements_are_learnt_at_once(tmp_path, rng):
@@ -140,9 +140,9 @@ def test_judgements_are_learnt_at_once(tmp_path, rng):
 def test_promotion_and_a_model_from_elsewhere(address, rng):
     from rankloop.rankers.online.slam import Slam
 
-    taught = Slam("nDCG@10").learn([[1.0, 0, 0], [0, 0, 0]], [1, 0])
+    trained = Slam("nDCG@10").learn([[1.0, 0, 0], [0, 0, 0]], [1, 0])
     with Loop("loop", small(), open_journal(*address)) as loop:
-        loop.append(ModelAdded("mine", taught.dumps()), Promoted("p1", "mine"))
+        loop.append(ModelAdded("mine", trained.dumps()), Promoted("p1", "mine"))
         loop.append(Promoted("p2", "nobody"))
         loop.settle()
         assert loop.published.champion == "mine"
@@ -152,7 +152,7 @@ def test_promotion_and_a_model_from_elsewhere(address, rng):
     with Loop("loop", small(rankers=("solar-i",)), open_journal(*address)) as loop:
         assert set(loop.published.models) == {"solar-i", "mine"}
     with open_journal(*address) as journal:
-        assert replayed(journal, until=loop.head - 1).digest() == digest
+        assert replay(journal, until=loop.head - 1).digest() == digest
 
 
 def test_an_experiment_promotes_the_better_model(tmp_path, rng):
@@ -175,10 +175,10 @@ def test_an_experiment_promotes_the_better_model(tmp_path, rng):
             assert n < 500
         assert n > 0
         until(lambda: loop.published.champion == "good")
-        assert loop.published.contest.promotions == 2
+        assert loop.published.experiments.promotions == 2
         digest, head = loop.inspect(Engine.digest), loop.head
     with open_journal(str(tmp_path / "j"), "loop") as journal:
-        assert replayed(journal, head).digest() == digest
+        assert replay(journal, head).digest() == digest
 
 
 def test_a_full_queue_says_so(tmp_path, rng):
@@ -209,11 +209,11 @@ def test_a_damaged_state_is_passed_over(tmp_path, rng):
         a_day(loop, rng)
     digest = loop._engine.digest()
     with open_journal(path, "l") as journal:
-        (saved,) = journal.saved()
+        (saved,) = journal.states()
         body = bytearray(saved.body)
         body[len(body) // 2] ^= 1
         journal.save(saved._replace(body=bytes(body)))
-        assert brought_back(journal).digest() == digest
+        assert load_engine(journal).digest() == digest
 
 
 def test_rankers_for_clicks_learn_from_the_rankings_drawn_for_them(tmp_path, rng):
@@ -222,11 +222,11 @@ def test_rankers_for_clicks_learn_from_the_rankings_drawn_for_them(tmp_path, rng
     with Loop("loop", settings, journal) as loop:
         a_day(loop, rng, rankings=60)
         model = loop._engine.models["pdgd:rate=0.5"]
-        assert (model.refused, model.ranker.n_queries_seen_) == (0, loop._engine.counters.examples)
+        assert (model.refused, model.ranker.n_queries_seen_) == (0, loop._engine.totals.examples)
         weights = model.ranker.weights_
         assert weights[0] > 3 * max(abs(weights[1]), abs(weights[2]))
     with open_journal(str(tmp_path / "j"), "loop") as journal:
-        assert replayed(journal).digest() == loop._engine.digest()
+        assert replay(journal).digest() == loop._engine.digest()
     with Loop(
         "loop", small(rankers=("pdgd:rate=0.5",)), open_journal(str(tmp_path / "j"), "l")
     ) as loop:
@@ -241,7 +241,7 @@ def test_metrics_of_the_dashboard_are_those_of_the_service():
 
     from rankloop.serving.metrics import Metrics
 
-    dashboard = Path(__file__).parents[2] / "deploy" / "grafana.json"
+    dashboard = Path(__file__).parents[2] / "deploy" / "grafana" / "rankloop.json"
     names = set(re.findall(r"rankloop_[a-z_]+", dashboard.read_text()))
     known = Metrics({})
     known.seconds.labels("x", "200").observe(1)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.serving.table import FeatureTable
+from rankloop.serving.feature_table import FeatureTable
 
 from .test_routes import start  # noqa: F401
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import httpx
 import numpy as np
 
-from rankloop.serving.config import LoopSettings
-from rankloop.serving.journal.entries import Observed, Ranked, packed
+from rankloop.serving.journal.entries import Observed, Ranked, pack_features
 from rankloop.serving.policy import choose
 from rankloop.serving.server import background
+from rankloop.serving.settings.loop import LoopSettings
 
 
 def small(**changes):
@@ -34,7 +34,7 @@ def ranked(loop, ranking_id, rng, n=5, k=5, session=None, own_order=False):
     """What a service journals when it is asked to rank."""
     items, X = question(rng, n, len(loop.published.settings.names))
     choice = choose(loop.published, X, ranking_id, k, own_order)
-    features, compressed = packed(X)
+    features, compressed = pack_features(X)
     return Ranked(
         ranking_id,
         items,

@@ -11,6 +11,7 @@ from rankloop.theory.margin import best_margin, margin, max_norm
 LEAST = {"AP": 1 / 2, "nDCG": 1 - 1 / np.log2(3), "nDCG@1": 1.0, "nDCG@10": 1 - 1 / np.log2(3)}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("measure", LEAST)
 @pytest.mark.parametrize("name", online_names())
 def test_every_ranker_loses_every_round(name, measure):
@@ -22,6 +23,7 @@ def test_every_ranker_loses_every_round(name, measure):
         assert game.loss >= game.lower_bound - 1e-9
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", online_names())
 def test_the_data_is_separable_by_the_margin(name):
     for m in (2, 4):
@@ -35,7 +37,7 @@ def test_the_data_is_separable_by_the_margin(name):
 
 def test_no_other_weights_do_better():
     """The margin is the best there is, so no more rounds would fit."""
-    game = play(make_ranker("slam"), 0.5, 40, 5)
+    game = play(make_ranker("slam:average=False"), 0.5, 40, 5)
     assert best_margin(game.data).margin == pytest.approx(game.margin, rel=1e-6)
     assert game.margin == pytest.approx(2 / np.sqrt(16))
 
@@ -75,4 +77,4 @@ def test_a_judgement_depends_on_the_first_place_only():
 )
 def test_games_that_cannot_be_played(gamma, d, m):
     with pytest.raises(DataError, match=r"found|fits"):
-        play(make_ranker("slam"), gamma, d, m)
+        play(make_ranker("slam:average=False"), gamma, d, m)

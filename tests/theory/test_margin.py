@@ -79,6 +79,7 @@ def test_best_margin_solves_the_textbook_problem(seed):
     assert found.margin == pytest.approx(hard_margin(data), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_best_margin_on_a_circle(seed):
     """Two features: every direction tried."""

@@ -33,12 +33,13 @@ def bound_of(data, weights, measure, **options):
 def comparisons(data, measure, seed):
     """Directions good and bad, short and long."""
     rng = np.random.default_rng(seed)
-    learnt = Slam(measure, rate=0.1).fit(data).weights_
+    learnt = Slam(measure, rate=0.1, average=False).fit(data).weights_
     for w in (learnt, rng.normal(size=data.n_features)):
         for length in (0.0, 0.1, 1.0, 5.0):
             yield length * w / np.linalg.norm(w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_theorems_6_and_8_on_separable_data(measure, seed):
@@ -57,6 +58,7 @@ def test_theorems_6_and_8_on_separable_data(measure, seed):
     assert fixed.value == pytest.approx(bound.value, rel=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_theorems_6_and_8_on_noisy_data(measure, seed):
@@ -96,6 +98,7 @@ def test_the_rate_of_the_bound_is_the_best_one(surrogate):
         assert rate == pytest.approx(1 / steep)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_regret_and_lemma_5(measure, seed):
@@ -137,7 +140,7 @@ def test_lemma_5_can_fail_below_the_cutoff():
 def test_slam_at_any_rate_on_separable_data(measure, rate, seed):
     data = simulated(seed)
     u = separating_weights(data_for(measure, data))
-    ranker = Slam(measure, rate=rate)
+    ranker = Slam(measure, rate=rate, average=False)
     losses = measure_losses(data, ranker.predict_then_learn(data), measure)
     bound = slam_any_rate_bound(data, u, measure, rate=rate)
     assert 0 < losses.sum() <= bound.value
@@ -146,13 +149,14 @@ def test_slam_at_any_rate_on_separable_data(measure, rate, seed):
     assert bound.value == pytest.approx(expected, rel=1e-2)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("rate", [1e-3, 0.1, 10.0])
 def test_slam_at_any_rate_on_noisy_data(measure, rate):
     for seed in SEEDS:
         data = noisy(seed)
         run = algorithm_2(data, measure, rate, only_where_lost=False)
-        ranker = Slam(measure, rate=rate)
+        ranker = Slam(measure, rate=rate, average=False)
         losses = measure_losses(data, ranker.predict_then_learn(data), measure)
         assert losses == pytest.approx(run.losses, abs=1e-9)
         for w in comparisons(data, measure, seed):
@@ -167,12 +171,13 @@ def test_slam_at_any_rate_on_noisy_data(measure, rate):
 
 def test_slam_at_any_rate_is_reached():
     """The adversary makes the weight of updates equal to the bound, but for 2 / rate."""
-    game = play(Slam("nDCG@1", rate=100.0), 0.25, 64, 2, measure="nDCG@1")
+    game = play(Slam("nDCG@1", rate=100.0, average=False), 0.25, 64, 2, measure="nDCG@1")
     bound = slam_any_rate_bound(game.data, game.weights / game.margin, "nDCG@1", rate=100.0)
     assert game.loss == 64
     assert game.loss <= bound.value <= 64 * 1.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_minimax_bound(measure, seed):

@@ -92,6 +92,7 @@ def total(problem, rounds, **options):
     return sum(ranker.learn(x, y) for x, y in rounds)
 
 
+@pytest.mark.matrix
 @LIKE
 @pytest.mark.parametrize("seed", range(3))
 def test_theorem_1(name, seed):
@@ -113,6 +114,7 @@ def test_theorem_1(name, seed):
         assert total(problem, rounds, rate=rate) <= other.value
 
 
+@pytest.mark.matrix
 @LIKE
 @pytest.mark.parametrize("seed", range(3))
 def test_loss_driven(name, seed):
@@ -167,6 +169,7 @@ def test_corollaries_are_theorem_1():
     assert theory.corollary_8(R, margin, 4, 100, 2).value == pytest.approx(sparse)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rate", ["bound", 1.0])
 def test_corollaries_5_and_7(seed, rate):
@@ -183,6 +186,7 @@ def columns(W):
     return np.linalg.norm(W, axis=0).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_corollaries_6_and_8(seed):
     ranking, labels = PROBLEMS["ranking"], PROBLEMS["labels"]

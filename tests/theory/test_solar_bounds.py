@@ -20,7 +20,7 @@ from rankloop.theory.bounds import (
     update_bound,
 )
 from rankloop.theory.margin import separating_weights
-from rankloop.theory.solar import hinge_squares, pair_radius, printed_theorem_3, squares
+from rankloop.theory.solar import hinge_squares, pair_radius, squares, theorem_3_as_printed
 from rankloop.theory.surrogates import measure_losses
 
 from . import twins
@@ -43,6 +43,7 @@ def comparisons(data):
             yield length * w
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1e-5, 0.1, 10.0])
 def test_theorem_1(C):
     for data in datasets():
@@ -51,6 +52,7 @@ def test_theorem_1(C):
             assert 0 < total <= solar_i_bound(data, u, C).value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 1e4])
 def test_theorem_3_repaired(gamma):
     for data in datasets():
@@ -91,7 +93,7 @@ def test_theorem_3_as_printed_is_false():
     run = twins.solar(data, "nDCG", gamma=0.1)
     total, u = np.square(run.losses).sum(), [1e-3]
     assert total == 1.0
-    assert printed_theorem_3(run.deltas, run.chi, run.aggressive, u, 0.1) < 0
+    assert theorem_3_as_printed(run.deltas, run.chi, run.aggressive, u, 0.1) < 0
     assert total <= solar_ii_bound(data, u, 0.1).value
 
 
@@ -107,6 +109,7 @@ def test_theorem_2_as_printed_is_false():
     assert loss <= solar_i_measure_bound(data, u, C).value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("slack", [0.1, 1.0, 5e4])
 def test_losses_of_changing_weights_bound_the_measure(measure, slack):
@@ -130,6 +133,7 @@ def test_small_steps_need_no_more_than_kappa():
     assert ranking_constant([0, 0], "nDCG", 1.0, 1.0) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_theorems_2_and_4_repaired(measure):
     for data in datasets():

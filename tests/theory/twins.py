@@ -15,7 +15,7 @@ from rankloop.measures.evaluation import evaluate
 def simulated(seed, n=60, m=8, d=6, grades=3, margin=0.5):
     rng = np.random.default_rng(seed)
     data = separable(n, rng, n_documents=m, n_features=d, n_grades=grades, margin=margin).data
-    return data.shuffled(rng)
+    return data.shuffle(rng)
 
 
 def noisy(seed, share=0.15, **options):

@@ -1,8 +1,9 @@
 """Elementary functions and products with the same bits on every processor.
 
-NumPy's `exp` and its kin, its sums and BLAS's products round by the processor, its libraries and a
-row's place. What a ranker learns, and how a row scores, must not; so that is computed here, in the
-compiled core. Errors of the functions are near one unit in the last place: `cpp/linalg/math.hpp`.
+In NumPy, the last bits of `exp`, of sums and of matrix products depend on the processor, on the
+installed libraries and on the position of a row in its matrix. What a ranker learns and how it
+scores a row must not depend on these, so the compiled core computes them. The functions are
+accurate to about one unit in the last place; see `cpp/linalg/math.hpp`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-_ENOUGH = 8192  # products of rows, from which on several threads may pay
+_ENOUGH = 8192  # with fewer products of rows, starting threads costs more than they gain
 
 
 def _by_element(
@@ -47,7 +48,7 @@ cos = _by_element(_core.cos, "Return cosines.")
 
 
 def power(x: NDArray[np.generic] | float, exponent: float) -> Floats:
-    """Return numbers from 0 to the power of a number.
+    """Return each number, which must be at least 0, to the power of `exponent`.
 
     >>> power(np.array([0.0, 2.0, 4.0]), 1.5)
     array([0.        , 2.82842712, 8.        ])
@@ -75,7 +76,7 @@ def total(x: NDArray[np.generic]) -> float:
 def row_pairs(x: NDArray[np.generic], z: NDArray[np.generic]) -> NDArray[Any]:
     """Return x @ z.T: the product of every row of x with every row of z.
 
-    In float32 where both are, else in float64. O(n m d).
+    The result is float32 if both are, otherwise float64. Cost: O(n m d).
 
     >>> row_pairs(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]]))
     array([[11.,  2.]])
@@ -86,16 +87,16 @@ def row_pairs(x: NDArray[np.generic], z: NDArray[np.generic]) -> NDArray[Any]:
 
 
 def row_scores(x: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
-    """Return x @ weights, each row's the same bits alone and in any block. O(n d).
+    """Return x @ weights; a row gets the same bits whether it is scored alone or with others.
 
-    Sparse rows give the bits of the dense rows that they stand for, at the cost of their nonzeros.
+    Sparse rows get the same bits as the equal dense rows. Cost: O(n d), or O(nonzeros) if sparse.
     """
-    rows = getattr(x, "core", x)  # of sparse rows
+    rows = getattr(x, "core", x)  # sparse rows have their arrays in `core`
     return _core.score_rows(rows, weights, _threads(len(x)))
 
 
 def _threads(products: int) -> int:
-    """Return how many threads to use; asking for them takes longer than a few products."""
+    """Return how many threads to use; for few products, asking for them would take longer."""
     return threads() if products > _ENOUGH else 1
 
 

@@ -103,25 +103,27 @@ class Estimator:
         return self
 
     def _is_sparse_taken(self) -> bool:
-        """Whether it takes sparse rows; transformers make them dense."""
+        """Return whether sparse rows are accepted; transformers make them dense."""
         return True
 
+    def _is_nan_taken(self) -> bool:
+        """Return whether NaN values are accepted as missing."""
+        return False
+
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that this is a ranker for numbers, and which."""
+        """Tell scikit-learn which input this estimator accepts."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
             estimator_type=None,
             target_tags=TargetTags(required=True),
-            input_tags=InputTags(
-                sparse=self._is_sparse_taken(), allow_nan=getattr(self, "takes_nan", False)
-            ),
+            input_tags=InputTags(sparse=self._is_sparse_taken(), allow_nan=self._is_nan_taken()),
             requires_fit=True,
         )
 
 
 def _same(value: object, default: object) -> bool:
-    """Whether a parameter has its default value; saving turns tuples into lists, which is equal."""
+    """Return whether a parameter has its default value; files turn tuples into lists."""
     if isinstance(value, list | tuple) and isinstance(default, list | tuple):
         return list(value) == list(default)
     return bool(value is default or value == default)

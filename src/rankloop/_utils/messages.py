@@ -1,4 +1,4 @@
-"""Parts of messages: numbers with their nouns, lists of names."""
+"""Pieces of messages: numbers with their nouns, and lists of names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def count(n: int, one: str, many: str) -> str:
+def count(n: int, singular: str, plural: str) -> str:
     """Return a number with its noun, in the singular or plural.
 
     >>> count(1, "query", "queries"), count(2500, "query", "queries")
     ('1 query', '2,500 queries')
     """
-    return f"{n:,} {one if n == 1 else many}"
+    return f"{n:,} {singular if n == 1 else plural}"
 
 
 def show_names(names: Sequence[str], joint: str = ", ") -> str:

@@ -1,4 +1,4 @@
-"""Names of rankers and losses: those of users, of installed packages, and errors for others."""
+"""Names under which users and installed packages register rankers and losses."""
 
 from __future__ import annotations
 

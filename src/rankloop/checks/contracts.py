@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class RankerLike(Protocol):
-    """A ranker that learns: higher scores are better, and rows may come in any order."""
+    """What every ranker must have: higher scores are better, and rows may come in any order."""
 
     def fit(self, X: object, y: ArrayLike, *, qid: ArrayLike) -> Self:
         """Fit from scratch, and forget what was learnt before; return self."""

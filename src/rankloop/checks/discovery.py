@@ -43,15 +43,15 @@ def checks_for(subject: object) -> list[Check]:
             f"{subject!r} is not a measure, a loss (value, gradient, smooth, convex) or a "
             "ranker (fit, predict)"
         )
-    found = [
+    checks = [
         function
         for module in modules
         for name, function in vars(module).items()
         if name.startswith("check_")
     ]
     if not isinstance(subject, OnlineRankerLike):
-        found = [function for function in found if not getattr(function, "online", False)]
-    return found
+        checks = [function for function in checks if not getattr(function, "online", False)]
+    return checks
 
 
 def check(subject: object) -> None:
@@ -83,5 +83,5 @@ def _classes(package: str) -> Iterator[type]:
 
 
 def _is_subject(kind: type) -> bool:
-    """Whether it is a ranker (a classifier is not) or a loss."""
+    """Return whether a class is a ranker or a loss; a classifier is neither."""
     return issubclass(kind, Ranker | QueryLoss)

@@ -90,7 +90,7 @@ def spoil(
 
 def outlier(data: QueryDataset, query: int, value: float) -> QueryDataset:
     """Return one query of a data set, with this value as the second feature of document 4."""
-    one = data.select(slice(query, query + 1))
-    X = one.X.copy()
+    spoilt = data.select(slice(query, query + 1))
+    X = spoilt.X.copy()
     X[3, 1] = value
-    return QueryDataset(X, one.y, one.offsets, one.query_ids)
+    return QueryDataset(X, spoilt.y, spoilt.offsets, spoilt.query_ids)

@@ -16,6 +16,7 @@ from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.base import Ranker
+from rankloop.rankers.traits import Traits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 
     L = TypeVar("L", bound=RankerLike)
     Scores = NDArray[np.float32 | np.float64]
+
+
+def traits_of(ranker: object) -> Traits:
+    """Return the traits of a ranker, which need not be one of ours; the usual ones by default."""
+    traits = getattr(ranker, "traits", None)
+    return traits if isinstance(traits, Traits) else Traits()
 
 
 def easy_queries(n_queries: int = 60, seed: int = 0) -> QueryDataset:
@@ -45,7 +52,7 @@ def fit_copy(ranker: L, data: QueryDataset) -> L:
 
 def score_rows(model: Any, X: NDArray[np.float32], qid: ArrayLike | None = None) -> Scores:
     """Score rows; a ranker that looks at whole queries gets the query ids (default: one query)."""
-    if getattr(model, "scores_rows_alone", True):
+    if traits_of(model).scores_rows_alone:
         return np.asarray(model.predict(X))
     return np.asarray(model.predict(X, qid=np.zeros(len(X), int) if qid is None else qid))
 
@@ -60,13 +67,13 @@ def check_fit_returns_itself(ranker: RankerLike) -> None:
 def check_learns_easy_data(ranker: RankerLike) -> None:
     """On separable data, a ranker ranks held-out queries far better than chance.
 
-    Baselines (`baseline = True`) need not pass this check.
+    Baselines (`traits.is_baseline`) need not pass this check.
     """
-    if getattr(ranker, "baseline", False):
+    if traits_of(ranker).is_baseline:
         return
     train, test = easy_queries(80, seed=1), easy_queries(80, seed=1).select(slice(60, 80))
     model = fit_copy(ranker, train.select(slice(0, 60)))
-    shuffled = test.shuffled(np.random.default_rng(0))
+    shuffled = test.shuffle(np.random.default_rng(0))
     reached = evaluate(shuffled, score_rows(model, shuffled.X, shuffled.qid), "nDCG@10")["nDCG@10"]
     assert reached > 0.75, f"nDCG@10 on separable data is {reached:.3f}; chance is about 0.6"
 
@@ -82,14 +89,14 @@ def check_scores_are_finite(ranker: RankerLike) -> None:
 def check_rows_are_scored_alone(ranker: RankerLike) -> None:
     """The score of a row does not depend on the other rows in the call.
 
-    Rankers that look at whole queries (`scores_rows_alone = False`) pass if the scores do not
+    Rankers that look at whole queries (`traits.scores_rows_alone` false) pass if the scores do not
     depend on the order of a query's rows.
     """
     data = easy_queries(20)
     model = fit_copy(ranker, data)
     rows = data.X[:12]  # one query
     together = score_rows(model, rows)
-    if getattr(ranker, "scores_rows_alone", True):
+    if traits_of(ranker).scores_rows_alone:
         alone = [score_rows(model, rows[i : i + 1])[0] for i in range(12)]
         assert np.allclose(together, alone, rtol=1e-5, atol=1e-6), "a score depends on its batch"
     backwards = score_rows(model, rows[::-1].copy())[::-1]
@@ -159,9 +166,9 @@ def check_learning_goes_on(ranker: OnlineRankerLike) -> None:
 
 
 def check_sparse_rows(ranker: RankerLike) -> None:
-    """Sparse rows teach what dense ones do, up to rounding; a ranker without them refuses them.
+    """A ranker learns the same from sparse rows as from dense ones, up to rounding.
 
-    A ranker says with `takes_sparse` whether it takes them.
+    A ranker that does not accept sparse rows (`traits.takes_sparse` false) must raise an error.
     """
     if not isinstance(ranker, Ranker):
         return
@@ -183,14 +190,14 @@ def check_sparse_rows(ranker: RankerLike) -> None:
         dense.partial_fit(data)  # type: ignore[attr-defined]
     expected = dense.predict(data)
     assert np.allclose(model.predict(sparse), expected, rtol=1e-4, atol=1e-5), (
-        "sparse rows teach something else than dense ones"
+        "from sparse rows, the ranker learns something else than from dense ones"
     )
     assert np.array_equal(dense.predict(sparse), expected), "sparse rows score differently"
 
 
 def check_missing_values_are_refused(ranker: RankerLike) -> None:
     """Missing values raise an error that changes nothing, unless the ranker accepts them."""
-    if getattr(ranker, "takes_nan", False):
+    if traits_of(ranker).takes_nan:
         return
     data = easy_queries(10)
     X = data.X.copy()
@@ -233,9 +240,9 @@ def check_survives_hostile_streams(ranker: OnlineRankerLike) -> None:
 def check_learns_after_outliers(ranker: OnlineRankerLike) -> None:
     """After an outlier, which it may reject, a ranker soon ranks about as well as without it.
 
-    Rankers that an outlier can harm (`is_robust = False`) need not pass this check.
+    Rankers that an outlier can harm (`traits.is_robust` false) need not pass this check.
     """
-    if not getattr(ranker, "is_robust", True):
+    if not traits_of(ranker).is_robust:
         return
     data = easy_queries(200, seed=1)
 

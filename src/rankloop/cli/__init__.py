@@ -28,10 +28,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="rankloop")
-    guarded(app)(prog_name="rankloop")
+    catch_errors(app)(prog_name="rankloop")
 
 
-def guarded(command: Callable[P, R]) -> Callable[P, R]:
+def catch_errors(command: Callable[P, R]) -> Callable[P, R]:
     """End a command cleanly after an error: with one line on standard error, and an exit code."""
 
     @functools.wraps(command)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
 
 app = typer.Typer(
-    no_args_is_help=True, help="Inspect click logs, fit click models to them, and use them."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Inspect click logs, fit click models to them, and use them.",
 )
 
 Log = Annotated[
@@ -47,15 +49,15 @@ def inspect(log: Log, format: Format = None, column: Column = [], json: o.Json =
     """Summarise a log, and warn if position bias cannot be estimated from it."""
     from rankloop.clicks.log.summary import summarise_log
 
-    found = summarise_log(_read(log, format, column))
+    summary = summarise_log(_read(log, format, column))
     if json:
-        print_json(found.to_dict())
+        print_json(summary.to_dict())
         return
     facts = ("pages", "queries", "documents", "shown", "clicks", "clicked_pages", "moved")
-    print_table(["", ""], [[name.replace("_", " "), getattr(found, name)] for name in facts])
-    rates = zip(found.positions[:20], found.click_rates[:20], strict=True)
+    print_table(["", ""], [[name.replace("_", " "), getattr(summary, name)] for name in facts])
+    rates = zip(summary.positions[:20], summary.click_rates[:20], strict=True)
     print_table(["position", "click rate"], rates)
-    for note in found.notes:
+    for note in summary.notes:
         typer.echo(note)
 
 
@@ -85,24 +87,27 @@ def fit(
 
     from rankloop.clicks.bias.registry import make_bias_estimator
     from rankloop.clicks.bias.result import estimate_bias
-    from rankloop.clicks.fitting import fit_models
+    from rankloop.clicks.log.summary import check_separable
+    from rankloop.clicks.models.evaluation import fit_models
 
     pages = _read(log, format, column)
     if not bias:
         held_out = None if test is None else _read([test], format, column)
-        models = [found.to_dict() for found in fit_models(model, pages, held_out, seed=seed)]
+        models = [result.to_dict() for result in fit_models(model, pages, held_out, seed=seed)]
         columns = ["model", "log_likelihood", "perplexity", "conditional_perplexity"]
         if json:
             print_json(models)
         else:
-            best = sorted(models, key=lambda found: -found["log_likelihood"])
-            print_table(columns, [[found[name] for name in columns] for found in best])
+            best = sorted(models, key=lambda row: -row["log_likelihood"])
+            print_table(columns, [[row[name] for name in columns] for row in best])
         return
+    if {*bias} - {"random"}:  # where the user says that the order was random
+        check_separable(pages)
     rng = np.random.default_rng(seed)
     results = [estimate_bias(make_bias_estimator(name, ranks), pages, rng) for name in bias]
     if plot is not None:
         from rankloop.plotting.bias import plot_bias
-        from rankloop.plotting.save import save_figure
+        from rankloop.plotting.figures import save_figure
 
         save_figure(plot_bias(results, bias), plot)
     if json:
@@ -134,12 +139,12 @@ def judge(
     """Turn clicks into judgements of queries and documents."""
     from rankloop.clicks.judgements import judge_clicks, write_judgements
 
-    found = judge_clicks(_read(log, format, column), by, least_views)
-    write_judgements(found if grades is None else found.to_grades(grades), output)
+    judgements = judge_clicks(_read(log, format, column), by, least_views)
+    write_judgements(judgements if grades is None else judgements.to_grades(grades), output)
     if json:
-        print_json({"file": str(output), "by": by, "judgements": len(found)})
+        print_json({"file": str(output), "by": by, "judgements": len(judgements)})
     else:
-        typer.echo(f"{output}: {len(found):,} judgements by {by}")
+        typer.echo(f"{output}: {len(judgements):,} judgements by {by}")
 
 
 @app.command("evaluate")
@@ -171,12 +176,12 @@ def evaluate(
     pages = _read([log], "table", column)
     scores = read_click_values(log, score, pages)
     seen = examination_of(examination, pages, ranks)
-    found = compare_policies(pages, scores, seen, estimator, measure, clip)
+    values = compare_policies(pages, scores, seen, estimator, measure, clip)
     if json:
-        print_json(found)
+        print_json(values)
         return
     columns = ["of", "estimator", "measure", "value", "low", "high", "effective_size"]
-    print_table(columns, [[row[name] for name in columns] for row in found])
+    print_table(columns, [[row[name] for name in columns] for row in values])
 
 
 @app.command("simulate")

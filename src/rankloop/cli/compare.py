@@ -74,7 +74,7 @@ def compare(
     from rankloop.experiments.report import write_report
     from rankloop.experiments.report_tables import tables
     from rankloop.plotting.compare import plot_standings
-    from rankloop.plotting.save import save_figure
+    from rankloop.plotting.figures import save_figure
 
     if baseline is not None and baseline not in ranker:
         named = ", ".join(ranker)

@@ -64,23 +64,23 @@ def compare_runs(
     if baseline is not None and baseline not in systems:
         known = ", ".join(systems)
         raise typer.BadParameter(f"unknown baseline {baseline!r}; known: {known}")
-    found = {}
+    comparisons = {}
     for measure in measures:
         values = {
             name: s.values_for(judged, evaluate(s.data, s.scores, measure, convention).results[0])
             for name, s in systems.items()
         }
-        found[measure] = compare_values(
+        comparisons[measure] = compare_values(
             values, baseline=baseline, test=test, level=level, seed=seed
         )
     records = [
         {"measure": measure, "convention": convention, "test": test, **row}
-        for measure, comparison in found.items()
+        for measure, comparison in comparisons.items()
         for row in comparison.to_dicts()
     ]
     if printer.records(records):
         return
-    for measure, comparison in found.items():
+    for measure, comparison in comparisons.items():
         _print(comparison, f"{measure} ({convention}), {test} test", level, printer)
 
 

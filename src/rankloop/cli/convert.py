@@ -76,7 +76,7 @@ def convert(
         if gather or (len(files) > 1 and known != "rlds"):
             batches: Iterable[QueryDataset] = [source.read(*files).select(slice(None))]
         else:
-            batches = chain.from_iterable(source.batches(one, progress=progress) for one in files)
+            batches = chain.from_iterable(source.batches(path, progress=progress) for path in files)
         formats.write_batches(_counting(batches, counted), target, format=known, **how)
     if json:
         print_json({"source": ",".join(places), "target": target, "format": known, **counted})

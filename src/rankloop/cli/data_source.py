@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.data.io.tables.columns import Columns
+    from rankloop.data.io.tables.roles import Columns
 
 Names = list[str]
 Column = str | None
@@ -72,6 +72,32 @@ class DenseSource:
         Names,
         _columns("--category", "Numeric columns that are categories (text columns always are)."),
     ] = field(default_factory=list)
+    missing: Annotated[
+        Names,
+        typer.Option(
+            "--missing",
+            help="Tables: more texts for a missing value, besides NA, ?, - and others.",
+            metavar="TEXT[,TEXT]",
+        ),
+    ] = field(default_factory=list)
+    decimal: Annotated[
+        str | None,
+        typer.Option("--decimal", help="Tables: the decimal sign, . or ,", metavar="SIGN"),
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option(
+            "--thousands", help="Tables: what separates thousands in numbers.", metavar="SIGN"
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", help="CSV, TSV: the encoding, such as latin-1.", metavar="E"),
+    ] = None
+    lists: Annotated[
+        Names,
+        _columns("--lists", "Text columns of several categories with their separator: genres=|."),
+    ] = field(default_factory=list)
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Text: leave out bad rows, and count them.")
     ] = False
@@ -89,7 +115,7 @@ class DenseSource:
     def __post_init__(self) -> None:
         if self.click is not None and self.label is not None:
             raise typer.BadParameter("give either --label or --click, not both")
-        for name in ("features", "drop", "category"):
+        for name in ("features", "drop", "category", "lists", "missing"):
             object.__setattr__(self, name, _split(getattr(self, name)))
 
     def read(self, *places: str, **more: object) -> QueryDataset:
@@ -123,6 +149,11 @@ class DenseSource:
             "features": self.features,
             "drop": self.drop,
             "category": self.category,
+            "lists": self.lists,
+            "missing": self.missing,
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+            "encoding": self.encoding,
             "skip_bad_rows": self.skip_bad_rows,
             "n_features": self.n_features,
             "null": None if self.null == 0 else self.null,

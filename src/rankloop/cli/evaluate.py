@@ -122,11 +122,11 @@ def _explain(
 ) -> None:
     from rankloop.measures.explain import explain_measure
 
-    found = {name: explain_measure(data, scores, name, base) for name in metrics}
-    records = [{"measure": m, **row.to_dict()} for m, rows in found.items() for row in rows]
+    explanations = {name: explain_measure(data, scores, name, base) for name in metrics}
+    records = [{"measure": m, **row.to_dict()} for m, rows in explanations.items() for row in rows]
     if printer.records(records):
         return
-    for name, explained in found.items():
+    for name, explained in explanations.items():
         rows = []
         for row in explained:
             steps = [f"{step.change:+.4f}  {step.meaning}" for step in row.steps if step.change]

@@ -46,15 +46,15 @@ def explain(
         return
     queries = source.read(labelled=False, **read_like(ranker))
     if one_query is not None:
-        found = explain_ranking(ranker, queries, one_query, top or 5)
+        explanation = explain_ranking(ranker, queries, one_query, top or 5)
     else:
-        found = importance(ranker, queries)[:top]
+        explanation = importance(ranker, queries)[:top]
     if plot is not None:
-        from rankloop.plotting.explain import plot_explained
-        from rankloop.plotting.save import save_figure
+        from rankloop.plotting.explanations import plot_explained
+        from rankloop.plotting.figures import save_figure
 
-        save_figure(plot_explained(found), plot)
-    _show(found, printer)
+        save_figure(plot_explained(explanation), plot)
+    _show(explanation, printer)
 
 
 def _show(parts: list[dict[str, object]], printer: Printer) -> None:
@@ -62,16 +62,16 @@ def _show(parts: list[dict[str, object]], printer: Printer) -> None:
         print_json(parts)
         return
     columns = list(dict.fromkeys(key for part in parts for key in part))
-    rows = ([_shown(part.get(key), key != "effect") for key in columns] for part in parts)
+    rows = ([_show_value(part.get(key), key != "effect") for key in columns] for part in parts)
     printer.table(columns, rows)
 
 
-def _shown(value: object, signed: bool = True) -> str:
+def _show_value(value: object, signed: bool = True) -> str:
     """Write a value; an effect is a size, which has no sign."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {_show_value(part)}" for key, part in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_show_value, value))
     if isinstance(value, float):
         return f"{value:{'+' if signed else ''}.4g}"
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""`rankloop export`: a model in the form of another engine."""
+"""`rankloop export` and `rankloop import`: models in the forms of other engines."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def export(
     from dataclasses import asdict
 
     from rankloop.export.exporting import export as exported
-    from rankloop.export.exporting import verify as verified
+    from rankloop.export.exporting import verify as verify_export
     from rankloop.rankers.model_files.saving import load
 
     if output is None and verify is None:
@@ -86,7 +86,7 @@ def export(
     }
     options = {key: value for key, value in given.items() if value is not None}
     ranker = load(model)
-    names = None if features is None else [one.strip() for one in features.split(",")]
+    names = None if features is None else [text.strip() for text in features.split(",")]
     if output is not None:
         exported(ranker, to, output, features=names, **options)
     if verify is None:
@@ -95,17 +95,36 @@ def export(
     from rankloop.rankers.training import read_like
 
     data = read(verify, labelled=False, **read_like(ranker))
-    found = verified(ranker, to, data, features=names, **options)
+    check = verify_export(ranker, to, data, features=names, **options)
     if json:
-        print_json({**asdict(found), "verdict": found.verdict})
+        print_json({**asdict(check), "verdict": check.verdict})
     else:
-        by = "the engine itself" if found.real else "our copy of its arithmetic"
+        by = "the engine itself" if check.real else "our copy of its arithmetic"
         typer.echo(
-            f"{to}: {found.verdict}, by {by}\n"
-            f"{found.rows:,} rows, of which {found.rows_different:,} have another score and "
-            f"{found.rows_apart:,} differ by more than 1e-6; the largest difference is "
-            f"{found.largest:.2g}\n"
-            f"{found.queries:,} queries, of which {found.queries_reordered:,} are in another order"
+            f"{to}: {check.verdict}, by {by}\n"
+            f"{check.rows:,} rows, of which {check.rows_different:,} have another score and "
+            f"{check.rows_apart:,} differ by more than 1e-6; the largest difference is "
+            f"{check.largest:.2g}\n"
+            f"{check.queries:,} queries, of which {check.queries_reordered:,} are in another order"
         )
-    if found.queries_reordered:
+    if check.queries_reordered:
         raise typer.Exit(1)
+
+
+def import_model(
+    model: Annotated[
+        Path, typer.Argument(help="LightGBM's text, XGBoost's JSON or UBJ, or CatBoost's JSON.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Model file to write.", callback=o.check_with(o.check_folder)
+        ),
+    ],
+) -> None:
+    """Convert a model of LightGBM, XGBoost or CatBoost to a model file, which serves it."""
+    from rankloop.rankers.boosting.imported import Imported
+
+    ranker = Imported.read(model)
+    ranker.save(output)
+    typer.echo(f"{output}: {ranker.rounds_} trees, {ranker.n_features_in_} features")

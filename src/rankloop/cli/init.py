@@ -25,7 +25,7 @@ def init(
     if output.exists() and not force:
         raise typer.BadParameter(f"{output} exists already; give --force to replace it")
     options = {name: value for name, value in source.options.items() if name != "notice"}
-    found = describe(source.places, options)
-    write(found, output)
-    typer.echo(f"{output}: {found.summary}")
+    description = describe(source.places, options)
+    write(description, output)
+    typer.echo(f"{output}: {description.summary}")
     typer.echo(f"Next: rankloop train --config {output} -o model.rlm")

@@ -27,7 +27,7 @@ def inspect(
 
     summary = summarise(source.read(labelled=False))
     if plot is not None:
-        from rankloop.plotting.save import save_figure
+        from rankloop.plotting.figures import save_figure
         from rankloop.plotting.summary import plot_summary
 
         save_figure(plot_summary(summary), plot)
@@ -63,7 +63,7 @@ def _print(s: Summary, list_features: bool, printer: Printer) -> None:
     printer.table(["grade", "documents", "share"], shares)
     if list_features:
         columns = ["feature", "min", "max", "mean", "zeros", "missing"]
-        found = (
+        features = (
             (
                 f.name,
                 f"{f.minimum:g}",
@@ -74,6 +74,6 @@ def _print(s: Summary, list_features: bool, printer: Printer) -> None:
             )
             for f in s.feature_summaries
         )
-        printer.table(columns, found)
+        printer.table(columns, features)
     for note in s.notes:
         printer.note(f"- {note}")

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from rankloop.cli import guarded
+from rankloop.cli import catch_errors
 from rankloop.cli import options as o
 from rankloop.cli.data_source import DenseSource
 from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.tables import print_json, print_table, quality_cells
 
-journal = typer.Typer(help="Look at a loop's journal, verify it, import and export data.")
+journal = typer.Typer(
+    add_completion=False, help="Look at a loop's journal, verify it, import and export data."
+)
 
 Address = Annotated[str, typer.Argument(help="A file, or postgresql://user@host/database.")]
 Name = Annotated[
@@ -24,24 +26,26 @@ Name = Annotated[
     ),
 ]
 
+By = Annotated[str, typer.Option("--by", help="Your name, for the journal.")]
+
 
 @journal.command("stats")
-@guarded
+@catch_errors
 def stats(address: Address, loop: Name = "loop", json: o.Json = False) -> None:
     """Count the entries of each kind."""
     from rankloop.serving import operations as do
-    from rankloop.serving.starting import existing_journal
+    from rankloop.serving.journal.opening import open_existing_journal
 
-    with existing_journal(address, loop) as opened:
-        found = do.stats(opened)
+    with open_existing_journal(address, loop) as opened:
+        statistics = do.stats(opened)
     if json:
-        print_json(found._asdict())
+        print_json(statistics._asdict())
     else:
-        print_table(["entries", "number"], [*found.kinds.items(), ("all", found.entries)])
+        print_table(["entries", "number"], [*statistics.kinds.items(), ("all", statistics.entries)])
 
 
 @journal.command("verify")
-@guarded
+@catch_errors
 def verify(
     address: Address,
     loop: Name = "loop",
@@ -50,26 +54,28 @@ def verify(
 ) -> None:
     """Replay everything, compare digests, recompute rankings; exit with 1 if anything differs."""
     from rankloop.serving import operations as do
-    from rankloop.serving.starting import existing_journal
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.personal import vault_if_any
 
-    with existing_journal(address, loop) as opened:
-        found = do.verify(opened, rankings)
+    with open_existing_journal(address, loop) as opened:
+        report = do.verify(opened, rankings, vault_if_any(opened))
     if json:
-        print_json(found._asdict())
+        print_json(report._asdict())
     else:
-        for fault in found.faults:
+        for fault in report.faults:
             typer.echo(f"fault: {fault}")
-        if not found.faults:
+        if not report.faults:
             typer.echo(
-                f"all is well: {found.entries:,} entries, {found.rankings_recomputed} rankings "
-                f"recomputed, digest {found.digest}"
+                f"all is well: {report.entries:,} entries, {report.rankings_recomputed} rankings "
+                f"recomputed, features of {report.features_recomputed:,} computed again, digest "
+                f"{report.digest}"
             )
-    if found.faults:
+    if report.faults:
         raise typer.Exit(1)
 
 
 @journal.command("replay")
-@guarded
+@catch_errors
 def replay(
     address: Address,
     loop: Name = "loop",
@@ -80,11 +86,11 @@ def replay(
 ) -> None:
     """Show the state after a position, computed from the entries alone."""
     from rankloop.serving import operations as do
-    from rankloop.serving.snapshots import replayed
-    from rankloop.serving.starting import existing_journal
+    from rankloop.serving.engine.snapshots import replay
+    from rankloop.serving.journal.opening import open_existing_journal
 
-    with existing_journal(address, loop) as opened:
-        state = do.described(replayed(opened, until))
+    with open_existing_journal(address, loop) as opened:
+        state = do.describe(replay(opened, until))
     if json:
         print_json(state)
         return
@@ -101,7 +107,7 @@ def replay(
 
 
 @journal.command("export")
-@guarded
+@catch_errors
 def export(
     address: Address,
     output: Annotated[Path, typer.Argument(help="File to write: .parquet, .arrow or LETOR text.")],
@@ -110,10 +116,10 @@ def export(
     """Write rankings with feedback as a data set, for `rankloop train`."""
     from rankloop.data.io.formats import write_batches
     from rankloop.serving import operations as do
-    from rankloop.serving.starting import existing_journal
+    from rankloop.serving.journal.opening import open_existing_journal
 
-    with existing_journal(address, loop) as opened:
-        data = do.exported(opened)
+    with open_existing_journal(address, loop) as opened:
+        data = do.export_queries(opened)
     write_batches([data], output)
     typer.echo(f"{output}: {data}")
 
@@ -125,7 +131,7 @@ MasterKey = Annotated[
 
 
 @journal.command("clicks")
-@guarded
+@catch_errors
 def clicks(
     address: Address,
     output: Annotated[Path, typer.Argument(help="File to write: .csv or .parquet.")],
@@ -140,13 +146,13 @@ def clicks(
     from rankloop.clicks.log.simulate import write_click_table
     from rankloop.rankers.model_files.saving import load
     from rankloop.serving import operations as do
+    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.operations.personal import vault_if_any
-    from rankloop.serving.starting import existing_journal
 
     ranker = None if model is None else load(model)
-    with existing_journal(address, loop) as opened:
-        log = do.exported_clicks(opened, vault_if_any(opened, master_key_file))
-        scores = {} if ranker is None else {"score": do.scored_as_shown(opened, ranker)}
+    with open_existing_journal(address, loop) as opened:
+        log = do.export_clicks(opened, vault_if_any(opened, master_key_file))
+        scores = {} if ranker is None else {"score": do.score_as_shown(opened, ranker)}
     write_click_table(log, output, **scores)
     typer.echo(f"{output}: {log}")
     for note in log.notes:
@@ -154,7 +160,7 @@ def clicks(
 
 
 @journal.command("import")
-@guarded
+@catch_errors
 @takes_groups
 def import_(
     address: Address,
@@ -170,9 +176,6 @@ def import_(
     """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
     from time import time
 
-    from rankloop.serving.starting import needs_extra
-
-    needs_extra()
     from rankloop.serving.operations import import_files
 
     if not source.data:
@@ -183,7 +186,7 @@ def import_(
 
 
 @journal.command("compact")
-@guarded
+@catch_errors
 def compact(
     address: Address,
     archive: Annotated[Path, typer.Argument(help="Parquet file for the old entries.")],
@@ -196,16 +199,88 @@ def compact(
     ] = None,
 ) -> None:
     """Move old entries into a Parquet file; a saved state takes their place."""
-    from rankloop.serving import operations as do
-    from rankloop.serving.starting import existing_journal
+    from time import time
 
-    with existing_journal(address, loop) as opened:
-        last = do.compact(opened, archive, until)
+    from rankloop.serving import operations as do
+    from rankloop.serving.journal.opening import open_existing_journal
+
+    with open_existing_journal(address, loop) as opened:
+        last = do.compact(opened, archive, until, int(1000 * time()))
     typer.echo(f"{archive}: entries up to {last:,}")
 
 
+@journal.command("backup")
+@catch_errors
+def backup(
+    address: Annotated[str, typer.Argument(help="The journal, a file.")],
+    copy: Annotated[Path, typer.Argument(help="The new file.")],
+) -> None:
+    """Copy a journal into a new file and check the copy; services may go on meanwhile."""
+    from rankloop.serving import operations as do
+
+    typer.echo(f"{copy}: entries up to {do.backup(address, copy):,}")
+
+
+@journal.command("restore")
+@catch_errors
+def restore(
+    copy: Annotated[Path, typer.Argument(help="File that `rankloop journal backup` wrote.")],
+    address: Annotated[str, typer.Argument(help="The journal, a file; stop its services first.")],
+) -> None:
+    """Put a copy in the place of a journal, which is moved away."""
+    from time import time
+
+    from rankloop.serving import operations as do
+
+    head, old = do.restore(copy, address, time())
+    typer.echo(f"{address}: entries up to {head:,}")
+    if old is not None:
+        typer.echo(f"{old}: what was there before")
+
+
+@journal.command("quarantine")
+@catch_errors
+def quarantine(
+    address: Address,
+    position: Annotated[int, typer.Argument(help="Position of the entry to leave out.", min=1)],
+    loop: Name = "loop",
+    reason: Annotated[str, typer.Option("--reason", help="Why, for the journal.")] = "",
+    by: By = "command line",
+) -> None:
+    """Leave out an entry that ends or harms the loop; all processes continue without it."""
+    from time import time
+
+    from rankloop.serving import operations as do
+    from rankloop.serving.journal.opening import open_existing_journal
+
+    with open_existing_journal(address, loop) as opened:
+        stored = do.quarantine(opened, position, reason, by, int(1000 * time()))
+    typer.echo(f"entry {position:,} is left out from entry {stored:,} on")
+
+
+@journal.command("retry")
+@catch_errors
+def retry(
+    address: Address,
+    position: Annotated[
+        int, typer.Argument(help="Position of the closing or judgement that failed.", min=1)
+    ],
+    loop: Name = "loop",
+    by: By = "command line",
+) -> None:
+    """Let the loop learn again from an entry that failed, for example after an upgrade."""
+    from time import time
+
+    from rankloop.serving import operations as do
+    from rankloop.serving.journal.opening import open_existing_journal
+
+    with open_existing_journal(address, loop) as opened:
+        stored = do.retry(opened, position, by, int(1000 * time()))
+    typer.echo(f"entry {position:,} is applied again by entry {stored:,}")
+
+
 @journal.command("actions")
-@guarded
+@catch_errors
 def actions(
     address: Address,
     loop: Name = "loop",
@@ -213,13 +288,16 @@ def actions(
     json: o.Json = False,
 ) -> None:
     """Show the actions of operators (promotions, rollbacks and others): who, what and when."""
-    from rankloop.serving.audit import acts_of
-    from rankloop.serving.starting import existing_journal
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.security.audit import read_actions
 
-    with existing_journal(address, loop) as opened:
-        found = acts_of(opened, last)
-    rows = [[one.position, one.at, one.by, one.act, one.what, one.reason] for one in found]
-    names = ["entry", "at", "by", "act", "what", "reason"]
+    with open_existing_journal(address, loop) as opened:
+        recent = read_actions(opened, last)
+    rows = [
+        [action.position, action.at, action.by, action.action, action.what, action.reason]
+        for action in recent
+    ]
+    names = ["entry", "at", "by", "action", "what", "reason"]
     if json:
         print_json([dict(zip(names, row, strict=True)) for row in rows])
     else:
@@ -227,22 +305,22 @@ def actions(
 
 
 @journal.command("personal")
-@guarded
+@catch_errors
 def personal(address: Address, loop: Name = "loop", master_key_file: MasterKey = "") -> None:
     """Show the personal data that is kept, one JSON object per ranking."""
     from json import dumps
 
-    from rankloop.serving.operations.personal import personal as kept
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.personal import personal as read_personal
     from rankloop.serving.operations.personal import vault_for
-    from rankloop.serving.starting import existing_journal
 
-    with existing_journal(address, loop) as opened:
-        for found in kept(opened, vault_for(opened, master_key_file)):
-            typer.echo(dumps(found, ensure_ascii=False))
+    with open_existing_journal(address, loop) as opened:
+        for ranking in read_personal(opened, vault_for(opened, master_key_file)):
+            typer.echo(dumps(ranking, ensure_ascii=False))
 
 
 @journal.command("forget")
-@guarded
+@catch_errors
 def forget(
     address: Address,
     loop: Name = "loop",
@@ -253,14 +331,19 @@ def forget(
     ranking: Annotated[
         str | None, typer.Option("--ranking", help="Id of a ranking that the person saw.")
     ] = None,
-    by: Annotated[str, typer.Option("--by", help="Your name, for the journal.")] = "command line",
+    by: By = "command line",
     master_key_file: MasterKey = "",
 ) -> None:
     """Destroy a person's keys, so that their personal data can never be read again."""
+    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.operations import personal as do
-    from rankloop.serving.starting import existing_journal
 
-    with existing_journal(address, loop) as opened:
+    with open_existing_journal(address, loop) as opened:
         vault = do.vault_for(opened, master_key_file)
-        keys = do.forget(opened, vault, by, user, session, ranking)
+        keys, erased = do.forget(opened, vault, by, user, session, ranking)
     typer.echo(f"forgotten: {keys} key{'s' * (keys != 1)} destroyed")
+    if not erased:
+        typer.echo(
+            "pending: the file shows them until other processes no longer read it; a running "
+            "service then erases them, otherwise run this command again"
+        )

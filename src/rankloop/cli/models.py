@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from rankloop.cli import guarded
+from rankloop.cli import catch_errors
 from rankloop.cli import options as o
 from rankloop.cli.tables import print_json, print_table, quality_cells
 from rankloop.exceptions import RankloopError
 
-models = typer.Typer(help="See and change the models of a running loop.")
+models = typer.Typer(add_completion=False, help="See and change the models of a running loop.")
 
 Url = Annotated[str, typer.Option("--url", help="Address of the service.", envvar="RANKLOOP_URL")]
 Loop = Annotated[str, typer.Option("--loop", help="Name of the loop.")]
@@ -23,7 +23,7 @@ Reason = Annotated[str, typer.Option("--reason", help="Reason, which the journal
 _HERE = "http://127.0.0.1:8080"
 
 
-def _sent(url: str, loop: str, token: str | None, *request: Any, **more: Any) -> Any:
+def _send(url: str, loop: str, token: str | None, *request: Any, **more: Any) -> Any:
     from rankloop.client import Client, ServiceError
 
     try:
@@ -39,10 +39,10 @@ def _sent(url: str, loop: str, token: str | None, *request: Any, **more: Any) ->
 
 
 @models.command("list")
-@guarded
+@catch_errors
 def list_(url: Url = _HERE, loop: Loop = "loop", token: Token = None, json: o.Json = False) -> None:
     """List the models, and how well each does."""
-    state = _sent(url, loop, token, "GET", "")
+    state = _send(url, loop, token, "GET", "")
     if json:
         print_json(state["models"])
         return
@@ -59,7 +59,7 @@ def list_(url: Url = _HERE, loop: Loop = "loop", token: Token = None, json: o.Js
 
 
 @models.command("add")
-@guarded
+@catch_errors
 def add(
     name: Annotated[str, typer.Argument(help="Name for the model.")],
     file: Annotated[Path, typer.Argument(help="Model file from `rankloop train`.")],
@@ -68,12 +68,25 @@ def add(
     token: Token = None,
 ) -> None:
     """Add a model file as a challenger."""
-    act = _sent(url, loop, token, "POST", f"models/{name}", content=file.read_bytes())
+    act = _send(url, loop, token, "POST", f"models/{name}", content=file.read_bytes())
+    typer.echo(f"{name}: {act['status']}, entry {act['position']}")
+
+
+@models.command("remove")
+@catch_errors
+def remove(
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    url: Url = _HERE,
+    loop: Loop = "loop",
+    token: Token = None,
+) -> None:
+    """Remove a model that is neither the champion nor in an experiment."""
+    act = _send(url, loop, token, "DELETE", f"models/{name}")
     typer.echo(f"{name}: {act['status']}, entry {act['position']}")
 
 
 @models.command("promote")
-@guarded
+@catch_errors
 def promote(
     name: Annotated[str, typer.Argument(help="Name of the model.")],
     url: Url = _HERE,
@@ -82,12 +95,12 @@ def promote(
     reason: Reason = "",
 ) -> None:
     """Make a model the champion."""
-    act = _sent(url, loop, token, "POST", "promote", {"model": name, "reason": reason})
+    act = _send(url, loop, token, "POST", "promote", {"model": name, "reason": reason})
     typer.echo(f"{name}: {act['status']}, entry {act['position']}")
 
 
 @models.command("rollback")
-@guarded
+@catch_errors
 def rollback(
     position: Annotated[
         int | None, typer.Option("--position", help="Return to the state after this entry.", min=1)
@@ -95,7 +108,7 @@ def rollback(
     without: Annotated[
         list[str] | None,
         typer.Option(
-            "--without", help="Leave out this event id, or ids that match /regular expression/."
+            "--without", help="Leave out events with this id; * stands for any characters."
         ),
     ] = None,
     url: Url = _HERE,
@@ -105,5 +118,5 @@ def rollback(
 ) -> None:
     """Bring all models back to an earlier state, or to the state without some events."""
     body = {"position": position, "without_events": without, "reason": reason}
-    act = _sent(url, loop, token, "POST", "rollback", body)
+    act = _send(url, loop, token, "POST", "rollback", body)
     typer.echo(f"rolled back: {act['status']}, entry {act['position']}")

@@ -36,14 +36,14 @@ def did_you_mean(word: str, known: list[str]) -> str:
 def check_ranker(text: str) -> None:
     """Raise unless this is a ranker of ours, perhaps with parameters."""
     from rankloop.experiments.peers import PEERS
-    from rankloop.rankers.registry import ranker_names, read_ranker
+    from rankloop.rankers.registry import ranker_names, read_ranker, wrapper_names
 
     name = text.partition(":")[0].strip()
     if name in PEERS:
         raise typer.BadParameter(
             f"{name} belongs to another package and can only be used in `compare`"
         )
-    if name not in ranker_names():
+    if name not in (*ranker_names(), *wrapper_names()):
         hint = did_you_mean(name, list(ranker_names()))
         raise typer.BadParameter(f"unknown ranker {name!r}{hint}; see `rankloop rankers`")
     read_ranker(text)
@@ -105,7 +105,7 @@ def check_format(name: str) -> None:
 
 def check_plot(path: str) -> None:
     """Raise unless a figure can be written under this name."""
-    from rankloop.plotting.save import check_figure_path
+    from rankloop.plotting.figures import check_figure_path
 
     check_figure_path(path)
     check_folder(path)
@@ -157,6 +157,7 @@ _OPTIONS = {
     "features": "--features",
     "drop": "--drop",
     "category": "--category",
+    "lists": "--lists",
     "format": "--format",
     "n_features": "--n-features",
     "skip_bad_rows": "--skip-bad-rows",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rankloop.distributed.progress import Progress as PartsProgress
-    from rankloop.experiments.compare import Progress as FoldProgress
+    from rankloop.distributed.progress import PartsProgress
+    from rankloop.experiments.compare import ComparisonProgress
     from rankloop.experiments.tune import Trial
     from rankloop.rankers.rounds import Round
 
@@ -59,7 +59,7 @@ def leaderboard(
 
 
 @contextmanager
-def fold_progress() -> Iterator[Callable[[FoldProgress], None]]:
+def fold_progress() -> Iterator[Callable[[ComparisonProgress], None]]:
     """Show how many parts of a comparison are done, and which are running, on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -70,7 +70,7 @@ def fold_progress() -> Iterator[Callable[[FoldProgress], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
         task = p.add_task("", total=None)
 
-        def show(cell: FoldProgress) -> None:
+        def show(cell: ComparisonProgress) -> None:
             name = f"{cell.ranker} on {cell.fold}"
             if cell.state == "started":
                 running.append(name)
@@ -93,8 +93,8 @@ def trials_progress(total: int) -> Iterator[Callable[[Trial, Trial | None], None
         task = p.add_task("", total=total)
 
         def show(trial: Trial, best: Trial | None) -> None:
-            told = "" if best is None else f"best {best.value:.4f} {best.setting}"
-            p.update(task, completed=trial.number, description=told)
+            text = "" if best is None else f"best {best.value:.4f} {best.setting}"
+            p.update(task, completed=trial.number, description=text)
 
         yield show
 

@@ -24,20 +24,25 @@ def rankers(
         str | None, typer.Argument(metavar="[NAME]", help="Show one ranker with its parameters.")
     ] = None,
 ) -> None:
-    """List the rankers, or show one with its parameters, search space, cost and reference."""
+    """List the rankers, the usual choices first, or show one with its parameters and reference."""
     from rankloop.experiments.peers import PEERS
-    from rankloop.rankers.registry import ranker_names
+    from rankloop.rankers.registry import ranker_groups
 
-    known = [*ranker_names(), *PEERS]
+    groups = {**ranker_groups(), "Other libraries, in compare": list(PEERS)}
+    known = [name for names in groups.values() for name in names]
     if name is not None and name not in known:
         raise typer.BadParameter(
             f"unknown ranker {name!r}{did_you_mean(name, known)}; see `rankloop rankers`"
         )
     if printer.json:
-        printer.records([_describe(one) for one in ([name] if name else known)])
+        printer.records([_describe(ranker) for ranker in ([name] if name else known)])
     elif name is None:
-        rows = ([one["ranker"], _short(one), one["summary"]] for one in map(_describe, known))
-        printer.table(["ranker", "learns", "what it is"], rows)
+        for group, names in groups.items():
+            rows = (
+                [ranker["ranker"], _short(ranker), ranker["summary"]]
+                for ranker in map(_describe, names)
+            )
+            printer.table(["ranker", "learns", "what it is"], rows, group)
         printer.note("`rankloop rankers NAME` shows parameters, cost and reference.")
     else:
         _show(_describe(name), printer)
@@ -62,19 +67,19 @@ def _describe(name: str) -> dict[str, Any]:
     }
 
 
-def _short(one: dict[str, object]) -> str:
-    if one["peer"]:
+def _short(ranker: dict[str, object]) -> str:
+    if ranker["peer"]:
         return "in compare"
-    return "online" if one["streams"] else "in batch"
+    return "online" if ranker["streams"] else "in batch"
 
 
-def _show(one: dict[str, Any], printer: Printer) -> None:
+def _show(ranker: dict[str, Any], printer: Printer) -> None:
     rows = [
-        [key, value, ", ".join(map(_value, one["searched"].get(key, [])))]
-        for key, value in one["parameters"].items()
+        [key, value, ", ".join(map(_value, ranker["searched"].get(key, [])))]
+        for key, value in ranker["parameters"].items()
     ]
-    printer.note(f"{one['about']}\n")
-    printer.table(["parameter", "default", "searched"], rows, one["ranker"])
+    printer.note(f"{ranker['about']}\n")
+    printer.table(["parameter", "default", "searched"], rows, ranker["ranker"])
 
 
 def _value(value: object) -> str:
@@ -82,5 +87,5 @@ def _value(value: object) -> str:
 
 
 def _section(text: str, pattern: str) -> str:
-    found = re.search(pattern, text, re.DOTALL)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(pattern, text, re.DOTALL)
+    return " ".join(match[1].split()) if match else ""

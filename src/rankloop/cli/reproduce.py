@@ -14,7 +14,7 @@ from rankloop.cli.tables import Printer
 
 if TYPE_CHECKING:
     from rankloop.experiments.papers.declaration import Experiment, Setting
-    from rankloop.experiments.papers.runner import Outcome
+    from rankloop.experiments.papers.runner import Reproduction
 
 
 @takes_groups
@@ -65,19 +65,19 @@ def reproduce(
     if list_all or not experiments:
         _list(printer)
         return
-    outcomes = _run(_chosen(experiments), Setting(quick, seed, trials), data, out)
+    reproductions = _run(_choose(experiments), Setting(quick, seed, trials), data, out)
     if report is not None:
-        write_page(outcomes, report, read_command_line())
+        write_page(reproductions, report, read_command_line())
     if printer.json:
-        printer.records([outcome.to_dict() for outcome in outcomes])
+        printer.records([reproduction.to_dict() for reproduction in reproductions])
         return
-    for outcome in outcomes:
-        _show(outcome, printer)
-        if outcome.reason and not quick:
-            printer.note(f"Why some are far: {outcome.reason}\n")
+    for reproduction in reproductions:
+        _show(reproduction, printer)
+        if reproduction.reason and not quick:
+            printer.note(f"Why some are far: {reproduction.reason}\n")
 
 
-def _chosen(names: list[str]) -> list[Experiment]:
+def _choose(names: list[str]) -> list[Experiment]:
     from rankloop.experiments.papers import EXPERIMENTS
 
     if names == ["all"]:
@@ -91,14 +91,14 @@ def _chosen(names: list[str]) -> list[Experiment]:
 
 def _run(
     experiments: list[Experiment], setting: Setting, data: list[str], out: Path | None
-) -> list[Outcome]:
+) -> list[Reproduction]:
     """Run experiments one after the other; write each of them as soon as it is finished."""
     from rankloop.experiments.papers import EXPERIMENTS
     from rankloop.experiments.papers.report import write, write_index
     from rankloop.experiments.papers.runner import run
 
-    outcomes = []
-    whole, before = sum(one.seconds for one in experiments), 0.0
+    reproductions = []
+    whole, before = sum(experiment.seconds for experiment in experiments), 0.0
     with progress_bar("reproducing") as show:
         for experiment in experiments:
 
@@ -107,29 +107,29 @@ def _run(
             ) -> None:
                 show((first + done * size) / whole)
 
-            outcome = run(experiment, setting, data, out and out / "parts", share)
+            reproduction = run(experiment, setting, data, out and out / "parts", share)
             before += experiment.seconds
             if out is not None:
-                write(outcome, out)
-            outcomes.append(outcome)
+                write(reproduction, out)
+            reproductions.append(reproduction)
     if out is not None:
         write_index(out, EXPERIMENTS.values())
-    return outcomes
+    return reproductions
 
 
-def _show(outcome: Outcome, printer: Printer) -> None:
-    counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
+def _show(reproduction: Reproduction, printer: Printer) -> None:
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in reproduction.count().items() if n)
     rows = [
-        [j.part, j.name, j.ours, j.spread or None, j.expected, str(j.verdict), j.data]
-        for j in outcome.judged
-        if j.ours is not None
+        [c.part, c.name, c.ours, c.spread or None, c.expected, str(c.verdict), c.data]
+        for c in reproduction.comparisons
+        if c.ours is not None
     ]
-    missing = dict.fromkeys((j.part, j.why) for j in outcome.judged if j.ours is None)
+    missing = dict.fromkeys((c.part, c.why) for c in reproduction.comparisons if c.ours is None)
     rows += [[part, "", None, None, None, "not run", why] for part, why in missing]
     printer.table(
         ["part", "value", "ours", "±", "published", "verdict", "data"],
         rows,
-        f"{outcome.experiment.id}: {outcome.experiment.source}. {counts}",
+        f"{reproduction.experiment.id}: {reproduction.experiment.source}. {counts}",
     )
 
 

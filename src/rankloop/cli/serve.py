@@ -53,16 +53,15 @@ def serve(
     Settings come from the file CONFIG or, for a first try, from the options. Options take
     precedence over the file.
     """
-    from rankloop.serving.starting import Options, chosen_settings, needs_extra, write_settings
+    from rankloop.serving.settings.options import Options, choose_settings, write_settings
 
-    needs_extra()
     if new_token:
-        from rankloop.serving.security import new_token as make
+        from rankloop.serving.security.guard import new_token as make
 
         typer.echo("token  {}\nsha256 {}".format(*make()))
         return
     if new_key:
-        from rankloop.serving.keyring import new_key as make_key
+        from rankloop.serving.settings.keyring import new_key as make_key
 
         typer.echo(make_key())
         return
@@ -70,7 +69,7 @@ def serve(
     if init:
         typer.echo(write_settings(config, options))
         return
-    settings = chosen_settings(config, options)
+    settings = choose_settings(config, options)
     if check:
         settings.master_keys()
         settings.signing_keys()

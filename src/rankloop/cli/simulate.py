@@ -72,12 +72,12 @@ def simulate(
 
 
 def _parameters(items: list[str]) -> dict[str, float | int]:
-    found: dict[str, float | int] = {}
+    parameters: dict[str, float | int] = {}
     for item in items:
         name, _, text = item.partition("=")
         try:
             value = float(text)
         except ValueError:
             raise typer.BadParameter(f"write a parameter as name=number; found {item!r}") from None
-        found[name.strip().replace("-", "_")] = int(value) if text.strip().isdigit() else value
-    return found
+        parameters[name.strip().replace("-", "_")] = int(value) if text.strip().isdigit() else value
+    return parameters

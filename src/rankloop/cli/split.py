@@ -55,7 +55,7 @@ def split(
     from rankloop.data.splits import random_split, split_in_order
 
     try:
-        shares = [float(one) for one in fractions.split(",")]
+        shares = [float(text) for text in fractions.split(",")]
         names = NAMES[len(shares)]
     except (ValueError, KeyError):
         raise typer.BadParameter(

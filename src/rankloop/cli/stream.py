@@ -96,13 +96,13 @@ def stream(
             on_result=lambda name, _, means: show(name, next(iter(means.values()))),
         )
     if plot is not None:
-        from rankloop.plotting.save import save_figure
+        from rankloop.plotting.figures import save_figure
         from rankloop.plotting.streams import plot_streams
 
         save_figure(plot_streams(streams, window), plot)
     if bounds is not None:
         _draw_bounds(rankers, queries, bounds, seed)
-    if not printer.records([found.to_dict() for found in streams]):
+    if not printer.records([result.to_dict() for result in streams]):
         _print(streams, printer)
 
 
@@ -120,7 +120,7 @@ def _clicks(
     from rankloop.clicks.users import user_for
     from rankloop.experiments.click_streams import click_streams, held_out_parts
 
-    found = click_streams(
+    streams = click_streams(
         held_out_parts(queries, runs, seed),
         rankers,
         {name: user_for(queries.y, name) for name in users},
@@ -129,7 +129,7 @@ def _clicks(
         measure=measures,
         seed=seed,
     )
-    rows = [stream.to_dict() for stream in found]
+    rows = [stream.to_dict() for stream in streams]
     if printer.records(rows):
         return
     columns = ["ranker", "user", "final", "final_std", "online", "online_std"]
@@ -140,12 +140,12 @@ def _draw_bounds(
     rankers: dict[str, OnlineRanker], queries: QueryDataset, path: Path, seed: int
 ) -> None:
     """Draw loss and bound of rankers that have a bound, over the first permutation."""
-    from rankloop.experiments.progressive import permuted
+    from rankloop.experiments.progressive import permute
     from rankloop.plotting.bounds import plot_bounds
-    from rankloop.plotting.save import save_figure
+    from rankloop.plotting.figures import save_figure
     from rankloop.theory.tracking import HAVE_BOUNDS, track
 
-    data = permuted(queries, seed, 0)
+    data = permute(queries, seed, 0)
     tracked = [track(it, data) for it in rankers.values() if isinstance(it, HAVE_BOUNDS)]
     if not tracked:
         raise typer.BadParameter(
@@ -166,7 +166,7 @@ def _live(
     import numpy as np
 
     from rankloop.exceptions import DataError
-    from rankloop.experiments.live import LiveStream
+    from rankloop.experiments.progressive import LiveStream
     from rankloop.measures.measure import parse_all
 
     live = LiveStream(rankers, parse_all(metrics), conventions, np.random.default_rng(seed))
@@ -186,13 +186,13 @@ def _live(
 
 def _print(streams: list[Stream], printer: Printer) -> None:
     columns = list(dict.fromkeys(f"{s.measure} ({s.convention})" for s in streams))
-    found = {(s.ranker, f"{s.measure} ({s.convention})"): s for s in streams}
+    by_column = {(s.ranker, f"{s.measure} ({s.convention})"): s for s in streams}
     names = dict.fromkeys(s.ranker for s in streams)
-    best = sorted(names, key=lambda name: -found[name, columns[0]].mean)
-    rows = [[name, *(_spread(found[name, c]) for c in columns)] for name in best]
+    best = sorted(names, key=lambda name: -by_column[name, columns[0]].mean)
+    rows = [[name, *(_spread(by_column[name, c]) for c in columns)] for name in best]
     printer.table(["ranker", *columns], rows)
 
 
-def _spread(found: Stream) -> str:
+def _spread(stream: Stream) -> str:
     """Return the mean, with its standard deviation if there are several permutations."""
-    return f"{found.mean:.4f}" + (f" ± {found.std:.4f}" if len(found.values) > 1 else "")
+    return f"{stream.mean:.4f}" + (f" ± {stream.std:.4f}" if len(stream.values) > 1 else "")

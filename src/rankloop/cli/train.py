@@ -38,6 +38,24 @@ def train(
         ),
     ] = None,
     scale: o.Scale = None,
+    category_limit: Annotated[
+        int | None,
+        typer.Option(
+            "--category-limit",
+            help="The most frequent categories of a feature that get a column of their own; "
+            "others share columns. Default: 1000.",
+            min=1,
+        ),
+    ] = None,
+    category_buckets: Annotated[
+        int | None,
+        typer.Option(
+            "--category-buckets",
+            help="The columns that the other categories share, by a hash; with 0, they count as "
+            "missing. Default: 256.",
+            min=0,
+        ),
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option("--from", help="Continue from this model instead.")
     ] = None,
@@ -73,7 +91,7 @@ def train(
     """Train a ranker and write it to one file."""
     from rankloop.rankers.model_files.saving import load
     from rankloop.rankers.registry import read_ranker
-    from rankloop.rankers.training import described, new_ranker, read_like
+    from rankloop.rankers.training import describe_if_needed, new_ranker, read_like
 
     if resume is not None and (ranker is not None or scale is not None):
         given = "-r" if ranker is not None else "--scale"
@@ -95,7 +113,9 @@ def train(
     if resume is None:
         model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
         queries = source.read()
-        model = described(model, queries)
+        limits = {"category_limit": category_limit, "category_buckets": category_buckets}
+        chosen = {name: value for name, value in limits.items() if value is not None}
+        model = describe_if_needed(model, queries, **chosen)
         like = {"width": queries.n_features}
     else:
         model = load(resume)
@@ -127,8 +147,8 @@ def _on_cluster(
     with connect(cluster) as client, rounds_progress(measure) as show, parts_progress() as tell:
         parts = Parts(client, source.places, by_query=by_query, **source.options)
         judged = None if valid is None else source.read(valid)
-        told: dict[str, Any] = {"on_round": show, "on_progress": tell}
-        return fit(model, parts, valid=judged, mix_every=mix_every, **told), judged
+        callbacks: dict[str, Any] = {"on_round": show, "on_progress": tell}
+        return fit(model, parts, valid=judged, mix_every=mix_every, **callbacks), judged
 
 
 def _report(
@@ -163,6 +183,9 @@ def _report(
         return
     rounds = "" if model.rounds_ is None else f" in {count(model.rounds_, 'round', 'rounds')}"
     printer.note(f"{output}: {model!r}, {model.n_queries_seen_:,} queries learnt{rounds}")
+    features = getattr(model, "features", None)
+    for note in [] if features is None else features.notes():
+        printer.note(note)
     if results:
         rows = ([r.measure, r.convention, r.mean, r.queries, r.left_out] for r in results)
         printer.table(["measure", "convention", "mean", "queries", "left out"], rows)

@@ -44,7 +44,7 @@ def tune(
     queries = source.read() if cluster is None else source.places
     options = {} if cluster is None else source.options
     with trials_progress(trials) as show:
-        found = search(
+        result = search(
             queries,
             ranker,
             measure,
@@ -60,22 +60,22 @@ def tune(
             **options,
         )
     given = [*source.to_words(), *(["--scale", scale] if scale else [])]
-    words = ["rankloop", "train", *source.places, "-r", found.ranker, *given, "-o", "model.rlm"]
+    words = ["rankloop", "train", *source.places, "-r", result.ranker, *given, "-o", "model.rlm"]
     command = shlex.join(words)
     if printer.json:
         asked = {"measure": measure, "convention": convention, "folds": folds, "command": command}
-        print_json({**found.to_dict(), **asked})
+        print_json({**result.to_dict(), **asked})
         return
-    best = sorted((t for t in found.trials if not t.pruned), key=lambda t: -(t.value or 0))
-    names = list(found.setting)
-    rows = [[t.number, *(_shown(t.setting.get(n)) for n in names), t.value] for t in best[:10]]
+    best = sorted((t for t in result.trials if not t.pruned), key=lambda t: -(t.value or 0))
+    names = list(result.setting)
+    rows = [[t.number, *(_show_value(t.setting.get(n)) for n in names), t.value] for t in best[:10]]
     printer.table(["trial", *names, f"{measure} ({convention})"], rows)
-    pruned = sum(trial.pruned for trial in found.trials)
+    pruned = sum(trial.pruned for trial in result.trials)
     printer.note(
-        f"{len(found.trials)} trials, {pruned} stopped early. To train with the best setting:\n"
+        f"{len(result.trials)} trials, {pruned} stopped early. To train with the best setting:\n"
     )
     printer.note(f"  {command}")
 
 
-def _shown(value: object) -> str:
+def _show_value(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -35,11 +35,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class EmpiricalBernstein:
-    """Bounded outcomes, one after the other, whose mean may drift: intervals for its average.
+    """Intervals for the mean of bounded outcomes that arrive one by one; the mean may drift.
 
-    After t outcomes the interval contains the average of their t expectations, each given what came
-    before it, and it does so for all t together with probability 1 - alpha. The expectations may
-    change over time, and outcomes need not be independent, so users and rankers may drift. With
+    After t outcomes the interval contains the average of their t expectations, each given the
+    outcomes before it. With probability 1 - alpha it does so for all t together. The expectations
+    may change over time, and outcomes need not be independent, so users and rankers may drift. With
     V the sum of squared distances of each outcome to the mean of those before it, the half
     width is u(V) / t, where u solves m(u, V) = 2 / alpha for the gamma-exponential mixture m:
     it falls nearly as fast as the law of the iterated logarithm allows, and is narrow if outcomes
@@ -88,6 +88,7 @@ class EmpiricalBernstein:
     def observe(self, outcome: float) -> Self:
         """Return the sequence with one more outcome."""
         check_outcome(outcome, self.lowest, self.highest)
+        # The guess must not depend on this outcome: the proof needs a prediction made before it.
         guess = self.total / self.n if self.n else (self.lowest + self.highest) / 2
         return replace(
             self,
@@ -102,20 +103,26 @@ class EmpiricalBernstein:
             return Interval(self.lowest, self.highest)
         width = self.highest - self.lowest
         rho = best_rho(self.tuned_for, self.alpha)
+        # Each side may be wrong with probability alpha / 2. The mixture is for outcomes of range 1.
         bound = width * mixture_bound(self.variance / width**2, rho, self.alpha / 2) / self.n
         mean = self.total / self.n
         return Interval(max(mean - bound, self.lowest), min(mean + bound, self.highest))
 
 
 def best_rho(v: float, alpha: float) -> float:
-    """Return the mixture's parameter at which a two-sided boundary is about lowest at V = v."""
+    """Return the parameter of the mixture that makes the boundary about lowest at V = v."""
     wanted = 2 * math.log(1 / alpha)
     return v / (wanted + math.log1p(wanted))
 
 
 def _log_mixture(s: float, v: float, rho: float) -> float:
-    """Return the log of the gamma-exponential mixture, scale 1."""
-    from scipy.special import gammainc, gammaln  # long to load, and only experiments need it
+    """Return the log of the gamma-exponential mixture of scale 1 (Howard et al., proposition 9).
+
+    For a fair game the mixture is a nonnegative supermartingale in (s, v) that starts at 1. So by
+    Ville's inequality it ever reaches 1 / alpha with a probability of at most alpha: that is why
+    the intervals hold at all times at once.
+    """
+    from scipy.special import gammainc, gammaln  # takes long to import
 
     top = s + v + rho
     return float(
@@ -131,10 +138,11 @@ def _log_mixture(s: float, v: float, rho: float) -> float:
 
 
 def mixture_bound(v: float, rho: float, alpha: float) -> float:
-    """Return the s at which the mixture reaches 1 / alpha."""
+    """Return the s at which the mixture reaches 1 / alpha: the boundary at V = v."""
     from scipy.optimize import brentq
 
     wanted = math.log(1 / alpha)
+    # The mixture grows with s, and is below 1 / alpha at 0: there is one root, below some `high`.
     high = 2 * (math.sqrt((v + rho) * wanted) + wanted)
     while _log_mixture(high, v, rho) < wanted:
         high *= 2
@@ -143,11 +151,12 @@ def mixture_bound(v: float, rho: float, alpha: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Betting:
-    """Bounded outcomes with one fixed mean: intervals by betting, narrow from the start.
+    """Intervals for a fixed mean of bounded outcomes, by betting; they are narrow from the start.
 
-    For each candidate m two gamblers bet on outcomes above and below m, with stakes that depend
-    only on the past. If m were the mean, neither would be expected to gain; the interval has all m
-    against which the two together have not yet won 1 / alpha times their stake. For the first few
+    For each candidate m, two gamblers bet on outcomes above and below m, with stakes that depend
+    only on the past. If m is the mean, neither expects to gain, and the two together ever multiply
+    their capital by 1 / alpha with a probability of at most alpha. So the interval contains all m
+    against which they have not done so. For the first few
     hundred outcomes it is narrower than :class:`EmpiricalBernstein`, but it may be wrong if the
     mean drifts.
 
@@ -194,7 +203,7 @@ class Betting:
 
     @property
     def candidates(self) -> NDArray[np.float64]:
-        """What the mean may be, on the scale from 0 to 1."""
+        """The candidates for the mean, on the scale from 0 to 1."""
         return np.linspace(0, 1, self.grid)
 
     def observe(self, outcome: float) -> Self:
@@ -202,9 +211,12 @@ class Betting:
         check_outcome(outcome, self.lowest, self.highest)
         x = (float(outcome) - self.lowest) / (self.highest - self.lowest)
         t = self.n + 1
-        spread = (0.25 + self.variance) / t  # of what came before, shrunk
+        # The variance of the outcomes before this one, shrunk towards its largest possible value.
+        # The stake decreases like 1 / sqrt(t log t), which keeps the intervals narrow at all times.
+        spread = (0.25 + self.variance) / t
         stake = math.sqrt(2 * math.log(2 / self.alpha) / (spread * t * math.log(1 + t)))
         m = self.candidates
+        # At most half of the capital is at risk, whatever the outcome, so nobody goes bankrupt.
         with np.errstate(divide="ignore"):
             up = np.minimum(stake, 0.5 / m)
             down = np.minimum(stake, 0.5 / (1 - m))
@@ -222,12 +234,14 @@ class Betting:
         """Return the interval now."""
         if self.n == 0:
             return Interval(self.lowest, self.highest)
+        # Half of the capital is with each gambler.
         capital = np.logaddexp(*self.gains) - math.log(2)
-        kept = np.flatnonzero(capital < math.log(1 / self.alpha))
+        plausible = np.flatnonzero(capital < math.log(1 / self.alpha))
         width, step = self.highest - self.lowest, 1 / (self.grid - 1)
-        if len(kept) == 0:  # between two candidates
-            kept = np.array([int(capital.argmin())])
-        low, high = kept[0] * step - step, kept[-1] * step + step
+        if len(plausible) == 0:  # the mean is between two candidates of the grid
+            plausible = np.array([int(capital.argmin())])
+        # One step further on each side, because the mean may lie between two candidates.
+        low, high = plausible[0] * step - step, plausible[-1] * step + step
         return Interval(
             float(self.lowest + width * max(low, 0.0)), float(self.lowest + width * min(high, 1.0))
         )
@@ -236,14 +250,14 @@ class Betting:
 def follow(sequence: EmpiricalBernstein | Betting, outcomes: Iterable[float]) -> list[Interval]:
     """Return the interval after each outcome.
 
-    >>> [round(one.high, 2) for one in follow(EmpiricalBernstein(), [0.0, 0.0])]
+    >>> [round(interval.high, 2) for interval in follow(EmpiricalBernstein(), [0.0, 0.0])]
     [1.0, 1.0]
     """
-    found = []
+    intervals = []
     for outcome in outcomes:
         sequence = sequence.observe(outcome)
-        found.append(sequence.interval())
-    return found
+        intervals.append(sequence.interval())
+    return intervals
 
 
 def check_sequence(alpha: float, lowest: float, highest: float) -> None:

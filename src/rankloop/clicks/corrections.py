@@ -27,7 +27,7 @@ class Correction(ABC):
 
     @abstractmethod
     def relevance(self, log: ClickLog) -> NDArray[np.float64]:
-        """Return one estimate per row, whose mean over many pages is the document's relevance.
+        """Return one estimate per row; its expectation is the relevance of the document.
 
         Single estimates may lie below 0 and above 1.
         """
@@ -49,6 +49,8 @@ class Naive(Correction):
 @dataclass(frozen=True, eq=False)
 class InversePropensity(Correction):
     """A click counts 1 / P(examined): relevance = (click - offset_k) / slope_k at position k.
+
+    The expectation of a click is slope_k r + offset_k, so that of the estimate is r.
 
     With the offsets of trust bias it is the affine correction.
 
@@ -75,13 +77,14 @@ class InversePropensity(Correction):
     def relevance(self, log: ClickLog) -> NDArray[np.float64]:
         """Return the corrected clicks."""
         slope = clip_slopes(log, self.examination, self.clip)
-        found = (log.clicks - self.examination.offset_at(log.positions)) / slope
+        relevance = (log.clicks - self.examination.offset_at(log.positions)) / slope
         if not self.normalised:
-            return np.asarray(found)
+            return np.asarray(relevance)
+        # Scale the weights of a page's clicks so that they add up to the number of clicks.
         clicks = by_page(log, log.clicks.astype(np.float64))
-        total = by_page(log, np.where(log.clicks, found, 0.0))
+        total = by_page(log, np.where(log.clicks, relevance, 0.0))
         factor = np.where(total > 0, clicks / np.where(total > 0, total, 1), 1.0)
-        return np.asarray(found * np.repeat(factor, log.sizes))
+        return np.asarray(relevance * np.repeat(factor, log.sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +114,8 @@ class DoublyRobustCorrection(Correction):
         """Return the corrected predictions."""
         r = np.asarray(self.predicted, np.float64)
         check_length("predicted", r, len(log.documents))
+        # The unclipped slope belongs here: what the click model expects must not be clipped, or the
+        # estimate would be biased even if r is right.
         surprise = (
             log.clicks
             - self.examination.slope_at(log.positions) * r
@@ -142,12 +147,12 @@ def training_data(
     feature_names: Sequence[str] | None = None,
     largest: float = 10.0,
 ) -> QueryDataset:
-    """Make judged queries of pages: clicked documents have grade 1, others 0, each with a weight.
+    """Turn pages into judged queries: clicked documents have grade 1, others 0, each with a weight.
 
     The weight of a clicked document is its estimated relevance r, and that of another one is 1 - r,
     so without a correction all weights are 1. Weights are limited to the range from 0 to `largest`.
     Every ranker that accepts weights can learn from the result. Each page becomes a query; pages
-    without a click teach nothing and are left out.
+    without a click are left out, because nothing can be learnt from them.
 
     Parameters
     ----------
@@ -183,17 +188,17 @@ def training_data(
         )
     relevance = (Naive() if correction is None else correction).relevance(log)
     weights = np.clip(np.where(log.clicks, relevance, 1 - relevance), 0, largest)
-    kept = by_page(log, log.clicks.astype(np.float64)) > 0
-    if not kept.any():
+    clicked = by_page(log, log.clicks.astype(np.float64)) > 0
+    if not clicked.any():
         raise DataError("no page of the log has a click; there is nothing to learn from")
-    there = np.repeat(kept, log.sizes)
+    there = np.repeat(clicked, log.sizes)
     pages = np.arange(len(log)) if log.page_ids is None else log.page_ids
     return QueryDataset.from_arrays(
         rows[there],
         worth[there],
         qid=np.repeat(pages, log.sizes)[there],
         sample_weight=weights[there],
-        query_weight=None if log.counts is None else log.counts[kept],
+        query_weight=None if log.counts is None else log.counts[clicked],
         feature_names=feature_names,
         allow_nan=True,
     )

@@ -1,4 +1,4 @@
-"""Judgements from clicks: a number for each query and document that were shown together."""
+"""Judgements from clicks: a rating for each document that was shown for a query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.clicks.log.pairs import PairTable
+from rankloop.clicks.log.pair_table import PairTable
 from rankloop.clicks.models.counts import add_up
 from rankloop.clicks.models.registry import make_click_model
 from rankloop.data.io.files import bare_suffix
@@ -95,9 +95,11 @@ def judge_clicks(log: ClickLog, by: str = COEC, least_views: float = 1.0) -> Jud
     else:
         ratings = np.empty(len(pairs))
         ratings[place] = _attraction(by, log).of(log)
-    kept = views >= least_views
-    query, document = np.divmod(pairs[kept], len(log.document_ids))
-    return Judgements(log.query_ids[query], log.document_ids[document], ratings[kept], views[kept])
+    enough = views >= least_views
+    query, document = np.divmod(pairs[enough], len(log.document_ids))
+    return Judgements(
+        log.query_ids[query], log.document_ids[document], ratings[enough], views[enough]
+    )
 
 
 def _attraction(by: str, log: ClickLog) -> PairTable:

@@ -1,4 +1,4 @@
-"""Simulated users of the literature: what they click depends on a document's grade."""
+"""Simulated users of the literature, whose clicks depend on the grades of documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankloop.clicks.models.behaviour import Behaviour
 
 CASCADE_CLICKS = (0.05, 0.3, 0.5, 0.7, 0.95)
-"""The cascade user of Bruch (2021): of grades 0 to 4, without more noise."""
+"""Probabilities of a click for grades 0 to 4 of the cascade user of Bruch (2021), without noise."""
 
 _USERS = {  # name: number of grades: (clicks, stops)
     "perfect": {
@@ -135,7 +135,7 @@ class GradedUser(SimulatedUser):
 
 @dataclass(frozen=True)
 class PositionUser(SimulatedUser):
-    """A user who looks at a position by chance, and clicks what is seen by its grade.
+    """A user who sees each position with some probability, and clicks by the grade of what is seen.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ _OTHERS: dict[str, Callable[[], SimulatedUser]] = {"cascade": cascade_user, "ult
 
 
 def grade_levels(grades: ArrayLike, levels: int) -> NDArray[np.int64]:
-    """Return whole grades as indices, or say which grade has no probability."""
+    """Return whole grades as indices; raise if a grade has no probability."""
     values = np.asarray(grades, np.float64)
     judged = np.maximum(values, 0)
     if (judged != np.floor(judged)).any():

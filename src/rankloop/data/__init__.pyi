@@ -2,8 +2,6 @@
 
 from .dataset import Query as Query
 from .dataset import QueryDataset as QueryDataset
-from .features import Feature as Feature
-from .features import Features as Features
 from .folds import letor_folds as letor_folds
 from .io.formats import read as read
 from .io.letor import iter_letor as iter_letor

@@ -37,13 +37,13 @@ def columns_by_name(known: Sequence[str], given: Sequence[str] | None) -> NDArra
             "several columns have the same name, and the order of columns differs from that of the "
             "training data; give each column a different name"
         )
-    said = []
+    differences = []
     if missing:
-        said.append(f"missing: {_few(missing)}")
+        differences.append(f"missing: {_few(missing)}")
     if strange:
-        said.append(f"not known: {_few(strange)}")
+        differences.append(f"not known: {_few(strange)}")
     raise DataError(
-        f"these are not the {len(known)} features of the training data ({'; '.join(said)}); "
+        f"these are not the {len(known)} features of the training data ({'; '.join(differences)}); "
         "rename, add or drop columns. Their order does not matter"
     )
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankloop.data.features import Features
 from rankloop.data.io.formats import read
 from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError, ParseError
+from rankloop.features.columns import Features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.data.io.tables.columns import Columns
+    from rankloop.data.io.tables.roles import Columns
 
 KEYS = (
     "paths",
@@ -32,6 +32,11 @@ KEYS = (
     "features",
     "drop",
     "category",
+    "lists",
+    "missing",
+    "decimal",
+    "thousands",
+    "encoding",
     "skip_bad_rows",
     "n_features",
     "null",
@@ -41,7 +46,7 @@ _LEAKS = ("position", "rank", "click", "clicks", "clicked", "click_bool", "booki
 
 
 @dataclass(frozen=True)
-class Described:
+class DataDescription:
     """What was found: settings of [data], and their comments."""
 
     settings: dict[str, object]
@@ -49,11 +54,11 @@ class Described:
     summary: str
 
 
-def describe(paths: Sequence[str], options: dict[str, Any]) -> Described:
+def describe(paths: Sequence[str], options: dict[str, Any]) -> DataDescription:
     """Read data with the given options, and return how it was understood."""
-    found: list[Columns] = []
-    data = read(*paths, labelled=False, notice=found.append, **options)
-    roles: dict[str, str] = found[0].roles if found else {}
+    columns: list[Columns] = []
+    data = read(*paths, labelled=False, notice=columns.append, **options)
+    roles: dict[str, str] = columns[0].roles if columns else {}
     settings: dict[str, object] = {"paths": [os.fspath(path) for path in paths]}
     for name in KEYS:
         value = roles.get(name, options.get(name))
@@ -61,15 +66,15 @@ def describe(paths: Sequence[str], options: dict[str, Any]) -> Described:
             settings[name] = value
     if "doc_weight" in roles:
         settings["weight"] = roles["doc_weight"]
-    return Described(settings, tuple(_comments(data)), str(data))
+    return DataDescription(settings, tuple(_comments(data)), str(data))
 
 
 def _comments(data: QueryDataset) -> list[str]:
     import numpy as np
 
-    found = [str(data)]
+    comments = [str(data)]
     if not (data.y >= 0).any():
-        found.append("there are no grades: name their column with label, to train")
+        comments.append("there are no grades: name their column with label, to train")
     missing = np.isnan(data.X).mean(axis=0) if data.has_missing else np.zeros(data.n_features)
     for column, share in zip(Features.of(data), missing, strict=True):
         words: str = column.kind
@@ -79,20 +84,20 @@ def _comments(data: QueryDataset) -> list[str]:
             words += f", {100 * share:.0f}% missing"
         if column.name.lower() in _LEAKS:
             words += "; known only after ranking? then drop it"
-        found.append(f"  {column.name}: {words}")
-    return found
+        comments.append(f"  {column.name}: {words}")
+    return comments
 
 
-def write(found: Described, path: str | os.PathLike[str]) -> None:
+def write(description: DataDescription, path: str | os.PathLike[str]) -> None:
     """Write a configuration, completely or not at all."""
     lines = ["# How Rankloop reads this data. Any command takes it with --config.", "#"]
-    lines += [f"# {comment}" for comment in found.comments]
+    lines += [f"# {comment}" for comment in description.comments]
     lines += ["", "[data]"]
-    lines += [f"{name} = {_toml(value)}" for name, value in found.settings.items()]
+    lines += [f"{name} = {_toml(value)}" for name, value in description.settings.items()]
     lines += [
         "",
         "# Columns to leave out, and numbers that are categories:",
-        *(f"# {name} = []" for name in ("drop", "category") if name not in found.settings),
+        *(f"# {name} = []" for name in ("drop", "category") if name not in description.settings),
     ]
     with replace_when_done(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -111,14 +116,14 @@ def read_configuration(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     name = os.fspath(path)
     try:
-        told = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ParseError(name, None, f"cannot read it: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise ParseError(name, None, f"it is not TOML: {error}") from None
-    settings = told.get("data", {})
+    settings = document.get("data", {})
     unknown = [key for key in settings if key not in KEYS] if isinstance(settings, dict) else []
-    if not isinstance(settings, dict) or unknown or set(told) - {"data"}:
-        what = (unknown or sorted(set(told) - {"data"}) or ["data"])[0]
+    if not isinstance(settings, dict) or unknown or set(document) - {"data"}:
+        what = (unknown or sorted(set(document) - {"data"}) or ["data"])[0]
         raise DataError(f"{name}: unknown setting {what!r}; known under [data]: {', '.join(KEYS)}")
     return settings

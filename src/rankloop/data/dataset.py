@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from rankloop.data.features import Features
     from rankloop.data.grouping import Ids
+    from rankloop.features.columns import Features
 
     Places = NDArray[np.bool_ | np.integer] | slice
     S = TypeVar("S", bound=np.generic)
@@ -116,7 +116,9 @@ class QueryDataset:
             object.__setattr__(self, name, values)
 
     @classmethod
-    def _checked(cls, values: dict[str, object], has_missing: bool | None = None) -> QueryDataset:
+    def _from_checked(
+        cls, values: dict[str, object], has_missing: bool | None = None
+    ) -> QueryDataset:
         """Make a data set from arrays that need no check; fields that are not given are None.
 
         `has_missing` says whether features are missing, if that is known.
@@ -244,7 +246,7 @@ class QueryDataset:
             *(X, y, grouping.offsets, grouping.ids, doc_ids, feature_names),
             *(sample_weight, query_weight, rows, features),
         )
-        return cls._checked(dict(zip(_FIELDS, values, strict=True)), has_missing)
+        return cls._from_checked(dict(zip(_FIELDS, values, strict=True)), has_missing)
 
     @cached_property
     def has_missing(self) -> bool:
@@ -316,7 +318,7 @@ class QueryDataset:
         return self._with_rows(as_dense_type(SparseRows.from_dense(self.X)))
 
     def _with_rows(self, X: NDArray[np.float32]) -> QueryDataset:
-        return self._checked({**self._values(), "X": X}, vars(self).get("has_missing"))
+        return self._from_checked({**self._values(), "X": X}, vars(self).get("has_missing"))
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -393,9 +395,9 @@ class QueryDataset:
         """
         nothing = np.empty((self.n_documents, 0), np.float32)
         gone = {"X": nothing, "feature_names": None, "features": None}
-        return self._checked({**self._values(), **gone}, False)
+        return self._from_checked({**self._values(), **gone}, False)
 
-    def shuffled(self, rng: np.random.Generator) -> QueryDataset:
+    def shuffle(self, rng: np.random.Generator) -> QueryDataset:
         """Shuffle the documents within each query, so that the order of a file reveals nothing.
 
         :meth:`in_row_order` of the result brings scores back to the order of this data set.
@@ -404,7 +406,7 @@ class QueryDataset:
             (rng.random(self.n_documents), np.repeat(np.arange(len(self)), self.sizes))
         )
         taken = self._take(rows, self.offsets, slice(None))
-        return self._checked({**taken._values(), "rows": rows}, vars(taken).get("has_missing"))
+        return self._from_checked({**taken._values(), "rows": rows}, vars(taken).get("has_missing"))
 
     def _take(self, rows: Places, offsets: NDArray[np.int64], queries: Places) -> QueryDataset:
         values = {
@@ -419,7 +421,7 @@ class QueryDataset:
             "features": self.features,
         }
         known = vars(self).get("has_missing")
-        return self._checked(values, None if known else known)  # a part may have none missing
+        return self._from_checked(values, None if known else known)  # a part may have none missing
 
     def _values(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in _FIELDS}

@@ -19,13 +19,26 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
 
-_ROLES = {"train": ("train",), "vali": ("vali", "valid"), "test": ("test",)}
+_ROLES = {
+    "train": ("train", "trainingset", "set1.train"),
+    "vali": ("vali", "valid", "validationset", "set1.valid"),
+    "test": ("test", "testset", "set1.test"),
+}
+"""Names of a part's file: of LETOR 4 and MSLR, of LETOR 3, and of Yahoo's set 1."""
+
+_INSIDE = ("QueryLevelNorm", "full", "sample")
+"""Folders inside a collection's own that hold its folds, in LETOR 3 and Istella."""
+
 _PARTS = 5
+_VALIDATING = 5  # every fifth training query, where no file validates
 
 
 @dataclass(frozen=True)
 class Fold:
-    """The files of one fold; nothing is read before :meth:`read`."""
+    """The files of one fold; nothing is read before :meth:`read`.
+
+    Without `vali`, the last fifth of the training queries validates.
+    """
 
     name: str
     train: tuple[Path, ...]
@@ -39,7 +52,12 @@ class Fold:
         """
         from rankloop.data.io.letor import read_letor
 
-        parts = [read_letor(*paths, **options) for paths in (self.train, self.vali, self.test)]
+        roles = (self.train, self.vali, self.test)
+        parts = [read_letor(*paths, **options) for paths in roles if paths]
+        if not self.vali:
+            kept = parts[0].n_queries - -(-parts[0].n_queries // _VALIDATING)
+            whole = parts.pop(0)
+            parts = [whole.select(slice(0, kept)), whole.select(slice(kept, None)), *parts]
         width = max(part.n_features for part in parts)
         train, vali, test = (_widen(part, width) for part in parts)
         return train, vali, test
@@ -50,9 +68,12 @@ def letor_folds(folder: str | os.PathLike[str]) -> list[Fold]:
 
     It looks for these, in this order: `Fold1`, `Fold2`, ... each with `train`, `vali` (or `valid`)
     and `test`; five parts `S1` to `S5`, of which fold i trains on i, i+1 and i+2, validates on i+3
-    and tests on i+4, counting round; or `train`, `vali` and `test` in the folder itself. Files
-    end in `.txt`, `.txt.gz`, `.txt.xz` or `.txt.zst`; where two hold the same part, the first of
-    these is taken.
+    and tests on i+4, counting round; or `train`, `vali` and `test` in the folder itself. As
+    published, collections also name these files otherwise (LETOR 3 `trainingset`, Yahoo's set 1
+    `set1.train`), keep them one folder deeper (`QueryLevelNorm`, Istella's `full` and `sample`), or
+    have no file that validates (Istella's `full`; then the last fifth of the training queries
+    does). Yahoo's set 2 is another collection: it is not read. Files end in `.txt`, `.txt.gz`,
+    `.txt.xz` or `.txt.zst`; where two hold the same part, the first of these is taken.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -76,6 +97,9 @@ def letor_folds(folder: str | os.PathLike[str]) -> list[Fold]:
         return [_fold_of_parts(whole, i) for i in range(_PARTS)]
     if not whole and any(_file(root, *names) for names in _ROLES.values()):
         return [_fold_in(root)]
+    for inside in _INSIDE:
+        if not whole and (root / inside).is_dir():
+            return letor_folds(root / inside)
     raise DataError(
         f"{root} holds no folds: looked for Fold1, Fold2, ..., for S1.txt to S5.txt and for "
         f"train.txt, vali.txt and test.txt (also .gz, .xz, .zst); found {_listing(root)}"
@@ -83,9 +107,12 @@ def letor_folds(folder: str | os.PathLike[str]) -> list[Fold]:
 
 
 def _fold_in(folder: Path) -> Fold:
-    files = {}
+    files: dict[str, tuple[Path, ...]] = {}
     for role, names in _ROLES.items():
         path = _file(folder, *names)
+        if path is None and role == "vali" and folder.name == "full":
+            files[role] = ()
+            continue
         if path is None:
             raise DataError(
                 f"{folder} has no {role} file: looked for {' or '.join(n + '.txt' for n in names)}"

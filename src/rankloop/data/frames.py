@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.data.features import Features
+    from rankloop.features.columns import Features
 
 
 def has_other_kinds(X: object) -> bool:
@@ -45,19 +45,21 @@ def frame_rows(
 
     features : the description of a model; its columns are found by name, and have its codes
     """
-    from rankloop.data.io.tables.columns import TableOptions, feature_columns
-    from rankloop.data.io.tables.sources import in_memory
+    from rankloop.data.io.tables.lists import spread_lists
+    from rankloop.data.io.tables.roles import TableOptions, feature_columns
+    from rankloop.data.io.tables.sources import in_frame
     from rankloop.data.io.tables.values import read_features
 
-    source = in_memory(X)
-    columns = feature_columns(source, TableOptions(features=features))
+    given = TableOptions(features=features)
+    source, options = spread_lists(in_frame(X, given), given)
+    columns = feature_columns(source, options)
     check_fits(source.n_rows, columns.width, memory_limit)
     rows = np.empty((source.n_rows, columns.width), np.float32)
     first = 0
     for batch in source.batches(columns.features, columns.rows_at_once):
         rows[first : first + batch.num_rows] = read_features(batch, columns, first, True)
         first += batch.num_rows
-    return rows, columns.described() if features is None else features
+    return rows, columns.describe() if features is None else features
 
 
 def check_same_rows(X: object, **others: object) -> None:
@@ -71,15 +73,15 @@ def check_same_rows(X: object, **others: object) -> None:
             where = next(
                 (i for i, (a, b) in enumerate(zip(index, other, strict=False)) if a != b), 0
             )
-            told = (
+            difference = (
                 f"{len(other):,} labels for {len(index):,} rows"
                 if len(other) != len(index)
                 else f"row {where} is {index[where]} in X and {other[where]} in {name}"
             )
             raise DataError(
-                f"X and {name} have different pandas indices: {told}; bring them into the same "
-                f"order, as with {name}.loc[X.index], or pass {name}.to_numpy() where the order is "
-                "right"
+                f"X and {name} have different pandas indices: {difference}; bring them into the "
+                f"same order, as with {name}.loc[X.index], or pass {name}.to_numpy() where the "
+                "order is right"
             )
 
 

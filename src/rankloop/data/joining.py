@@ -10,7 +10,7 @@ import numpy as np
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT, group_runs
 from rankloop.data.memory import show_size
-from rankloop.data.sparse_rows import SparseRows, as_dense_type, stacked
+from rankloop.data.sparse_rows import SparseRows, as_dense_type, stack_rows
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.data.features import Features
+    from rankloop.features.columns import Features
 
     S = TypeVar("S", bound=np.generic)
 
@@ -85,13 +85,13 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
 
 def _one_description(datasets: Sequence[QueryDataset]) -> Features | None:
     """Return the description of the columns if all parts have the same."""
-    found = datasets[0].features
-    if any(d.features != found for d in datasets):
+    features = datasets[0].features
+    if any(d.features != features for d in datasets):
         raise DataError(
             "the parts have different kinds of columns, or number their categories "
             "differently; read the files of one table together"
         )
-    return found
+    return features
 
 
 def join_within(datasets: list[QueryDataset], spare: int) -> QueryDataset:
@@ -115,7 +115,7 @@ def join_within(datasets: list[QueryDataset], spare: int) -> QueryDataset:
 
 def _stack_and_free(datasets: list[QueryDataset], width: int) -> NDArray[np.float32]:
     if any(d.is_sparse for d in datasets):
-        rows = as_dense_type(stacked([_sparse(d) for d in datasets], width))
+        rows = as_dense_type(stack_rows([_sparse(d) for d in datasets], width))
         datasets.clear()
         return rows
     X = np.zeros((sum(d.n_documents for d in datasets), width), np.float32)

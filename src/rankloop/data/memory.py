@@ -121,10 +121,10 @@ def _left_in_groups(proc: Path, groups: Path) -> Iterator[int]:
             for group in (root / part for part in (below, *below.parents)):
                 allowed, taken = _text(group / limit).strip(), _text(group / used).strip()
                 if allowed.isdecimal() and taken.isdecimal() and int(allowed) < _UNLIMITED:
-                    yield int(allowed) - int(taken) + _cached_files(group)
+                    yield int(allowed) - int(taken) + _count_cached_bytes(group)
 
 
-def _cached_files(group: Path) -> int:
+def _count_cached_bytes(group: Path) -> int:
     stat = _numbers(group / "memory.stat")
     both = ("total_inactive_file", "total_active_file")  # version 1, with the groups below
     names = both if both[0] in stat else ("inactive_file", "active_file")

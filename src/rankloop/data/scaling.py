@@ -78,7 +78,7 @@ class NoScaling(_StatelessScaler):
 
     name = "none"
 
-    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+    def _transform(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         return X
 
 
@@ -98,7 +98,7 @@ class QueryMinMax(_StatelessScaler):
     name = "query-minmax"
     needs_queries: ClassVar[bool] = True
 
-    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:
+    def _transform(self, X: Rows, offsets: Offsets) -> Rows:
         if offsets is None:
             raise DataError(
                 "query-minmax scales within queries, and which rows belong to which query is not "
@@ -132,7 +132,7 @@ class _CentredScaler(Scaler):
     @abstractmethod
     def _statistics(self, X: Rows) -> Statistics: ...
 
-    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+    def _transform(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         divisor = np.where(self.scale_ > 0, self.scale_, np.inf)
         out = np.empty_like(X)
         with np.errstate(over="ignore"):  # what exceeds float32 is clipped to its largest

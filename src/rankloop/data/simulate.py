@@ -19,7 +19,7 @@ from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -51,6 +51,7 @@ def mslr_like(
     mean_length: float = 120.0,
     list_length: int | None = None,
     noise: float = 1.0,
+    grade_shares: Sequence[float] = GRADE_SHARES,
     block_rows: int = 4096,
 ) -> Simulated:
     """Simulate web search: skewed grades, lists of different lengths, raw features of many kinds.
@@ -59,11 +60,11 @@ def mslr_like(
 
         u = F0 + tanh(2 F1) + F2 F3 / 2 - F4^2 / 2 + F0 [F5 > 1/2] + noise * N(0, 1),
 
-    which is cut at the quantiles that give grades 0 to 4 the shares of MSLR-WEB (52, 32, 13, 2
-    and 1 percent). Columns, in this order, each follow one factor closely or loosely: 45% counts
-    with heavy tails, 25% real scores, 10% flags (0 or 1), 15% noise that follows none; the rest
-    are the same for all documents of a query. The first queries do not depend on the number of
-    queries. No linear weights order the grades.
+    which is cut at the quantiles that give grades their shares; by default grades 0 to 4 have those
+    of MSLR-WEB (52, 32, 13, 2 and 1 percent). Columns, in this order, each follow one factor
+    closely or loosely: 45% counts with heavy tails, 25% real scores, 10% flags (0 or 1), 15% noise
+    that follows none; the rest are the same for all documents of a query. The first queries do not
+    depend on the number of queries. No linear weights order the grades.
 
     Parameters
     ----------
@@ -72,6 +73,7 @@ def mslr_like(
     mean_length : documents per query, on average; lengths are lognormal, at least 1
     list_length : exactly this many documents per query instead
     noise : standard deviation of the noise in the relevance, at least 0
+    grade_shares : how often grades 0, 1, ... occur, about; at least two, which add up to 1
     block_rows : number of rows made at a time; the result does not depend on it
 
     Cost: about 2 s, and the 0.4 GB of the result, for 6,000 queries of 120 documents.
@@ -89,13 +91,14 @@ def mslr_like(
         raise DataError(
             f"mean_length must be at least 1 and noise at least 0; found {mean_length} and {noise}"
         )
+    shares = _check_shares(grade_shares)
     check_fits(n_queries, n_features)  # at the least; lengths alone may be too many
     # one stream for each kind of draw: blocks continue where the last one ended
     shape_rng, pilot_rng, length_rng, query_rng, factor_rng, feature_rng, noise_rng = rng.spawn(7)
     columns = _Columns(n_features, shape_rng)
     pilot = pilot_rng.standard_normal((_PILOT, _FACTORS), dtype=np.float32)
     thresholds = np.quantile(
-        _relevance(pilot, noise * pilot_rng.standard_normal(_PILOT)), np.cumsum(GRADE_SHARES)[:-1]
+        _relevance(pilot, noise * pilot_rng.standard_normal(_PILOT)), np.cumsum(shares)[:-1]
     )
     if list_length is None:
         centre = np.log(mean_length) - _LENGTH_SPREAD**2 / 2
@@ -123,6 +126,16 @@ def mslr_like(
         columns.shape(X[rows], factors, of_queries[query])
         first = end
     return Simulated(QueryDataset(X, y, offsets, np.arange(1, n_queries + 1, dtype=np.int64)))
+
+
+def _check_shares(shares: Sequence[float]) -> NDArray[np.float64]:
+    found = np.asarray(shares, np.float64)
+    if found.ndim != 1 or len(found) < 2 or not (found > 0).all() or abs(found.sum() - 1) > 1e-9:
+        raise DataError(
+            "grade_shares must be two or more numbers above 0 that add up to 1; "
+            f"found {np.asarray(shares).tolist()}"
+        )
+    return found
 
 
 def _relevance(F: NDArray[np.float32], noise: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ def separable(
 
     References
     ----------
-    Perceptron-like algorithms for online learning to rank: section 7 (figure 1), eq. 21.
+    Perceptron-like algorithms for online learning to rank: section 8 (figure 1), eq. 21.
     """
     check_rng(rng)
     check_counts(n_queries=n_queries, n_documents=n_documents, n_features=n_features)
@@ -119,7 +119,11 @@ def predtron_gaussian(
     check_counts(n_queries=n_queries, n_documents=n_documents, n_features=n_features)
     if not (np.isfinite(noise) and noise >= 0):
         raise DataError(f"noise must be a number of at least 0; found {noise}")
-    w = _unit(rng.standard_normal(n_features)) if weights is None else _given(weights, n_features)
+    w = (
+        _unit(rng.standard_normal(n_features))
+        if weights is None
+        else _check_weights(weights, n_features)
+    )
     check_fits(n_queries * n_documents, n_features)
     X = rng.standard_normal((n_queries * n_documents, n_features), dtype=np.float32)
     X *= np.float32(noise)
@@ -164,7 +168,7 @@ def predtron_sparse(
         chosen = rng.choice(n_features, n_relevant, replace=False)
         w[chosen] = rng.choice([-1.0, 1.0], n_relevant) / n_relevant
     else:
-        w = _given(weights, n_features)
+        w = _check_weights(weights, n_features)
     check_fits(n_queries * n_documents, n_features)
     X = rng.random((n_queries * n_documents, n_features), dtype=np.float32)
     X *= 2
@@ -191,7 +195,7 @@ def _unit(w: NDArray[np.float64]) -> NDArray[np.float64]:
     return w / np.linalg.norm(w)
 
 
-def _given(weights: ArrayLike, n_features: int) -> NDArray[np.float64]:
+def _check_weights(weights: ArrayLike, n_features: int) -> NDArray[np.float64]:
     w = np.asarray(weights, np.float64)
     if w.shape != (n_features,) or not np.isfinite(w).all() or not w.any():
         raise DataError(f"weights must be {n_features} finite numbers, not all 0; found {w}")

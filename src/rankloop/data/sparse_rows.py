@@ -114,8 +114,8 @@ class SparseRows:
         """Return a `scipy.sparse.csr_array` that shares the values."""
         from scipy.sparse import csr_array
 
-        own = slice(self.indptr[0], self.indptr[-1])
-        parts = (self.data[own], self.indices[own], self.indptr - self.indptr[0])
+        stored = slice(self.indptr[0], self.indptr[-1])
+        parts = (self.data[stored], self.indices[stored], self.indptr - self.indptr[0])
         return csr_array(parts, shape=self.shape)
 
     @property
@@ -160,8 +160,8 @@ class SparseRows:
 
     def __reduce__(self) -> tuple[object, ...]:
         start, end = self.indptr[0], self.indptr[-1]
-        own = self.data[start:end], self.indices[start:end], self.indptr - start
-        return SparseRows, (*own, self.shape[1])
+        arrays = self.data[start:end], self.indices[start:end], self.indptr - start
+        return SparseRows, (*arrays, self.shape[1])
 
     def __getitem__(self, rows: Any) -> SparseRows:
         """Return some rows: a slice (a view), positions or a mask (copies)."""
@@ -233,7 +233,7 @@ def core_rows(X: Any) -> Any:
     return X.core if isinstance(X, SparseRows) else X
 
 
-def stacked(parts: Sequence[SparseRows], width: int) -> SparseRows:
+def stack_rows(parts: Sequence[SparseRows], width: int) -> SparseRows:
     """Put rows below each other, all of this width."""
     sizes = np.concatenate([np.diff(part.indptr) for part in parts])
     return SparseRows(

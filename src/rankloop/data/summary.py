@@ -49,7 +49,7 @@ class Histogram:
     counts: tuple[int, ...]
 
     @property
-    def binned(self) -> bool:
+    def is_binned(self) -> bool:
         """True if bars are ranges."""
         return any(a < b for a, b in zip(self.low, self.high, strict=True))
 
@@ -187,13 +187,13 @@ def summarise(dataset: QueryDataset) -> Summary:
         wide_features=_columns(wide),
         sentinel_features=hiding,
         duplicate_documents=repeated,
-        repeated_ids=_repeated_ids(dataset.doc_ids, offsets),
+        repeated_ids=_find_repeated_ids(dataset.doc_ids, offsets),
         memory=dataset.nbytes,
     )
     return dataclasses.replace(summary, notes=tuple(notes(summary)))
 
 
-def _repeated_ids(doc_ids: Ids | None, offsets: NDArray[np.int64]) -> int:
+def _find_repeated_ids(doc_ids: Ids | None, offsets: NDArray[np.int64]) -> int:
     if doc_ids is None:
         return 0
     repeated = 0

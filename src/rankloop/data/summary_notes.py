@@ -97,5 +97,5 @@ def notes(s: Summary) -> Iterator[str]:
 
 
 def _verb(n: int, verb: str) -> str:
-    one, many = {"be": ("is", "are"), "have": ("has", "have")}.get(verb, (f"{verb}s", verb))
-    return one if n == 1 else many
+    singular, plural = {"be": ("is", "are"), "have": ("has", "have")}.get(verb, (f"{verb}s", verb))
+    return singular if n == 1 else plural

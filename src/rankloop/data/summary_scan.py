@@ -180,8 +180,8 @@ def _equal_columns(X: SparseRows, stored: NDArray[np.int64]) -> tuple[tuple[int,
     ends = np.cumsum(stored)
     groups: dict[bytes, list[int]] = {}
     for j in np.flatnonzero(stored).tolist():
-        own = slice(ends[j] - stored[j], ends[j])
-        groups.setdefault(_digest(rows[own], values[own]), []).append(j)
+        entries = slice(ends[j] - stored[j], ends[j])
+        groups.setdefault(_digest(rows[entries], values[entries]), []).append(j)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 

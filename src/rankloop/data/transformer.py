@@ -33,7 +33,7 @@ class Transformer(Estimator, ABC):
     """A transformer of features: of a whole data set, or of rows as in scikit-learn.
 
     A subclass defines what it learns (:meth:`_learn`), for how many features it has learnt it
-    (:meth:`_width`) and how it transforms (:meth:`_transformed`).
+    (:meth:`_width`) and how it transforms (:meth:`_transform`).
 
     Attributes
     ----------
@@ -52,6 +52,9 @@ class Transformer(Estimator, ABC):
 
     feature_names_in_: tuple[str, ...] = ()
 
+    def _is_nan_taken(self) -> bool:
+        return self.takes_nan
+
     @abstractmethod
     def _learn(self, X: Rows) -> None:
         """Learn from checked rows; an error must leave everything as it was."""
@@ -61,7 +64,7 @@ class Transformer(Estimator, ABC):
         """Return the number of features learnt from; raise AttributeError before `fit`."""
 
     @abstractmethod
-    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:
+    def _transform(self, X: Rows, offsets: Offsets) -> Rows:
         """Transform checked rows; `offsets` is None if their queries are not known."""
 
     def _names_out(self, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -103,7 +106,7 @@ class Transformer(Estimator, ABC):
         if isinstance(X, QueryDataset):
             _refuse_extras(None, qid)
             data = with_columns(X, self.feature_names_in_)
-            out = self._checked(data.X, data.offsets)
+            out = self._check_and_transform(data.X, data.offsets)
             features = data.features if out.shape[1] == data.n_features else None
             names = self._names_out(data.feature_names)
             return replace(data, X=out, feature_names=names, features=features)
@@ -131,7 +134,7 @@ class Transformer(Estimator, ABC):
                 f"offsets must be whole numbers that rise from 0 to {len(matrix)}, the number of "
                 f"rows; found {bounds.tolist()[:10]}"
             )
-        return self._checked(matrix, bounds)
+        return self._check_and_transform(matrix, bounds)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the results; unnamed features are called x0, x1 and so on."""
@@ -175,20 +178,20 @@ class Transformer(Estimator, ABC):
             qid = np.asarray(qid)
             check_length("qid", qid, len(rows))
         if qid is None or not self.needs_queries:
-            return self._checked(rows, None)
+            return self._check_and_transform(rows, None)
         grouping = group_by_id(qid)
         if grouping.rows is None:
-            return self._checked(rows, grouping.offsets)
-        gathered = self._checked(rows[grouping.rows], grouping.offsets)
+            return self._check_and_transform(rows, grouping.offsets)
+        gathered = self._check_and_transform(rows[grouping.rows], grouping.offsets)
         out = np.empty_like(gathered)
         out[grouping.rows] = gathered
         return out
 
-    def _checked(self, rows: Rows, offsets: Offsets) -> Rows:
+    def _check_and_transform(self, rows: Rows, offsets: Offsets) -> Rows:
         if self.needs_fit:
             self._check_fitted()
         self._check_width(rows)
-        return self._transformed(rows, offsets)
+        return self._transform(rows, offsets)
 
     def _check_width(self, rows: Rows) -> None:
         width = getattr(self, "n_features_in_", rows.shape[1])

@@ -159,8 +159,8 @@ def as_feature_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of features as a tuple of text."""
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if isinstance(names, str) or wrong is not None:
-        found = repr(names) if isinstance(names, str) else repr(wrong)
-        raise DataError(f"feature_names must be a list of texts; found {found}")
+        given = repr(names) if isinstance(names, str) else repr(wrong)
+        raise DataError(f"feature_names must be a list of texts; found {given}")
     return tuple(names)
 
 
@@ -173,8 +173,8 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
     good = (values >= 0) & (values < np.inf)
     if values.ndim != 1 or not good.all():
         bad = int(good.argmin())
-        found = f"shape {values.shape}" if values.ndim != 1 else f"{values[bad]} at {bad}"
-        raise DataError(f"{name} must be finite numbers >= 0 in one dimension; found {found}")
+        problem = f"shape {values.shape}" if values.ndim != 1 else f"{values[bad]} at {bad}"
+        raise DataError(f"{name} must be finite numbers >= 0 in one dimension; found {problem}")
     return values
 
 
@@ -229,9 +229,9 @@ def validate_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     X = values["X"]
     if not isinstance(X, np.ndarray | SparseRows) or X.ndim != 2 or X.dtype != np.float32:
-        found = f"{X.dtype} of shape {X.shape}" if isinstance(X, np.ndarray) else type(X)
+        given = f"{X.dtype} of shape {X.shape}" if isinstance(X, np.ndarray) else type(X)
         raise DataError(
-            f"X must be a float32 array, documents by features, or SparseRows; found {found}: "
+            f"X must be a float32 array, documents by features, or SparseRows; found {given}: "
             "QueryDataset.from_arrays takes other numbers, frames and sparse matrices"
         )
     n, d = X.shape
@@ -275,14 +275,14 @@ def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     some_fall = falls.any()
     if some_fall or values[0] != 0 or values[-1] != n:
         at = int(falls.argmax()) if some_fall else 0
-        found = (
+        problem = (
             f"{values[at]} followed by {values[at + 1]} at {at}"
             if some_fall
             else f"{values[0]} first and {values[-1]} last"
         )
         raise DataError(
             "offsets must start at 0, never decrease and end at the number of rows, "
-            f"{n:,}; found {found}"
+            f"{n:,}; found {problem}"
         )
     return values if values.dtype == np.int64 else values.astype(np.int64)
 

@@ -25,9 +25,7 @@ class MachineLostError(Exception):
     """One of several machines was lost, so all of them must start again."""
 
 
-def submitted(
-    client: Any, function: Callable[..., T], *given: object, **where: object
-) -> Future[T]:
+def submit(client: Any, function: Callable[..., T], *given: object, **where: object) -> Future[T]:
     """Submit a task and return its future.
 
     Tasks are functions of their arguments. If a worker is lost, Dask computes its results again on
@@ -38,7 +36,7 @@ def submitted(
     return future
 
 
-def gathered(
+def gather_results(
     client: Any,
     futures: Sequence[Future[T]],
     names: Sequence[str],
@@ -57,21 +55,21 @@ def gathered(
         for future in distributed.as_completed(futures):
             k = order[future.key]
             if future.status != "finished":
-                raise explained(distributed, names[k], future)
+                raise explain_failure(distributed, names[k], future)
             clock.tick()
             if on_result is not None:
                 on_result(k, future.result())
-        found: list[T] = client.gather(list(futures))
+        results: list[T] = client.gather(list(futures))
     except (OSError, distributed.CancelledError) as error:
         raise DataError(
             f"the connection to the Dask scheduler was lost ({error}); start the job again when it "
             "is back"
         ) from None
-    return found
+    return results
 
 
-def explained(distributed: ModuleType, part: str, future: Any) -> Exception:
-    """Return what went wrong with a part, as an error that says what to do."""
+def explain_failure(distributed: ModuleType, part: str, future: Any) -> Exception:
+    """Return the error of a failed task, with the name of its part and what to do."""
     error = future.exception() if future.status == "error" else None
     if isinstance(error, distributed.scheduler.KilledWorker):
         return DataError(
@@ -82,8 +80,8 @@ def explained(distributed: ModuleType, part: str, future: Any) -> Exception:
     if isinstance(error, MachineLostError):
         return error
     if isinstance(error, RankloopError):
-        told = str(error)
-        return error if part in told else DataError(f"{part}: {told}")
+        message = str(error)
+        return error if part in message else DataError(f"{part}: {message}")
     if isinstance(error, MemoryError):
         return DataError(f"{part}: there is not enough memory; use smaller parts")
     if error is None:

@@ -81,8 +81,8 @@ def connect(cluster: object) -> Iterator[Any]:
 
 
 def workers(client: Any) -> list[str]:
-    """Return the addresses of the workers that are there now, in their order; raise if none is."""
-    found = sorted(client.nthreads())
-    if not found:
+    """Return the sorted addresses of the workers that are connected; raise if there are none."""
+    addresses = sorted(client.nthreads())
+    if not addresses:
         raise DataError("the cluster has no workers; start some with `dask worker ADDRESS`")
-    return found
+    return addresses

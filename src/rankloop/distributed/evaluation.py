@@ -1,4 +1,4 @@
-"""Measure a model on parts: workers score and measure their queries."""
+"""Measure a model on parts: each worker scores and measures the queries that it has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop.measures.conventions import as_convention
 from rankloop.measures.evaluation import Evaluation, Result
-from rankloop.measures.evaluation import evaluate as measured
+from rankloop.measures.evaluation import evaluate as evaluate_scores
 from rankloop.measures.measure import parse_all
 
 if TYPE_CHECKING:
@@ -34,16 +34,17 @@ def evaluate(
 ) -> Evaluation:
     """Measure a model on parts; the result is the same as on one machine, bit for bit.
 
-    One number per query and measure comes to this process, with the weights of the queries.
+    Only one number per query and measure, and the weights of the queries, come to this process.
     """
     wanted, rules = parse_all(measures), as_convention(convention)
     names = [str(measure) for measure in wanted]
-    found = parts.map(_measure, ranker, names, rules, what="measuring", on_progress=on_progress)
-    tables = [table for table, _ in found]
+    measured = parts.map(_measure, ranker, names, rules, what="measuring", on_progress=on_progress)
+    tables = [table for table, _ in measured]
     weights = None
-    if any(own is not None for _, own in found):
-        own = [np.ones(t.shape[1]) if w is None else w for t, w in found]
-        weights = np.concatenate(own)
+    if any(weight is not None for _, weight in measured):
+        weights = np.concatenate(
+            [np.ones(t.shape[1]) if weight is None else weight for t, weight in measured]
+        )
     values = np.concatenate(tables, axis=1)
     return Evaluation(
         tuple(Result(m, rules.name, row, weights) for m, row in zip(wanted, values, strict=True))
@@ -53,5 +54,5 @@ def evaluate(
 def _measure(
     data: QueryDataset, ranker: Ranker, measures: list[str], rules: str | Convention
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    found = measured(data, ranker.predict(data), measures, rules)
-    return np.array([result.values for result in found]), data.query_weight
+    evaluation = evaluate_scores(data, ranker.predict(data), measures, rules)
+    return np.array([result.values for result in evaluation]), data.query_weight

@@ -1,4 +1,4 @@
-"""Fit a ranker on a cluster: each kind in the way that suits it."""
+"""Fit a ranker on a cluster; linear rankers, trees and online rankers each have a method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankloop.exceptions import DataError
 from rankloop.rankers.batch.linear import ConvexRanker
 from rankloop.rankers.boosting.base import BoostedRanker
 from rankloop.rankers.online.base import OnlineRanker
-from rankloop.rankers.wrappers.scaled import Scaled
+from rankloop.rankers.wrappers.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,9 +42,8 @@ def fit(
       optimum, by sums over the parts in their order.
     - Boosted trees: LightGBM's data-parallel ranker, in one process per machine. The trees depend
       on the parts and on the number of machines.
-    - Online rankers: iterative parameter mixing; see :func:`rankloop.distributed.mixing`.
-
-    - `Scaled` around one of these: the scaler is fitted to about 100,000 documents, taken evenly
+    - Online rankers: iterative parameter mixing; see :mod:`rankloop.distributed.mixing`.
+    - `Prepared` around one of these: the scaler is fitted to about 100,000 documents, taken evenly
       from all parts.
 
     In each case the same parts give the same model, bit for bit, also after a worker was lost.
@@ -71,11 +70,12 @@ def _fit_ranker(
     on_round: Callable[[Round], None] | None,
     on_progress: OnProgress | None,
 ) -> Any:
-    if isinstance(ranker, Scaled):
-        scaled = ranker.prepared(parts.sample(SAMPLE))
-        judged = None if valid is None else scaled.as_seen(valid)
+    if isinstance(ranker, Prepared) and not ranker.traits.is_online:
+        wrapper = ranker._fit_sample(parts.sample(SAMPLE))
+        judged = None if valid is None else wrapper._transform_part(valid)
         rest = (judged, mix_every, machines, on_round, on_progress)
-        return scaled.completed(_fit_ranker(scaled.ranker_, parts.changed(scaled.as_seen), *rest))
+        inner = _fit_ranker(wrapper.ranker_, parts.transform(wrapper._transform_part), *rest)
+        return wrapper._with_ranker(inner)
     if mix_every is not None and not isinstance(ranker, OnlineRanker):
         raise DataError(f"mix_every is for online rankers; {type(ranker).__name__} is not one")
     if machines is not None and not isinstance(ranker, BoostedRanker):

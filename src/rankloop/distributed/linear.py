@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rankloop.data.mapped_parts import borrow
-from rankloop.distributed.calling import gathered, submitted
-from rankloop.distributed.summary import checked, summary_of
-from rankloop.rankers.batch.loss_sum import added
+from rankloop.distributed.calling import gather_results, submit
+from rankloop.distributed.summary import check_summaries, summarise_part
+from rankloop.rankers.batch.loss_sum import add_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
-    from rankloop.distributed.summary import Summary
+    from rankloop.distributed.summary import PartSummary
     from rankloop.losses.base import Floats
     from rankloop.rankers.batch.linear import ConvexRanker
     from rankloop.rankers.batch.loss_sum import PartLoss, Value
@@ -31,7 +31,7 @@ class HeldLoss:
 
     data: QueryDataset
     loss: PartLoss
-    summary: Summary
+    summary: PartSummary
 
     def __sizeof__(self) -> int:
         return self.loss.__sizeof__()
@@ -45,20 +45,20 @@ class ClusterLoss:
 
     def at(self, w: Floats) -> Value:
         """Return the value and the gradient."""
-        found: list[Value] = self._all("at", w)
-        return added(found)
+        values: list[Value] = self._all("at", w)
+        return add_up(values)
 
     def product(self, w: Floats, v: Floats) -> Floats:
         """Return the Hessian at w times v."""
-        return added(self._all("product", w, v))
+        return add_up(self._all("product", w, v))
 
     def spread(self, w: Floats) -> Floats:
-        """Return what a preconditioner is made of."""
-        return added(self._all("spread", w))
+        """Return the sums from which a preconditioner is computed."""
+        return add_up(self._all("spread", w))
 
     def _all(self, method: str, *given: Floats) -> list[Any]:
-        futures = [submitted(self._client, _call, one, method, given) for one in self._held]
-        return gathered(self._client, futures, self._names)
+        futures = [submit(self._client, _call, part, method, given) for part in self._held]
+        return gather_results(self._client, futures, self._names)
 
 
 def fit_linear(
@@ -74,20 +74,20 @@ def fit_linear(
     The bits of the result depend on the parts, not on the number of workers. Network: w or v to
     each part, and d numbers back, for each of about 30 passes; d^2 numbers back once.
     """
-    held = parts.held(_held_loss, ranker)
-    told = [submitted(parts.client, _summary, one) for one in held]
-    summaries = gathered(parts.client, told, parts.names, "loading", on_progress)
-    like, n_queries = checked(summaries, parts.names)
+    held = parts.submit(_make_held_loss, ranker)
+    futures = [submit(parts.client, _summary, part) for part in held]
+    summaries = gather_results(parts.client, futures, parts.names, "loading", on_progress)
+    like, n_queries = check_summaries(summaries, parts.names)
     total = ClusterLoss(parts.client, held, parts.names)
     ranker.fit_sum(total, like, n_queries=n_queries, valid=valid, on_round=on_round)
 
 
-def _held_loss(data: QueryDataset, ranker: ConvexRanker) -> HeldLoss:
+def _make_held_loss(data: QueryDataset, ranker: ConvexRanker) -> HeldLoss:
     ranker._check_part(data)
-    return HeldLoss(data, ranker.part_loss(data), summary_of(data))
+    return HeldLoss(data, ranker.part_loss(data), summarise_part(data))
 
 
-def _summary(held: HeldLoss) -> Summary:
+def _summary(held: HeldLoss) -> PartSummary:
     return held.summary
 
 

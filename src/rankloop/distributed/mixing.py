@@ -1,4 +1,4 @@
-"""Online rankers on a cluster: each part teaches a copy, and the copies are merged."""
+"""Online rankers on a cluster: a copy learns from each part, and the copies are merged."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.data.mapped_parts import borrow
-from rankloop.distributed.calling import gathered, submitted
+from rankloop.distributed.calling import gather_results, submit
 from rankloop.distributed.parts import SAMPLE
 from rankloop.distributed.progress import Clock
-from rankloop.distributed.summary import checked, summary_of
+from rankloop.distributed.summary import check_summaries, summarise_part
 from rankloop.rankers.parameters import check_whole
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def fit_online(
     if mix_every is not None:
         check_whole("mix_every", mix_every)
     client, names = parts.client, parts.names
-    held = parts.held(_checked_part, ranker)
-    told = [submitted(client, summary_of, one) for one in held]
-    summaries = gathered(client, told, names, "loading", on_progress)
-    like, _ = checked(summaries, names)
+    held = parts.submit(_check_part, ranker)
+    futures = [submit(client, summarise_part, part) for part in held]
+    summaries = gather_results(client, futures, names, "loading", on_progress)
+    like, _ = check_summaries(summaries, names)
     model = ranker.copy()
     if not (ranker.warm_start and ranker.is_fitted):
         model = _start_anew(ranker)
@@ -66,21 +66,21 @@ def fit_online(
     steps = list(_steps([s.n_queries for s in summaries], mix_every, ranker.passes))
     clock = Clock("mixing", len(steps), on_progress)
     for number, first, end in steps:
-        base = submitted(client, _given, model)  # can be computed again, unlike scattered data
+        base = submit(client, _return_model, model)  # scattered data would be lost with its worker
         chosen = [k for k, s in enumerate(summaries) if first < s.n_queries]
         learnt = [
-            submitted(client, _learnt, base, held[k], _seed(ranker, number, k), first, end)
+            submit(client, _learn_part, base, held[k], _seed(ranker, number, k), first, end)
             for k in chosen
         ]
-        merged = submitted(client, _merge, base, learnt)
-        gathered(client, learnt, [names[k] for k in chosen])
-        model = gathered(client, [merged], ["all parts"])[0]
+        merged = submit(client, _merge, base, learnt)
+        gather_results(client, learnt, [names[k] for k in chosen])
+        model = gather_results(client, [merged], ["all parts"])[0]
         clock.tick()
     return model
 
 
 def _steps(sizes: list[int], every: int | None, passes: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the pass, and the first query of each part and the end, between two mixes.
+    """Yield the pass, the first query and the end of the queries of a part between two mixes.
 
     >>> list(_steps([5, 3], 2, 1))
     [(0, 0, 2), (0, 2, 4), (0, 4, 6)]
@@ -96,25 +96,26 @@ def _start_anew(ranker: OnlineRanker) -> OnlineRanker:
 
 
 def _check_mergeable(ranker: OnlineRanker, like: QueryDataset) -> None:
-    """Raise, before work begins, if what such rankers learn cannot be merged."""
-    one, other = ranker.copy().partial_fit(like), ranker.copy().partial_fit(like)
-    one.merge([other], ranker if ranker.is_fitted else None)
+    """Raise, before the work begins, if models of this ranker cannot be merged."""
+    first, other = ranker.copy().partial_fit(like), ranker.copy().partial_fit(like)
+    first.merge([other], ranker if ranker.is_fitted else None)
 
 
 def _seed(ranker: OnlineRanker, number: int, part: int) -> list[int] | None:
     return None if ranker.random_state is None else [ranker.random_state, number, part]
 
 
-def _checked_part(data: QueryDataset, ranker: OnlineRanker) -> QueryDataset:
+def _check_part(data: QueryDataset, ranker: OnlineRanker) -> QueryDataset:
     ranker._check_part(data)
     return data
 
 
-def _given(model: OnlineRanker) -> OnlineRanker:
+def _return_model(model: OnlineRanker) -> OnlineRanker:
+    """Return the model, as a task: if its worker is lost, Dask runs the task again."""
     return model
 
 
-def _learnt(
+def _learn_part(
     base: OnlineRanker, data: QueryDataset, seed: list[int] | None, first: int, end: int
 ) -> OnlineRanker:
     queries: slice | NDArray[np.int64] = slice(first, end)

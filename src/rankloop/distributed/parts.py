@@ -17,7 +17,7 @@ from rankloop.data.io.locations import data_files
 from rankloop.data.io.mapped import read_mapped
 from rankloop.data.joining import concat
 from rankloop.data.mapped_parts import in_parts
-from rankloop.distributed.calling import gathered, submitted
+from rankloop.distributed.calling import gather_results, submit
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Options = Mapping[str, Any]  # of reading
 
 _MAPPED_PART = 2**28
-_NO_FEATURES: Mapping[str, object] = {"like": None, "features": (), "category": ()}
+_NO_FEATURES: Mapping[str, object] = {"like": None, "features": (), "category": (), "lists": ()}
 SAMPLE = 100_000
 """Documents that a scaler is fitted to."""
 
@@ -50,7 +50,7 @@ class FilePart:
     queries: tuple[int, int] | None = None
 
     def load(self) -> QueryDataset:
-        """Read it."""
+        """Read the queries of this part."""
         if self.queries is not None:
             return read_mapped(self.path, doc_ids=False).select(slice(*self.queries))
         return read(self.path, **self.options)
@@ -87,16 +87,16 @@ class Parts:
     def __len__(self) -> int:
         return len(self._sources)
 
-    def changed(self, function: Callable[[QueryDataset], QueryDataset]) -> Parts:
+    def transform(self, function: Callable[[QueryDataset], QueryDataset]) -> Parts:
         """Return parts that pass through a function when they are loaded, such as a scaler."""
         new = copy.copy(self)
         new._then = function
         return new
 
     def sample(self, documents: int) -> QueryDataset:
-        """Bring about this many documents to this process, of queries at even distances."""
-        found = self.map(_sample, -(-documents // len(self)), what="sampling")
-        return _join(found)
+        """Bring about this many documents to this process, in every n-th query of each part."""
+        samples = self.map(_sample, -(-documents // len(self)), what="sampling")
+        return _join(samples)
 
     def map(
         self,
@@ -106,50 +106,50 @@ class Parts:
         on_progress: OnProgress | None = None,
     ) -> list[T]:
         """Apply a function to each part, where it is loaded; return the results in order."""
-        return gathered(self.client, self.held(function, *given), self.names, what, on_progress)
+        return gather_results(
+            self.client, self.submit(function, *given), self.names, what, on_progress
+        )
 
-    def held(self, function: Task[T], *given: object) -> list[Future[T]]:
+    def submit(self, function: Task[T], *given: object) -> list[Future[T]]:
         """Apply a function to each part, and keep the results on the workers, as futures."""
         return [
-            submitted(self.client, _apply, source, self._options, self._then, function, given)
+            submit(self.client, _apply, source, self._options, self._then, function, given)
             for source in self._sources
         ]
 
     def submit_together(
         self, function: Task[T], places: range, *given: object, **where: object
     ) -> Future[T]:
-        """Apply a function to some parts together, which are loaded one after the other."""
+        """Apply a function to an iterator over some parts, which are loaded one after the other."""
         some = [self._sources[k] for k in places]
         loading = some, self._options, self._then
-        return submitted(self.client, _apply_together, *loading, function, given, **where)
+        return submit(self.client, _apply_together, *loading, function, given, **where)
 
     def check_queries(self) -> None:
-        """Raise if a query is in more than one part; the ids meet on a worker, as 64-bit hashes."""
-        held = [
-            submitted(self.client, _hashes_of, source, self._options) for source in self._sources
-        ]
-        task = submitted(self.client, _first_shared, held)
-        shared = gathered(self.client, [task], ["all parts"])[0]
+        """Raise if a query is in more than one part; a worker compares 64-bit hashes of the ids."""
+        held = [submit(self.client, _hashes_of, source, self._options) for source in self._sources]
+        task = submit(self.client, _first_shared, held)
+        shared = gather_results(self.client, [task], ["all parts"])[0]
         if shared is not None:
-            one, other = (self.names[k] for k in shared)
+            first, other = (self.names[k] for k in shared)
             raise DataError(
-                f"{one} and {other} have a query in common, but parts must have whole queries; "
+                f"{first} and {other} have a query in common, but parts must have whole queries; "
                 "write them so, or bring the rows of each query together with by_query=True "
                 "(--by-query)"
             )
 
     def _shuffle(self, sources: Sequence[object]) -> Sequence[object]:
-        """Return as many parts, with each query in the part that its id determines."""
+        """Return the same number of parts; the hash of its id decides which part a query is in."""
         n = len(sources)
-        loaded = [submitted(self.client, _load, source, self._options) for source in sources]
-        pieces = [[submitted(self.client, _piece, one, k, n) for one in loaded] for k in range(n)]
-        joined = [submitted(self.client, _join, some) for some in pieces]
+        loaded = [submit(self.client, _load, source, self._options) for source in sources]
+        pieces = [[submit(self.client, _piece, part, k, n) for part in loaded] for k in range(n)]
+        joined = [submit(self.client, _join, some) for some in pieces]
         self.names = [f"part {k + 1} of the queries" for k in range(n)]
         return joined
 
 
 def _sources(client: Any, data: Any, options: Options) -> tuple[list[str], Sequence[object]]:
-    """Return the parts with their names: descriptions of files, data sets, or futures of tables."""
+    """Return names and sources of the parts: file descriptions, data sets, or futures of tables."""
     if hasattr(data, "to_delayed"):
         futures = client.compute(list(data.to_delayed()))
         return [f"partition {k}" for k in range(len(futures))], futures
@@ -157,7 +157,7 @@ def _sources(client: Any, data: Any, options: Options) -> tuple[list[str], Seque
     given: list[Any] = [data] if alone else list(data)
     if not given:
         raise DataError("there are no parts; name at least one file, or give a data set")
-    if all(isinstance(one, QueryDataset) for one in given):
+    if all(isinstance(source, QueryDataset) for source in given):
         return [f"part {k}" for k in range(len(given))], given
     names, parts = [], []
     chosen = {name: value for name, value in options.items() if name != "notice"}
@@ -171,12 +171,12 @@ def _sources(client: Any, data: Any, options: Options) -> tuple[list[str], Seque
 def _of_file(file: str, options: Options) -> list[tuple[str, FilePart]]:
     if not file.endswith(".rlds"):
         return [(file, FilePart(file, options))]
-    found, first = [], 0
+    parts, first = [], 0
     for part in in_parts(read_mapped(file, doc_ids=False), _MAPPED_PART):
         queries = first, first + len(part)
-        found.append((f"{file}, queries {first} to {queries[1] - 1}", FilePart(file, {}, queries)))
+        parts.append((f"{file}, queries {first} to {queries[1] - 1}", FilePart(file, {}, queries)))
         first = queries[1]
-    return found
+    return parts
 
 
 def _load(source: object, options: Options) -> QueryDataset:
@@ -237,7 +237,10 @@ def _hashes_of(source: Any, options: Options) -> NDArray[np.uint64]:
 
 
 def _hashes(ids: Ids) -> NDArray[np.uint64]:
-    """Return a hash of each query id, which is the same on every machine."""
+    """Return a hash of each query id, which is the same on every machine.
+
+    Python's `hash` of text has a random seed in each process, so workers would disagree.
+    """
     if ids.dtype == TEXT:
         codes = [text.encode() for text in ids.tolist()]
         values = [zlib.crc32(code) << 32 | zlib.crc32(code[::-1]) for code in codes]

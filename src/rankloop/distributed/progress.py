@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    OnProgress = Callable[["Progress"], None]
+    OnProgress = Callable[["PartsProgress"], None]
 
 
 @dataclass(frozen=True)
-class Progress:
+class PartsProgress:
     """The state of a job.
 
     what : what is done with the parts, such as `loading`
@@ -32,7 +32,7 @@ class Progress:
 
 
 class Clock:
-    """Calls a function with the progress of a job."""
+    """Counts finished parts, and reports each to a function with the time that is left."""
 
     def __init__(self, what: str, total: int, tell: OnProgress | None) -> None:
         self._what, self._total, self._tell = what, total, tell
@@ -45,4 +45,4 @@ class Clock:
         if self._tell is not None:
             share = (time.monotonic() - self._start) / self._done
             left = share * (self._total - self._done)
-            self._tell(Progress(self._what, self._done, self._total, left))
+            self._tell(PartsProgress(self._what, self._done, self._total, left))

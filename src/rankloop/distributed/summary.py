@@ -1,4 +1,4 @@
-"""What the client knows of a part: its size and its columns."""
+"""The size and the columns of a part, which is all that the client learns about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Summary:
+class PartSummary:
     """The size of a part, and its first query, which shows its columns."""
 
     n_queries: int
@@ -23,7 +23,7 @@ class Summary:
     first: QueryDataset
 
 
-def summary_of(data: QueryDataset) -> Summary:
+def summarise_part(data: QueryDataset) -> PartSummary:
     """Describe a part; its first query is copied."""
     first = data.select(slice(0, 1))
     weight = first.sample_weight
@@ -36,10 +36,12 @@ def summary_of(data: QueryDataset) -> Summary:
         sample_weight=None if weight is None else weight.copy(),
         query_weight=first.query_weight,
     )
-    return Summary(len(data), data.n_documents, shown)
+    return PartSummary(len(data), data.n_documents, shown)
 
 
-def checked(summaries: Sequence[Summary], names: Sequence[str]) -> tuple[QueryDataset, int]:
+def check_summaries(
+    summaries: Sequence[PartSummary], names: Sequence[str]
+) -> tuple[QueryDataset, int]:
     """Return a query that shows the columns, and the number of all queries.
 
     Raises

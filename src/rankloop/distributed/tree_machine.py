@@ -25,38 +25,44 @@ from rankloop.data.io.mapped import read_mapped
 from rankloop.data.io.mapped_write import write_mapped
 from rankloop.distributed.calling import MachineLostError
 from rankloop.distributed.cluster import dask
-from rankloop.distributed.summary import summary_of
+from rankloop.distributed.summary import summarise_part
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.rankers.batch.base import teaching_rows
+from rankloop.rankers.batch.base import usable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.distributed.summary import Summary
+    from rankloop.distributed.summary import PartSummary
     from rankloop.rankers.boosting.base import BoostedRanker
     from rankloop.rankers.rounds import Round
 
 _SAYS = "rankloop: "
-_MINUTES = 10  # that LightGBM waits for the other machines to come up
+_MINUTES = 10  # how long LightGBM waits for the other machines to start
 
 _folders: dict[str, set[Path]] = {}
 _processes: dict[str, set[subprocess.Popen[bytes]]] = {}
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A file of rows, how many of them teach, and whether LightGBM has the objective."""
+class LoadedPart:
+    """The rows of a machine in a file.
+
+    folder : where the file is, on the worker
+    summary : its size and columns
+    n_usable : how many rows can be learnt from
+    native : whether LightGBM itself can compute the objective on these rows
+    """
 
     folder: str
-    summary: Summary
-    teaching: int
+    summary: PartSummary
+    n_usable: int
     native: bool
 
 
 @dataclass(frozen=True)
 class Machine:
-    """One of the machines: where its rows are, and how it finds the others."""
+    """One of the processes that grow trees together: where its rows are, and who the others are."""
 
     job: str
     folder: str
@@ -67,7 +73,7 @@ class Machine:
 
     @property
     def params(self) -> dict[str, object]:
-        """Return LightGBM's parameters for it; none for a single machine."""
+        """Return the parameters with which LightGBM connects machines; none for a single one."""
         if self.count == 1:
             return {}
         return {
@@ -80,15 +86,15 @@ class Machine:
         }
 
 
-def prepare(parts: Iterable[QueryDataset], job: str, ranker: BoostedRanker) -> Prepared:
+def prepare(parts: Iterable[QueryDataset], job: str, ranker: BoostedRanker) -> LoadedPart:
     """Write the rows of a machine to a mapped file, in a folder of the worker."""
     folder = Path(tempfile.mkdtemp(prefix="machine-", dir=dask().get_worker().local_directory))
     _folders.setdefault(job, set()).add(folder)
     write_mapped(_check_parts(parts, ranker), folder / "train.rlds")
     data = read_mapped(folder / "train.rlds", doc_ids=False)
-    teaching = teaching_rows(data)
-    native = ranker.is_native(data.without_features().keep(teaching)) if teaching.any() else True
-    return Prepared(str(folder), summary_of(data), int(teaching.sum()), native)
+    usable = usable_rows(data)
+    native = ranker.is_native(data.without_features().keep(usable)) if usable.any() else True
+    return LoadedPart(str(folder), summarise_part(data), int(usable.sum()), native)
 
 
 def _check_parts(parts: Iterable[QueryDataset], ranker: BoostedRanker) -> Iterable[QueryDataset]:
@@ -98,12 +104,13 @@ def _check_parts(parts: Iterable[QueryDataset], ranker: BoostedRanker) -> Iterab
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens to at the moment."""
+    """Return ports that no process listens to at the moment."""
     with contextlib.ExitStack() as opened:
+        # All are open at the same time, because the system may hand out a closed port again.
         sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for listener in sockets:
+            listener.bind(("", 0))
+        return [int(listener.getsockname()[1]) for listener in sockets]
 
 
 def grow(
@@ -115,15 +122,17 @@ def grow(
 ) -> bytes:
     """Grow trees together with the other machines, and return the model as the bytes of a file.
 
-    The task leaves the worker's threads to others: another machine may be on the same worker, and
-    machines wait for each other.
+    LightGBM runs in a process of its own, because it cannot be interrupted: if another machine is
+    lost, it waits for ten minutes, but a process can be killed at once. The task secedes from the
+    thread pool of the worker: machines wait for each other, so if two are on one worker with one
+    thread, the first would otherwise wait for the second for ever.
     """
     folder, worker = Path(machine.folder), dask().get_worker()
     dask().secede()
     if valid is not None:
         write_mapped(valid, folder / "valid.rlds")
-    own = {**(ranker.params or {}), **machine.params}
-    given = pickle.dumps((ranker, {**chosen, "params": own}, native, machine.number == 0))
+    params = {**(ranker.params or {}), **machine.params}
+    given = pickle.dumps((ranker, {**chosen, "params": params}, native, machine.number == 0))
     with (folder / "errors.txt").open("w+b") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "rankloop.distributed.tree_machine", str(folder)],
@@ -136,15 +145,16 @@ def grow(
         assert process.stdin is not None
         assert process.stdout is not None
         try:
+            # If it has ended already, the missing model says so below.
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(len(given).to_bytes(8, "little") + given)
                 process.stdin.flush()
             for line in process.stdout:
                 if line.startswith(_SAYS.encode()):
-                    told = json.loads(line[len(_SAYS) :])
-                    if "error" in told:
-                        raise DataError(told["error"])
-                    worker.log_event(machine.job, told)
+                    message = json.loads(line[len(_SAYS) :])
+                    if "error" in message:
+                        raise DataError(message["error"])
+                    worker.log_event(machine.job, message)
         finally:
             process.kill()
             process.wait()
@@ -159,17 +169,18 @@ def grow(
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a machine: it uses at least as many threads as its worker has.
+    """Return the environment of a machine, with at least as many threads as its worker has.
 
-    Dask gives a worker's libraries one thread each, because a worker runs several tasks; trees are
-    one task. Machines may share processors, so threads that wait should not spin.
+    Dask limits the libraries of a worker to one thread, because a worker runs several tasks at
+    once; but growing trees is a single task. Several machines may share processors, so threads
+    that wait should sleep and not spin.
     """
     used = max(threads(), dask().get_worker().state.nthreads)
     return {"OMP_WAIT_POLICY": "passive", **os.environ, "OMP_NUM_THREADS": str(used)}
 
 
 def stop(job: str) -> None:
-    """End what a job runs on this worker, and remove its files."""
+    """Kill the processes of a job on this worker, and remove its files."""
     for process in _processes.pop(job, ()):
         process.kill()
     for folder in _folders.pop(job, ()):
@@ -202,13 +213,18 @@ def main(arguments: Sequence[str]) -> None:
     ranker.save(folder / "model.rlm")
 
 
-def _say(told: dict[str, object]) -> None:
-    sys.stdout.write(f"{_SAYS}{json.dumps(told)}\n")
+def _say(message: dict[str, object]) -> None:
+    """Write a line for the worker; the prefix tells it from lines that LightGBM prints."""
+    sys.stdout.write(f"{_SAYS}{json.dumps(message)}\n")
     sys.stdout.flush()
 
 
 def _end_with_the_worker() -> None:
-    sys.stdin.buffer.read()  # returns when the worker ends
+    """Exit when the worker ends, even if it was killed: then its end of the pipe is closed.
+
+    `os._exit` is needed, because LightGBM may be waiting for the other machines in another thread.
+    """
+    sys.stdin.buffer.read()  # returns when the pipe is closed
     os._exit(1)
 
 

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from rankloop.distributed import tree_machine
-from rankloop.distributed.calling import MachineLostError, explained, submitted
+from rankloop.distributed.calling import MachineLostError, explain_failure, submit
 from rankloop.distributed.cluster import dask, workers
 from rankloop.distributed.progress import Clock
-from rankloop.distributed.summary import checked
+from rankloop.distributed.summary import check_summaries
 from rankloop.exceptions import DataError
 from rankloop.rankers.model_files.saving import loads
 from rankloop.rankers.parameters import check_whole
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
-    from rankloop.distributed.tree_machine import Prepared
+    from rankloop.distributed.tree_machine import LoadedPart
     from rankloop.rankers.boosting.base import BoostedRanker
 
     T = TypeVar("T")
@@ -97,9 +97,11 @@ class _Job:
     on_progress: OnProgress | None
 
     def run(self) -> None:
-        """Grow all trees once, on the workers that are there now."""
+        """Grow all trees once, on the workers that are connected now."""
         client, self.name = self.parts.client, f"rankloop-{uuid.uuid4().hex}"
         self._heard: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        # The number of machines stays, because the trees depend on it: if workers were lost, those
+        # that remain get several machines.
         there = workers(client)
         self.places = [there[k % len(there)] for k in range(self.machines)]
         client.subscribe_topic(self.name, lambda event: self._heard.put(event[1]))
@@ -109,11 +111,11 @@ class _Job:
         finally:
             client.unsubscribe_topic(self.name)
             client.run(tree_machine.stop, self.name, on_error="ignore")
-        n_queries = sum(one.summary.n_queries for one in prepared)
+        n_queries = sum(machine.summary.n_queries for machine in prepared)
         self.ranker._restore({**model._state(), "n_queries_seen_": n_queries})
 
-    def _prepare(self) -> list[Prepared]:
-        """Let each machine write its rows to a file; check that they fit together."""
+    def _prepare(self) -> list[LoadedPart]:
+        """Let each machine write its rows to a file, and check that all have the same columns."""
         cuts = np.linspace(0, len(self.parts), self.machines + 1).round().astype(int).tolist()
         futures = [
             self.parts.submit_together(
@@ -121,9 +123,9 @@ class _Job:
             )
             for a, b, place in zip(cuts, cuts[1:], self.places, strict=False)
         ]
-        prepared: list[Prepared] = self._results(futures, "loading")
-        checked([one.summary for one in prepared], self._machine_names())
-        empty = next((k for k, one in enumerate(prepared) if not one.teaching), None)
+        prepared: list[LoadedPart] = self._results(futures, "loading")
+        check_summaries([machine.summary for machine in prepared], self._machine_names())
+        empty = next((k for k, machine in enumerate(prepared) if not machine.n_usable), None)
         if empty is not None:
             raise DataError(
                 f"{self._machine_names()[empty]} has no query with two different grades, so it has "
@@ -132,63 +134,66 @@ class _Job:
             )
         return prepared
 
-    def _grow(self, prepared: list[Prepared]) -> list[bytes]:
+    def _grow(self, prepared: list[LoadedPart]) -> list[bytes]:
+        """Choose a port for each machine, start them all, and return their equal models."""
         client, places = self.parts.client, list(dict.fromkeys(self.places))
         asked = [
-            submitted(client, tree_machine.free_ports, self.places.count(place), workers=[place])
+            submit(client, tree_machine.free_ports, self.places.count(place), workers=[place])
             for place in places
         ]
         free = dict(zip(places, self._results(asked, "connecting"), strict=True))
         ports = [free[place].pop() for place in self.places]
         hosts = [urlsplit(place).hostname for place in self.places]
         network = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
-        chosen = self.ranker.sizes_for(sum(one.teaching for one in prepared))
-        native = all(one.native for one in prepared)
+        chosen = self.ranker.sizes_for(sum(machine.n_usable for machine in prepared))
+        native = all(machine.native for machine in prepared)
         futures = [
-            submitted(
+            submit(
                 client,
                 tree_machine.grow,
-                tree_machine.Machine(self.name, one.folder, k, port, network, self.machines),
+                tree_machine.Machine(self.name, machine.folder, k, port, network, self.machines),
                 self.ranker,
                 chosen,
                 native,
                 self.valid,
                 workers=[place],
             )
-            for k, (one, port, place) in enumerate(zip(prepared, ports, self.places, strict=True))
+            for k, (machine, port, place) in enumerate(
+                zip(prepared, ports, self.places, strict=True)
+            )
         ]
         return self._results(futures, "growing")
 
     def _results(self, futures: list[Future[T]], what: str) -> list[T]:
-        """Wait for all machines; raise as soon as one is lost, because the others would wait."""
+        """Wait for all machines; raise as soon as one is lost, because the others wait for it."""
         distributed = dask()
         clock = Clock(what, len(futures), self.on_progress)
-        found: dict[int, T] = {}
-        while len(found) < len(futures):
-            waiting = [k for k in range(len(futures)) if k not in found]
+        results: dict[int, T] = {}
+        while len(results) < len(futures):
+            waiting = [k for k in range(len(futures)) if k not in results]
             with contextlib.suppress(TimeoutError):
                 distributed.wait(
                     [futures[k] for k in waiting], _LOOK_EVERY, return_when="FIRST_COMPLETED"
                 )
             for k in waiting:
                 if futures[k].status in ("error", "cancelled"):
-                    raise explained(distributed, self._machine_names()[k], futures[k])
+                    raise explain_failure(distributed, self._machine_names()[k], futures[k])
                 if futures[k].status == "finished":
                     with contextlib.suppress(TimeoutError):  # its worker may be lost by now
-                        found[k] = futures[k].result(timeout=_FETCHING)
+                        results[k] = futures[k].result(timeout=_FETCHING)
                         clock.tick()
             self._tell_rounds()
             gone = set(self.places) - set(self.parts.client.nthreads())
-            if gone and len(found) < len(futures):
+            if gone and len(results) < len(futures):
                 raise MachineLostError(f"the worker {min(gone)} was lost")
-        return [found[k] for k in range(len(futures))]
+        return [results[k] for k in range(len(futures))]
 
     def _machine_names(self) -> list[str]:
         return [f"machine {k + 1} ({place})" for k, place in enumerate(self.places)]
 
     def _tell_rounds(self) -> None:
-        """Pass on the rounds so far; in this thread, because the callback may use the cluster."""
+        """Report the rounds so far, in this thread, because the callback may use the cluster."""
         while not self._heard.empty():
-            told = self._heard.get()
+            message = self._heard.get()
             if self.on_round is not None:
-                self.on_round(Round(**told["round"]))
+                self.on_round(Round(**message["round"]))

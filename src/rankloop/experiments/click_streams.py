@@ -119,7 +119,7 @@ def click_streams(
     if not rankers or not users or not parts:
         raise DataError("give at least one ranker, one user and one part of the data")
     at = _milestones(impressions, points)
-    found = []
+    streams = []
     for name, ranker in rankers.items():
         for user_name, user in users.items():
             held_out, shown = np.empty((runs, len(at))), np.empty((runs, impressions))
@@ -135,12 +135,12 @@ def click_streams(
                     points=points,
                     seed=seed,
                 )
-            online = discounted(shown)
+            online = discount(shown)
             stream = ClickStream(name, user_name, str(parse(measure)), at, held_out, online, shown)
             if on_result is not None:
                 on_result(stream)
-            found.append(stream)
-    return found
+            streams.append(stream)
+    return streams
 
 
 def click_run(
@@ -163,7 +163,7 @@ def click_run(
     held_out, shown = np.empty(len(at)), np.empty(impressions)
     train, test = parts[run % len(parts)]
     rng = np.random.default_rng([seed, run])
-    test = test.shuffled(np.random.default_rng([seed, run, 1]))
+    test = test.shuffle(np.random.default_rng([seed, run, 1]))
     mine = for_clicks(ranker)
     for point, (first, end) in enumerate(zip(np.r_[0, at[:-1]], at, strict=True)):
         session = mine.play(train, user, rng, int(end - first), k)
@@ -173,7 +173,7 @@ def click_run(
     return held_out, shown
 
 
-def discounted(shown: NDArray[np.float64]) -> NDArray[np.float64]:
+def discount(shown: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return online performance: sums of (runs, impressions) of which later ones count less."""
     return np.asarray(shown @ DISCOUNT ** np.arange(shown.shape[-1]))
 

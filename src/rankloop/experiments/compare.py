@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.experiments.compare_cluster import Deal, run_folds
-from rankloop.experiments.contenders import Contender, make_contenders
-from rankloop.experiments.fold_result import FoldResult, check_measurable, run_fold
+from rankloop.experiments.fold_result import FoldResult, ResultStore, check_measurable, run_fold
+from rankloop.experiments.named_rankers import NamedRanker, make_named_rankers
 from rankloop.experiments.standings import Standings, stand
-from rankloop.experiments.store import ResultStore
 from rankloop.measures.conventions import CONVENTIONS, Convention, as_convention
 from rankloop.measures.measure import Measure, parse_all
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Progress:
+class ComparisonProgress:
     """The state of one ranker on one fold, and how many of all are done."""
 
     ranker: str
@@ -55,7 +54,7 @@ def compare_rankers(
     jobs: int = 1,
     cluster: object = None,
     resume: PathLike | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[ComparisonProgress], None] | None = None,
     **options: object,
 ) -> Standings:
     """Compare rankers on the same folds.
@@ -73,7 +72,8 @@ def compare_rankers(
     folds : `letor`, or a number of folds, at least 3; see
         :func:`rankloop.experiments.fold_source.find_splits`
     trials : random splits instead of folds; rankers are then compared by their means over trials
-        (paired t-test), because the test queries of two trials overlap
+        (paired t-test, corrected as in :func:`rankloop.measures.significance.paired_t`), because
+        the queries of two trials overlap
     baseline : the ranker that others are tested against; default: the first
     seed : random seed of folds, shuffles and tests, and of batch rankers without a `random_state`
     scale : a scaler's name; it is fitted on each training part
@@ -103,14 +103,14 @@ def compare_rankers(
         raise DataError("give at least one measure and one convention")
     if jobs < 1:
         raise DataError(f"jobs must be at least 1; found {jobs}")
-    contenders = make_contenders(rankers, wanted[0], seed=seed, search=search, grids=grids)
-    names = [contender.name for contender in contenders]
+    named_rankers = make_named_rankers(rankers, wanted[0], seed=seed, search=search, grids=grids)
+    names = [named_ranker.name for named_ranker in named_rankers]
     if baseline is not None and baseline not in names:
         raise DataError(f"the baseline {baseline!r} is not among the rankers: {', '.join(names)}")
     deal = Deal(data, folds, trials, seed, scale, options)
     splits, how = deal.splits()
     run = _Run(
-        contenders,
+        named_rankers,
         splits,
         wanted,
         under,
@@ -125,20 +125,21 @@ def compare_rankers(
         "scaling": scale or "none",
         "seed": str(seed),
     }
-    return stand(results, baseline or names[0], seed, setting, by_fold=trials is not None)
+    overlap = 0.0 if trials is None else trials.overlap
+    return stand(results, baseline or names[0], seed, setting, overlap=overlap)
 
 
 @dataclass
 class _Run:
     """All results of a comparison: those that are finished, and those that are not."""
 
-    contenders: list[Contender]
+    named_rankers: list[NamedRanker]
     splits: list[Split]
     measures: Sequence[Measure]
     conventions: Sequence[Convention]
     seed: int
     store: ResultStore | None
-    on_progress: Callable[[Progress], None] | None
+    on_progress: Callable[[ComparisonProgress], None] | None
 
     def all(self, jobs: int, on: tuple[object, Deal] | None) -> dict[str, list[FoldResult]]:
         self.done = 0
@@ -146,55 +147,57 @@ class _Run:
         self.results: dict[tuple[str, int], FoldResult] = {}
         todo = []
         for i, split in enumerate(self.splits):  # fold after fold: one in memory at a time
-            for contender in self.contenders:
-                kept = None
+            for named_ranker in self.named_rankers:
+                stored = None
                 if self.store is not None:
-                    kept = self.store.get(contender.name, split.name, self._key(contender, i))
-                if kept is None:
-                    todo.append((contender, i))
+                    stored = self.store.get(
+                        named_ranker.name, split.name, self._key(named_ranker, i)
+                    )
+                if stored is None:
+                    todo.append((named_ranker, i))
                 else:
-                    self._finish(kept, i, "kept")
+                    self._finish(stored, i, "kept")
         self.left = [sum(i == k for _, k in todo) for i in range(len(self.splits))]
         if on is not None:
             self._do_on(*on, todo)
         elif jobs == 1:
-            for contender, i in todo:
-                self._do(contender, i)
+            for named_ranker, i in todo:
+                self._do(named_ranker, i)
         else:
             with ThreadPoolExecutor(jobs) as pool:
                 try:
-                    for one in as_completed([pool.submit(self._do, *task) for task in todo]):
-                        one.result()
+                    for future in as_completed([pool.submit(self._do, *task) for task in todo]):
+                        future.result()
                 except BaseException:
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
         folds = range(len(self.splits))
-        return {c.name: [self.results[c.name, i] for i in folds] for c in self.contenders}
+        return {c.name: [self.results[c.name, i] for i in folds] for c in self.named_rankers}
 
-    def _do(self, contender: Contender, i: int) -> None:
+    def _do(self, named_ranker: NamedRanker, i: int) -> None:
         split = self.splits[i]
-        self._tell(contender.name, split.name, "started")
+        self._tell(named_ranker.name, split.name, "started")
         parts = split.parts()
         try:
             check_measurable(parts[1], self.measures, self.conventions)
             result = run_fold(
-                contender, split.name, parts, self.measures, self.conventions, [self.seed, i]
+                named_ranker, split.name, parts, self.measures, self.conventions, [self.seed, i]
             )
         except RankloopError as error:
-            raise DataError(f"{contender.name} on {split.name}: {error}") from error
+            raise DataError(f"{named_ranker.name} on {split.name}: {error}") from error
         if self.store is not None:
-            self.store.put(result, self._key(contender, i))
+            self.store.put(result, self._key(named_ranker, i))
         self._finish(result, i, "done")
         with self.lock:
             self.left[i] -= 1
             if self.left[i] == 0:
                 split.drop()
 
-    def _do_on(self, cluster: object, deal: Deal, todo: list[tuple[Contender, int]]) -> None:
+    def _do_on(self, cluster: object, deal: Deal, todo: list[tuple[NamedRanker, int]]) -> None:
         def keep(k: int, result: FoldResult) -> None:
-            contender, i = todo[k]
+            named_ranker, i = todo[k]
             if self.store is not None:
-                self.store.put(result, self._key(contender, i))
+                self.store.put(result, self._key(named_ranker, i))
             self._finish(result, i, "done")
 
         run_folds(cluster, deal, todo, self.measures, self.conventions, keep)
@@ -207,15 +210,15 @@ class _Run:
 
     def _tell(self, ranker: str, fold: str, state: Literal["started", "done", "kept"]) -> None:
         if self.on_progress is not None:
-            total = len(self.contenders) * len(self.splits)
-            self.on_progress(Progress(ranker, fold, state, self.done, total))
+            total = len(self.named_rankers) * len(self.splits)
+            self.on_progress(ComparisonProgress(ranker, fold, state, self.done, total))
 
-    def _key(self, contender: Contender, i: int) -> dict[str, object]:
+    def _key(self, named_ranker: NamedRanker, i: int) -> dict[str, object]:
         from rankloop import __version__
 
         return {
             "version": __version__,
-            "ranker": contender.key,
+            "ranker": named_ranker.key,
             "fold": [i, self.splits[i].key],
             "measures": [str(measure) for measure in self.measures],
             "conventions": [_describe_rule(rule) for rule in self.conventions],

@@ -6,7 +6,7 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rankloop.distributed.calling import gathered, submitted
+from rankloop.distributed.calling import gather_results, submit
 from rankloop.distributed.cluster import connect
 from rankloop.experiments.fold_result import check_measurable, run_fold
 from rankloop.experiments.fold_source import find_splits
@@ -14,9 +14,9 @@ from rankloop.experiments.fold_source import find_splits
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rankloop.experiments.contenders import Contender
     from rankloop.experiments.fold_result import FoldResult
     from rankloop.experiments.fold_source import Data, Split, Trials
+    from rankloop.experiments.named_rankers import NamedRanker
     from rankloop.measures.conventions import Convention
     from rankloop.measures.measure import Measure
 
@@ -34,16 +34,16 @@ class Deal:
 
     def splits(self) -> tuple[list[Split], str]:
         """Return the folds, and how they were made."""
-        found, how = find_splits(
+        splits, how = find_splits(
             self.data, self.folds, trials=self.trials, seed=self.seed, **self.options
         )
-        return [split.scaled(self.scale) for split in found], how
+        return [split.scale(self.scale) for split in splits], how
 
 
 def run_folds(
     cluster: object,
     deal: Deal,
-    todo: Sequence[tuple[Contender, int]],
+    todo: Sequence[tuple[NamedRanker, int]],
     measures: Sequence[Measure],
     conventions: Sequence[Convention],
     on_result: Callable[[int, FoldResult], None],
@@ -53,11 +53,11 @@ def run_folds(
     key = pickle.dumps(Deal(deal.data, deal.folds, deal.trials, deal.seed, deal.scale, options))
     with connect(cluster) as client:
         futures = [
-            submitted(client, _fold, key, contender, i, measures, conventions)
-            for contender, i in todo
+            submit(client, _fold, key, named_ranker, i, measures, conventions)
+            for named_ranker, i in todo
         ]
-        names = [f"{contender.name} on fold {i + 1}" for contender, i in todo]
-        gathered(client, futures, names, on_result=on_result)
+        names = [f"{named_ranker.name} on fold {i + 1}" for named_ranker, i in todo]
+        gather_results(client, futures, names, on_result=on_result)
 
 
 _kept: dict[bytes, list[Split]] = {}  # of the comparison that this worker takes part in
@@ -65,7 +65,7 @@ _kept: dict[bytes, list[Split]] = {}  # of the comparison that this worker takes
 
 def _fold(
     key: bytes,
-    contender: Contender,
+    named_ranker: NamedRanker,
     i: int,
     measures: Sequence[Measure],
     conventions: Sequence[Convention],
@@ -77,4 +77,4 @@ def _fold(
     split = _kept[key][i]
     parts = split.parts()
     check_measurable(parts[1], measures, conventions)
-    return run_fold(contender, split.name, parts, measures, conventions, [deal.seed, i])
+    return run_fold(named_ranker, split.name, parts, measures, conventions, [deal.seed, i])

@@ -42,14 +42,14 @@ def contributions(ranker: Ranker, data: QueryDataset) -> NDArray[np.float64]:
     Cost: one prediction per feature.
     """
     scores = np.asarray(ranker.predict(data), np.float64)
-    found = np.zeros(data.X.shape)
+    changes = np.zeros(data.X.shape)
     for j in range(data.n_features):
         levelled = data.X.copy()
         for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
             levelled[first:end, j] = _middle(data.X[first:end, j])
         if not np.array_equal(levelled, data.X, equal_nan=True):
-            found[:, j] = scores - ranker.predict(_with(data, levelled))
-    return found
+            changes[:, j] = scores - ranker.predict(_with(data, levelled))
+    return changes
 
 
 def _with(data: QueryDataset, X: NDArray[np.float32]) -> QueryDataset:
@@ -97,22 +97,22 @@ def _some(data: QueryDataset) -> QueryDataset:
 
 def explain_ranking(ranker: Ranker, data: QueryDataset, query: str, top: int = 5) -> Parts:
     """Return the documents of a query, best first, each with the features that moved it most."""
-    ids = [str(one) for one in data.query_ids]
+    ids = [str(query_id) for query_id in data.query_ids]
     if query not in ids:
         raise DataError(f"there is no query {query!r}; there are {', '.join(ids[:10])} ...")
-    one = data.select([ids.index(query)])
-    scores = np.asarray(ranker.predict(one), np.float64)
-    added = contributions(ranker, one)
-    names = one.feature_names or [str(j + 1) for j in range(one.n_features)]
-    found = []
-    for place, row in enumerate(rank_order(one, scores), start=1):
+    chosen = data.select([ids.index(query)])
+    scores = np.asarray(ranker.predict(chosen), np.float64)
+    added = contributions(ranker, chosen)
+    names = chosen.feature_names or [str(j + 1) for j in range(chosen.n_features)]
+    rows = []
+    for place, row in enumerate(rank_order(chosen, scores), start=1):
         most = np.argsort(-np.abs(added[row]), kind="stable")[:top]
-        found.append(
+        rows.append(
             {
                 "rank": place,
-                "document": str(one.doc_ids[row]) if one.doc_ids is not None else str(row),
+                "document": str(chosen.doc_ids[row]) if chosen.doc_ids is not None else str(row),
                 "score": float(scores[row]),
                 "because": {names[j]: float(added[row, j]) for j in most if added[row, j]},
             }
         )
-    return found
+    return rows

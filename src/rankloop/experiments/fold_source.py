@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.features import Features, needs_description
 from rankloop.data.folds import letor_folds
 from rankloop.data.io.format_names import is_sql
 from rankloop.data.io.formats import check_options, read
@@ -21,6 +20,7 @@ from rankloop.data.joining import concat
 from rankloop.data.scaling import scaler_from_name
 from rankloop.data.splits import random_split
 from rankloop.exceptions import DataError
+from rankloop.features.columns import Features, needs_description
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ class Split:
         with self._lock:
             self._parts = None
 
-    def scaled(self, scale: str | None) -> Split:
+    def scale(self, scale: str | None) -> Split:
         """Return the same fold with features scaled as the training part says."""
         if scale is None:
             return self
@@ -137,6 +137,11 @@ class Trials:
             raise DataError(f"write splits as 0.6/0.2/0.2; found {text!r}") from None
         return cls(count, (train, valid, test))
 
+    @property
+    def overlap(self) -> float:
+        """Test queries per training query, as `paired_t` takes it."""
+        return self.shares[2] / self.shares[0]
+
     def __post_init__(self) -> None:
         if self.count < 1:
             raise DataError(f"trials must be at least 1; found {self.count}")
@@ -195,8 +200,8 @@ def find_splits(
                 f"LETOR folds must be in one folder; found {len(paths)} paths: give that "
                 "folder alone"
             )
-        found = letor_folds(paths[0])
-        return [_of_files(fold, paths[0], options) for fold in found], "LETOR's own folds"
+        folders = letor_folds(paths[0])
+        return [_of_files(fold, paths[0], options) for fold in folders], "LETOR's own folds"
     deal = trials or Rotation(_number(folds))
     files = [file for place in places for file in data_files(place)]
     key = [_stamps(files, None), _describe_options(options)]
@@ -240,13 +245,13 @@ def _dealt(
     whole: Callable[[], QueryDataset], key: Sequence[object], deal: Rotation | Trials, seed: int
 ) -> tuple[list[Split], str]:
     lock = threading.Lock()
-    kept: list[QueryDataset] = []
+    cache: list[QueryDataset] = []
 
     def all_data() -> QueryDataset:
         with lock:
-            if not kept:
-                kept.append(whole())
-            return kept[0]
+            if not cache:
+                cache.append(whole())
+            return cache[0]
 
     def reader(i: int) -> Callable[[], Parts]:
         return lambda: deal.parts(all_data(), seed, i)
@@ -266,11 +271,11 @@ def _stamps(files: Sequence[PathLike], folder: Path | None) -> list[list[object]
             stamps.append([os.fspath(file)])
             continue
         try:
-            found = file.stat()
+            status = file.stat()
         except OSError as error:
             raise DataError(f"{file}: cannot read it: {error.strerror}") from None
         name = file.name if folder is None else file.relative_to(folder).as_posix()
-        stamps.append([name, found.st_size, found.st_mtime_ns])
+        stamps.append([name, status.st_size, status.st_mtime_ns])
     return stamps
 
 

@@ -86,14 +86,14 @@ def table(shown: Table, classes: dict[str, str] | None = None) -> str:
     known = classes or {}
 
     def line(cells: Sequence[str], tag: str) -> str:
-        found = []
+        tags = []
         for cell, number in zip(cells, shown.numbers, strict=True):
             marks = " ".join(filter(None, ["n" if number else "", known.get(cell, "")]))
             text = html.escape(cell)
             inner = f"<button>{text}</button>" if tag == "th" else text
             mark = f' class="{marks}"' if marks else ""
-            found.append(f"<{tag}{mark}>{inner}</{tag}>")
-        return f"<tr>{''.join(found)}</tr>"
+            tags.append(f"<{tag}{mark}>{inner}</{tag}>")
+        return f"<tr>{''.join(tags)}</tr>"
 
     rows = "".join(line(row, "td") for row in shown.rows)
     head = line(shown.columns, "th")

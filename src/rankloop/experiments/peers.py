@@ -17,7 +17,8 @@ import numpy as np
 from rankloop._utils.estimator import Estimator
 from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
+from rankloop.rankers.traits import Traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,9 +48,8 @@ class Peer(Estimator):
     """
 
     package: ClassVar[str]
-    is_online: ClassVar[bool] = False
-    takes_nan: ClassVar[bool] = True
-    search_space: ClassVar[Mapping[str, Search]] = {"rate": Choice((0.03, 0.1))}
+    traits: ClassVar[Traits] = Traits(takes_nan=True)
+    search_space: ClassVar[Mapping[str, Search]] = {"rate": OneOf((0.03, 0.1))}
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ def read_peer(text: str) -> tuple[type[Peer], dict[str, Any]]:
     params: dict[str, object] = {}
     for item in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = item.partition("=")
-        known = [one for one in cls._parameters() if one != "categorical"]
+        known = [parameter for parameter in cls._parameters() if parameter != "categorical"]
         if not equals or key.strip() not in known:
             raise DataError(
                 f"{name} has no parameter {item!r}; write for example {known[0]}=...; its "

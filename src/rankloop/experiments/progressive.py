@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,13 +86,13 @@ class Stream:
         }
 
 
-def permuted(
+def permute(
     data: QueryDataset, seed: int, permutation: int, *, shuffle: bool = True
 ) -> QueryDataset:
     """Return the queries in the order of one permutation, with shuffled documents if `shuffle`."""
     rng = np.random.default_rng([seed, permutation])
     stream = data.select(rng.permutation(len(data)))
-    return stream.shuffled(rng) if shuffle else stream
+    return stream.shuffle(rng) if shuffle else stream
 
 
 def progressive(
@@ -150,15 +150,15 @@ def progressive(
 
     def run(name: str, permutation: int, stream: QueryDataset) -> tuple[str, int]:
         scores = copy.deepcopy(rankers[name]).predict_then_learn(stream)
-        found = [
+        losses = [
             result.values for rule in under for result in evaluate(stream, scores, wanted, rule)
         ]
-        values[name][:, permutation] = found
+        values[name][:, permutation] = losses
         return name, permutation
 
     with ThreadPoolExecutor(jobs or processors()) as pool:
         for first in range(permutations):  # one order in memory at a time
-            stream = permuted(data, seed, first, shuffle=shuffle)
+            stream = permute(data, seed, first, shuffle=shuffle)
             for done in as_completed([pool.submit(run, name, first, stream) for name in rankers]):
                 name, permutation = done.result()
                 if on_result is not None:
@@ -173,3 +173,47 @@ def progressive(
         for name in rankers
         for k, (measure, rule) in enumerate(keys)
     ]
+
+
+@dataclass
+class LiveStream:
+    """Rankers on a stream that is read once, in batches.
+
+    The documents of each batch are shuffled, ranked and measured before the rankers learn from
+    them, as in :func:`rankloop.experiments.progressive.progressive`; only sums are kept.
+    """
+
+    rankers: Mapping[str, OnlineRanker]
+    measures: Sequence[Measure]
+    conventions: Sequence[str]
+    rng: np.random.Generator
+    queries: int = 0
+    sums: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    counts: dict[tuple[str, str, str], int] = field(default_factory=dict)
+
+    def observe(self, batch: QueryDataset) -> None:
+        """Rank, measure and learn from one batch of whole queries."""
+        batch = batch.shuffle(self.rng)
+        for name, ranker in self.rankers.items():
+            scores = ranker.predict_then_learn(batch)
+            for convention in self.conventions:
+                for result in evaluate(batch, scores, self.measures, convention):
+                    key = (name, str(result.measure), convention)
+                    self.sums[key] = self.sums.get(key, 0.0) + float(np.nansum(result.values))
+                    self.counts[key] = self.counts.get(key, 0) + result.queries
+        self.queries += len(batch)
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """Return the means so far, in the form of :meth:`Stream.to_dict`."""
+        return [
+            {
+                "ranker": name,
+                "measure": measure,
+                "convention": convention,
+                "mean": total / self.counts[key] if self.counts[key] else None,
+                "std": 0.0,
+                "permutations": 1,
+            }
+            for key, total in self.sums.items()
+            for name, measure, convention in [key]
+        ]

@@ -88,7 +88,7 @@ def _html(standings: Standings, _: Path, command: str | None) -> str:
 
 def _picture_beside(standings: Standings, path: Path) -> str:
     from rankloop.plotting.compare import plot_standings
-    from rankloop.plotting.save import save_figure
+    from rankloop.plotting.figures import save_figure
 
     try:
         figure = plot_standings(standings)

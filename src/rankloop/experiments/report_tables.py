@@ -29,8 +29,8 @@ class Table:
 
 def tables(standings: Standings) -> list[Table]:
     """Return one table per measure and convention, and one of choices and costs."""
-    found = [_measure_table(standings, *panel) for panel in standings.panels]
-    return [*found, _cost(standings)]
+    by_measure = [_measure_table(standings, *panel) for panel in standings.panels]
+    return [*by_measure, _cost(standings)]
 
 
 def _measure_table(standings: Standings, measure: str, convention: str) -> Table:
@@ -92,10 +92,10 @@ def chosen_text(results: tuple[FoldResult, ...]) -> str:
 
     If all folds agree, the value is given once.
     """
-    told = {name: [result.chosen[name] for result in results] for name in results[0].chosen}
+    by_name = {name: [result.chosen[name] for result in results] for name in results[0].chosen}
     if all(result.rounds is not None for result in results):
-        told["rounds"] = [result.rounds for result in results]
-    return "; ".join(f"{name} {_values(values)}" for name, values in told.items())
+        by_name["rounds"] = [result.rounds for result in results]
+    return "; ".join(f"{name} {_values(values)}" for name, values in by_name.items())
 
 
 def _values(values: list[object]) -> str:

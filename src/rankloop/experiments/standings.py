@@ -29,6 +29,7 @@ class Standing:
         queries overlap, one per trial
     against : its difference from the baseline, tested query by query and corrected over rankers
         (Holm); None for the baseline itself, or if there are too few queries to test
+    overlap : test queries per training query of random trials; 0 for folds
     """
 
     ranker: str
@@ -38,6 +39,7 @@ class Standing:
     values: NDArray[np.float64]
     results: tuple[FoldResult, ...]
     against: Difference | None = None
+    overlap: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -51,9 +53,13 @@ class Standing:
 
     @property
     def se(self) -> float:
-        """The standard error over queries, as if they were drawn at random (0 for one)."""
+        """The standard error over queries, as if they were drawn at random (0 for one).
+
+        Over trials it is corrected for the queries that they share, as in `paired_t`.
+        """
         known = self.values[~np.isnan(self.values)]
-        return float(known.std(ddof=1) / math.sqrt(len(known))) if len(known) > 1 else 0.0
+        share = 1 / max(len(known), 1) + self.overlap
+        return float(known.std(ddof=1) * math.sqrt(share)) if len(known) > 1 else 0.0
 
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
@@ -98,8 +104,9 @@ class Standings:
     @property
     def test(self) -> str:
         """The test of a difference, in words."""
-        kind = "a randomisation test" if self.unit == "queries" else "a paired t-test"
-        return f"{kind} over {self.unit}"
+        if self.unit == "queries":
+            return "a randomisation test over queries"
+        return "a paired t-test over trials, corrected for the queries that they share"
 
     @property
     def rankers(self) -> list[str]:
@@ -135,53 +142,55 @@ def stand(
     seed: int,
     setting: Mapping[str, str],
     *,
-    by_fold: bool = False,
+    overlap: float = 0.0,
 ) -> Standings:
     """Combine the results of rankers on all folds.
 
-    by_fold : test the means of folds (paired t-test) instead of queries (randomisation test)
+    overlap : test queries per training query of random trials, whose means are tested (paired
+        t-test) instead of queries (randomisation test); 0 for folds
     """
+    by_fold = overlap > 0
     first = next(iter(results.values()))[0]
     rows: dict[tuple[str, int], Standing] = {}
     for k, what in enumerate(first.measured):
         means = {
-            name: tuple(_number(result.measured[k].mean) for result in found)
-            for name, found in results.items()
+            name: tuple(_number(result.measured[k].mean) for result in folds)
+            for name, folds in results.items()
         }
         values = {
             name: np.array(
-                means[name] if by_fold else [v for c in found for v in c.measured[k].values],
+                means[name] if by_fold else [v for c in folds for v in c.measured[k].values],
                 np.float64,
             )
-            for name, found in results.items()
+            for name, folds in results.items()
         }
-        tested = _test_differences(
-            values, baseline, seed, "paired_t" if by_fold else "randomisation"
-        )
-        for name, found in results.items():
+        tested = _test_differences(values, baseline, seed, overlap)
+        for name, folds in results.items():
             rows[name, k] = Standing(
                 name,
                 what.measure,
                 what.convention,
                 means[name],
                 values[name],
-                tuple(found),
+                tuple(folds),
                 tested.get(name),
+                overlap,
             )
     in_order = (rows[name, k] for name in results for k in range(len(first.measured)))
     return Standings(tuple(in_order), baseline, setting, "trials" if by_fold else "queries")
 
 
 def _test_differences(
-    values: Mapping[str, NDArray[np.float64]], baseline: str, seed: int, test: str
+    values: Mapping[str, NDArray[np.float64]], baseline: str, seed: int, overlap: float
 ) -> dict[str, Difference]:
     if len(values) < 2:
         return {}
     try:
-        found = compare_runs(values, baseline, test, seed=seed)
+        test = "paired_t" if overlap else "randomisation"
+        comparison = compare_runs(values, baseline, test, seed=seed, overlap=overlap)
     except DataError:  # fewer than two queries that both have: nothing to test
         return {}
-    return {row.system: row for row in found.differences}
+    return {row.system: row for row in comparison.differences}
 
 
 def _number(mean: float | None) -> float:

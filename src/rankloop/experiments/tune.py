@@ -14,12 +14,12 @@ import numpy as np
 
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.experiments.contenders import open_space
+from rankloop.experiments.named_rankers import open_space
 from rankloop.experiments.tune_folds import FoldMeans, Plan
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.measure import Measure, parse
 from rankloop.rankers.registry import ranker_text, read_ranker
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     import os
@@ -162,7 +162,7 @@ def _search(
     def objective(trial: BaseTrial) -> float:
         with _delay_interrupts():
             setting = {key: _suggest(trial, key, search) for key, search in space.items()}
-            known = _known(study, setting)
+            known = _find_value(study, setting)
         if known is not None:
             return known
         reached: list[float] = []
@@ -201,17 +201,17 @@ def _optuna() -> ModuleType:
 
 
 def _study(optuna: ModuleType, storage: str | os.PathLike[str] | None, name: str, seed: int) -> Any:
-    kept = None
+    journal = None
     if storage is not None:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
         try:
-            kept = JournalStorage(JournalFileBackend(str(storage)))
+            journal = JournalStorage(JournalFileBackend(str(storage)))
         except (OSError, ValueError) as error:
             raise DataError(f"cannot keep trials in {storage}: {error}") from None
     study = optuna.create_study(
-        storage=kept,
+        storage=journal,
         study_name=name,
         direction="maximize",
         load_if_exists=True,
@@ -222,7 +222,7 @@ def _study(optuna: ModuleType, storage: str | os.PathLike[str] | None, name: str
 
 
 def _suggest(trial: Any, name: str, search: Search) -> object:
-    if isinstance(search, Choice):
+    if isinstance(search, OneOf):
         return trial.suggest_categorical(name, search.values)
     if search.whole:
         return trial.suggest_int(name, int(search.low), int(search.high), log=search.log)
@@ -234,7 +234,7 @@ def _defaults(ranker: Ranker, space: Mapping[str, Search]) -> dict[str, object]:
     setting = {name: getattr(ranker, name) for name in space}
     for name, search in space.items():
         value = setting[name]
-        if isinstance(search, Choice):
+        if isinstance(search, OneOf):
             if value not in search.values:
                 return {}
         elif not isinstance(value, int | float) or not search.low <= value <= search.high:
@@ -278,7 +278,7 @@ def _complete(study: Study) -> list[Any]:
     return [t for t in study.trials if t.state.name == "COMPLETE"]
 
 
-def _known(study: Study, setting: dict[str, object]) -> float | None:
+def _find_value(study: Study, setting: dict[str, object]) -> float | None:
     """Return the value of a setting that was tried before."""
     return next((t.value for t in _complete(study) if t.params == setting), None)
 

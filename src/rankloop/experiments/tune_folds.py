@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.features import Features, needs_description
 from rankloop.data.io.formats import read
 from rankloop.data.splits import k_folds
 from rankloop.experiments.fold_source import numbers_only
+from rankloop.features.columns import Features, needs_description
 from rankloop.measures.evaluation import evaluate
-from rankloop.rankers.wrappers.described import suited, with_categories
+from rankloop.rankers.wrappers.described import data_for, fit_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,7 +62,7 @@ class Plan:
         with connect(cluster) as client:
             yield _There(self, client)
 
-    def prepared(self) -> tuple[str, Ranker, list[Fold]]:
+    def prepare(self) -> tuple[str, Ranker, list[Fold]]:
         """Return a digest of the data, the ranker for it, and the folds."""
         data = self.data
         if not isinstance(data, QueryDataset):
@@ -70,7 +70,7 @@ class Plan:
         data, start = _prepare(data, self.start, self.scale)
         digest = sha256(data.X.tobytes() + data.y.tobytes() + data.offsets.tobytes()).hexdigest()
         folds = [
-            (train, test.shuffled(np.random.default_rng([self.seed, i, 2])))
+            (train, test.shuffle(np.random.default_rng([self.seed, i, 2])))
             for i, (train, test) in enumerate(_scale(data, self.folds, self.seed, self.scale))
         ]
         return digest[:16], start, folds
@@ -85,7 +85,7 @@ class Plan:
 class _Here:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.digest, self._start, self._folds = plan.prepared()
+        self.digest, self._start, self._folds = plan.prepare()
 
     def of(self, setting: Mapping[str, object]) -> Iterator[float]:
         for fold in self._folds:
@@ -96,23 +96,23 @@ class _There:
     """Workers prepare the folds and keep them; the folds of a setting are measured together."""
 
     def __init__(self, plan: Plan, client: Any) -> None:
-        from rankloop.distributed.calling import gathered, submitted
+        from rankloop.distributed.calling import gather_results, submit
 
         self._client, self._names = client, [f"fold {i + 1}" for i in range(plan.folds)]
         options = {name: value for name, value in plan.options.items() if name != "notice"}
-        told = replace(plan, options=options)
-        self._held = [submitted(client, _one_fold, told, i) for i in range(plan.folds)]
-        self._submitted, self._gathered = submitted, gathered
-        task = submitted(client, _digest, self._held[0])
-        self.digest = gathered(client, [task], self._names[:1])[0]
+        plan_to_send = replace(plan, options=options)
+        self._held = [submit(client, _one_fold, plan_to_send, i) for i in range(plan.folds)]
+        self._submitted, self._gathered = submit, gather_results
+        task = submit(client, _digest, self._held[0])
+        self.digest = gather_results(client, [task], self._names[:1])[0]
 
     def of(self, setting: Mapping[str, object]) -> Iterator[float]:
-        futures = [self._submitted(self._client, _mean, one, setting) for one in self._held]
+        futures = [self._submitted(self._client, _mean, fold, setting) for fold in self._held]
         yield from self._gathered(self._client, futures, self._names)
 
 
 def _one_fold(plan: Plan, i: int) -> tuple[Plan, str, Ranker, Fold]:
-    digest, start, folds = plan.prepared()
+    digest, start, folds = plan.prepare()
     return replace(plan, data=None), digest, start, folds[i]
 
 
@@ -132,7 +132,8 @@ def _prepare(data: QueryDataset, start: Ranker, scale: str | None) -> tuple[Quer
     if scale is not None:
         return numbers_only(data)[0], start
     features = Features.learn(data)
-    return suited(features, data, start.takes_nan), with_categories(start, features)
+    ranker = fit_to(start, features)
+    return data_for(ranker, features, data), ranker
 
 
 def _scale(data: QueryDataset, folds: int, seed: int, scale: str | None) -> Iterator[Fold]:

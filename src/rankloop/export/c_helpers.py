@@ -25,11 +25,6 @@ static double limited(double x, double offset, double slope,
     x = offset + slope * x;
     return x < low ? low : x > high ? high : x;
 }""",
-    "look_up": """
-static double look_up(double x, const double *table, int size, double missing)
-{
-    return x >= 0 && x < size ? table[(int)x] : missing;
-}""",
     "query_minmax": """
 static void query_minmax(const double *x, size_t n, size_t d, double *out)
 {

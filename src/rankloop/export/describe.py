@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.clicks.rankers.click_trained import ClickTrainedRanker
+from rankloop.clicks.rankers.from_clicks import ClickTrainedRanker
 from rankloop.clicks.rankers.neural_pdgd import NeuralPDGD
-from rankloop.data.features import Features
 from rankloop.exceptions import DataError
 from rankloop.export.program import (
     LARGEST,
@@ -21,15 +20,17 @@ from rankloop.export.program import (
     Apply,
     Column,
     Encode,
+    InputColumn,
     Inputs,
     Join,
-    Kernel,
-    Linear,
+    KernelMatrix,
+    LinearMap,
     Products,
     Program,
     Trees,
     WithinQuery,
 )
+from rankloop.features.columns import Features
 from rankloop.rankers.batch.adarank import AdaRank
 from rankloop.rankers.batch.baselines import Constant, SingleFeature
 from rankloop.rankers.batch.coordinate_ascent import CoordinateAscent
@@ -38,16 +39,16 @@ from rankloop.rankers.batch.ranknet import RankNet
 from rankloop.rankers.batch.stumps import StumpRanker
 from rankloop.rankers.boosting.model import TreeModel
 from rankloop.rankers.boosting.trees import Tree, trees_of_text
+from rankloop.rankers.ensembles.adaptive import Adaptive
 from rankloop.rankers.ensembles.blend import Blend
 from rankloop.rankers.ensembles.mix import Mix
 from rankloop.rankers.kernel.features import KernelFeatures
 from rankloop.rankers.kernel.keeprank import KeepRank
 from rankloop.rankers.kernel.ranker import KernelRanker
 from rankloop.rankers.online.linear import LinearRanker
-from rankloop.rankers.wrappers.described import Described, OnlineDescribed
+from rankloop.rankers.wrappers.described import Described
 from rankloop.rankers.wrappers.lifted import Lifted
-from rankloop.rankers.wrappers.mapped import Mapped
-from rankloop.rankers.wrappers.scaled import Scaled
+from rankloop.rankers.wrappers.prepared import Prepared
 from rankloop.rankers.wrappers.stacked import Stacked
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from rankloop.data.features import Feature
     from rankloop.export.program import Node
+    from rankloop.features.columns import Feature
     from rankloop.rankers.base import Ranker
 
 
@@ -80,8 +81,19 @@ def program_of(ranker: Ranker, features: Sequence[str] | None = None) -> Program
             f"{len(names)}, of which {len(set(names))} are different"
         )
     output = describe(now, Inputs(d))
+    # One row of zeros shows in which precision the ranker gives its scores.
     single = np.asarray(now._score_rows(np.zeros((1, d), np.float32), np.array([0, 1]))).dtype
-    return Program(names, output, single == np.float32, type(ranker).__name__)
+    return Program(names, _input_columns(now), output, single == np.float32, type(ranker).__name__)
+
+
+def _input_columns(ranker: Ranker) -> tuple[InputColumn, ...]:
+    """Return what the features are in the user's table; without a description, all are numbers."""
+    if isinstance(ranker, ClickTrainedRanker):
+        return _input_columns(ranker.ranker_)
+    features = getattr(ranker, "features", None)
+    if not isinstance(features, Features):
+        return (InputColumn(),) * ranker.n_features_in_
+    return tuple(InputColumn(c.kind, tuple(c.categories), c.buckets) for c in features)
 
 
 @singledispatch
@@ -98,11 +110,12 @@ def _float32(x: Node) -> Node:
 
 
 def _weigh(x: Node, weights: ArrayLike, lanes: int = 1, bias: float = 0.0) -> Node:
-    return Linear(x, np.atleast_2d(np.asarray(weights, np.float64)), np.array([bias]), lanes)
+    return LinearMap(x, np.atleast_2d(np.asarray(weights, np.float64)), np.array([bias]), lanes)
 
 
 def _single(x: Node, weights: NDArray[np.floating]) -> Node:
     """Return a float32 sum of products, with weights that are rounded in the same way."""
+    # Clipped first, because a cast alone would make an infinity of a weight beyond float32.
     narrow = np.clip(weights, -np.finfo(np.float32).max, np.finfo(np.float32).max)
     return _float32(_weigh(x, narrow.astype(np.float32), 32))
 
@@ -119,14 +132,14 @@ def _(ranker: ConvexRanker, x: Node) -> Node:
 
 @describe.register(RankNet)
 def _(ranker: RankNet, x: Node) -> Node:
-    if not ranker.hidden_bias_.size:
+    if not ranker.hidden_bias_.size:  # without a hidden layer it is a linear ranker
         return _weigh(x, ranker.weights_, 16)
     return _network(ranker, x)
 
 
 @describe.register(NeuralPDGD)
 def _network(ranker: RankNet | NeuralPDGD, x: Node) -> Node:
-    hidden = Linear(x, ranker.hidden_weights_.T.copy(), ranker.hidden_bias_)
+    hidden = LinearMap(x, ranker.hidden_weights_.T.copy(), ranker.hidden_bias_)
     return _weigh(Apply(hidden, "tanh"), ranker.weights_)
 
 
@@ -158,12 +171,13 @@ def _(ranker: StumpRanker, x: Node) -> Node:
 
 def _stump(feature: int, threshold: float, alpha: float) -> Tree:
     """Return a tree whose value is alpha where the feature is above the threshold."""
-    one = np.ones(1, np.int64)
+    single = np.ones(1, np.int64)
+    # -1 and -2 are ~0 and ~1, the first and the second leaf; a missing value goes left, to 0.
     return Tree(
-        feature * one,
+        feature * single,
         np.array([threshold], np.float64),
-        -1 * one,
-        -2 * one,
+        -1 * single,
+        -2 * single,
         np.ones(1, bool),
         np.array([0.0, alpha]),
         {},
@@ -173,11 +187,11 @@ def _stump(feature: int, threshold: float, alpha: float) -> Tree:
 @describe.register(TreeModel)
 def _(ranker: TreeModel, x: Node) -> Node:
     start = None if ranker.start_ is None else describe(ranker.start_, x)
-    if not ranker.booster_:
+    if not ranker.booster_:  # no tree was grown
         return _weigh(x, np.zeros(x.width)) if start is None else start
     trees, averaged = trees_of_text(ranker.booster_)
     scores: Node = Trees(x, trees)
-    if averaged:
+    if averaged:  # a random forest gives the mean of its trees
         scores = Affine(scores, np.zeros(1), np.array([float(len(trees))]))
     return scores if start is None else _weigh(Join((start, scores)), np.ones(2))
 
@@ -185,27 +199,26 @@ def _(ranker: TreeModel, x: Node) -> Node:
 @describe.register(KernelRanker)
 def _(ranker: KernelRanker, x: Node) -> Node:
     seen = _minmax(x) if getattr(ranker, "normalise", False) else x
-    near = Kernel(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
+    near = KernelMatrix(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
     return _float32(_weigh(near, ranker.coefficients_))
 
 
 @describe.register(KeepRank)
 def _(ranker: KeepRank, x: Node) -> Node:
     seen = _minmax(x) if ranker.normalise else x
-    near = Kernel(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
+    near = KernelMatrix(seen, str(ranker.kernel), ranker.support_.astype(np.float64))
     return _float32(_weigh(near, ranker.coefficients_))
 
 
-@describe.register(Scaled)
-def _(ranker: Scaled, x: Node) -> Node:
-    scaled = _scale(x, ranker.scaler_)
-    return describe(ranker.ranker_, _map_features(scaled, ranker.fitted_maps, {}, ranker.takes_nan))
-
-
-@describe.register(Mapped)
-def _(ranker: Mapped, x: Node) -> Node:
-    kernels = ranker.kernel_features()
-    mapped = _map_features(_scale(x, ranker.scaler_), ranker.maps, kernels, ranker.takes_nan)
+@describe.register(Prepared)
+def _(ranker: Prepared, x: Node) -> Node:
+    kernels, first = ranker.kernel_features(), x.width - ranker.indicators
+    numbers = _select(x, range(first)) if ranker.indicators else x
+    mapped = _map_features(
+        _scale(numbers, ranker.scaler_), ranker.maps_, kernels, ranker.traits.takes_nan
+    )
+    if ranker.indicators:  # neither scaled nor mapped
+        mapped = Join((mapped, _select(x, range(first, x.width))))
     return describe(ranker.ranker_, mapped)
 
 
@@ -215,15 +228,16 @@ def _(ranker: Lifted, x: Node) -> Node:
 
 
 @describe.register(Described)
-@describe.register(OnlineDescribed)
-def _(ranker: Described | OnlineDescribed, x: Node) -> Node:
+def _(ranker: Described, x: Node) -> Node:
     features = Features.from_dict(ranker.description_)
+    _refuse_lists(features)
     columns = _native(features) if ranker.is_native else _encode(features)
     return describe(ranker.ranker_, _float32(Encode(x, tuple(columns))))
 
 
 @describe.register(Stacked)
 def _(ranker: Stacked, x: Node) -> Node:
+    # The same numbers as in the ranker, rounded where it rounds: else the scores would differ.
     mapped = _map_features(x, ["minmax", "rank"], {})
     half = np.full(mapped.width, 0.5)
     scores = _float32(WithinQuery(describe(ranker.frozen_, x), "standardise"))
@@ -238,19 +252,24 @@ def _(ranker: ClickTrainedRanker, x: Node) -> Node:
     return describe(ranker.ranker_, x)
 
 
+@describe.register(Adaptive)
 @describe.register(Mix)
-def _(ranker: Mix, x: Node) -> Node:
+def _(ranker: Adaptive | Mix, x: Node) -> Node:
     return _blend([describe(member, x) for member in ranker.members_], ranker.mix_)
 
 
 @describe.register(Blend)
 def _(ranker: Blend, x: Node) -> Node:
     features = ranker._features
+    if features is not None:
+        _refuse_lists(features)
     encoded = x if features is None else _float32(Encode(x, tuple(_encode(features))))
     members = []
     for member in ranker.members_:
-        seen = x if member.takes_nan else encoded
-        members.append(describe(member, seen if member.takes_raw_features else _minmax(seen)))
+        seen = x if member.traits.takes_nan else encoded
+        members.append(
+            describe(member, seen if member.traits.takes_raw_features else _minmax(seen))
+        )
     return _blend(members, ranker.weights_)
 
 
@@ -272,8 +291,12 @@ def _scale(x: Node, scaler: dict[str, Any]) -> Node:
         return _minmax(x)
     scale = np.array(scaler["scale"], np.float64)
     linked = Apply(x, "signed_log") if name == "log" else x
-    divisor = np.where(scale > 0, scale, np.inf)
+    divisor = np.where(scale > 0, scale, np.inf)  # a feature that never varies becomes 0
     return _float32(Affine(linked, np.array(scaler["centre"], np.float64), divisor))
+
+
+def _select(x: Node, columns: range) -> Node:
+    return Encode(x, tuple(Column(j, 0.0) for j in columns))
 
 
 def _map_features(
@@ -305,48 +328,61 @@ def _map_features(
 def _lift(x: Node, features: KernelFeatures) -> Node:
     if features.method != "nystrom":
         frequencies = features.learnt_["frequencies"].astype(np.float64)
-        angles = _float32(Linear(x, frequencies, np.zeros(len(frequencies))))
+        angles = _float32(LinearMap(x, frequencies, np.zeros(len(frequencies))))
         waves = Join((Apply(angles, "cos"), Apply(angles, "sin")))
+        # An Affine node divides, so it gets the inverse of the factor sqrt(2 / size).
         length = np.full(waves.width, 1 / np.sqrt(2 / features.size))
         return _float32(Affine(waves, np.zeros(waves.width), length))
     landmarks, root = features.learnt_["landmarks"], features.learnt_["root"].astype(np.float32)
-    near = _float32(Kernel(x, str(features.kernel), landmarks.astype(np.float64)))
+    near = _float32(KernelMatrix(x, str(features.kernel), landmarks.astype(np.float64)))
+    # With fewer landmarks than wanted, the features that are left over are 0.
     padded = np.zeros((features.size, len(landmarks)))
     padded[: len(root)] = root
-    return _float32(Linear(near, padded, np.zeros(features.size)))
+    return _float32(LinearMap(near, padded, np.zeros(features.size)))
 
 
 def _native(features: Features) -> list[Column]:
     """Return the columns that trees get: dates as ages, all else as it is."""
     return [
-        Column(j, np.nan, (), -1.0, float(np.float32(one.origin)))
-        if one.kind == "date"
+        Column(j, np.nan, -1, -1.0, float(np.float32(feature.origin)))
+        if feature.kind == "date"
         else Column(j, np.nan)
-        for j, one in enumerate(features)
+        for j, feature in enumerate(features)
     ]
 
 
 def _encode(features: Features) -> list[Column]:
     """Return the columns that all other rankers get."""
-    found: list[Column] = []
-    for j, one in enumerate(features):
-        absent = [float(part[0]) for part in one.encoded(np.full(1, np.nan, np.float32))]
-        if one.kind == "category":
-            codes = np.arange(len(one.categories), dtype=np.float32)
-            tables = (tuple(part.tolist()) for part in one.encoded(codes))
-            found += [Column(j, 0.0, table) for table in tables]
-            continue
-        found.append(_number(j, one, absent[0]))
-        if len(absent) > 1:
-            found.append(Column(j, absent[1], slope=0.0))
-    return found
+    encoding = features.encoding
+    columns: list[Column | None] = [None] * encoding.width
+    for j, (feature, (first, codes, mark)) in enumerate(
+        zip(features, encoding.places.tolist(), strict=True)
+    ):
+        for code in range(codes):
+            value = 1.0 if code < feature.own_codes else float(np.float32(feature.bucket_value))
+            columns[first + code] = Column(j, 0.0, code, slope=value)
+        if feature.kind != "category":
+            columns[first] = _number(j, feature)
+        if mark >= 0 and feature.kind != "category":
+            columns[mark] = Column(j, 1.0, slope=0.0)
+    return [column for column in columns if column is not None]
 
 
-def _number(source: int, one: Feature, missing: float) -> Column:
-    turned = (-1.0, float(np.float32(one.origin))) if one.kind == "date" else (1.0, 0.0)
+def _refuse_lists(features: Features) -> None:
+    lists = {column.part_of for column in features if column.part_of}
+    if lists:
+        raise DataError(
+            f"a model with lists of categories ({', '.join(sorted(lists))}) cannot be exported; "
+            "train it on a column of 0 and 1 for each category instead"
+        )
+
+
+def _number(source: int, feature: Feature) -> Column:
+    turned = (-1.0, float(np.float32(feature.origin))) if feature.kind == "date" else (1.0, 0.0)
     limits = {
         name: float(np.float32(value))
-        for name, value in (("low", one.low), ("high", one.high))
+        for name, value in (("low", feature.low), ("high", feature.high))
         if value is not None
     }
-    return Column(source, missing, (), *turned, **limits)
+    missing = np.clip(feature.default, limits.get("low"), limits.get("high"))
+    return Column(source, float(np.float32(missing)), -1, *turned, **limits)

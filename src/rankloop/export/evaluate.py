@@ -16,8 +16,8 @@ from rankloop.export.program import (
     Encode,
     Inputs,
     Join,
-    Kernel,
-    Linear,
+    KernelMatrix,
+    LinearMap,
     Products,
     Trees,
     WithinQuery,
@@ -106,10 +106,8 @@ def _encode(node: Encode, x: Floats) -> Floats:
 
 def _column(column: Column, x: Floats) -> Floats:
     absent = np.isnan(x)
-    if column.table:
-        codes = np.where(absent, 0, x).astype(np.int64)
-        known = (codes >= 0) & (codes < len(column.table)) & ~absent
-        return np.where(known, np.array(column.table)[np.where(known, codes, 0)], column.missing)
+    if column.code >= 0:
+        return np.where(x == column.code, column.slope, 0.0)
     moved = column.offset + column.slope * np.where(absent, 0.0, x)
     return np.where(absent, column.missing, np.clip(moved, column.low, column.high))
 
@@ -118,7 +116,7 @@ def _join(node: Join, *parts: Floats) -> Floats:  # noqa: ARG001
     return np.hstack(parts)
 
 
-def _linear(node: Linear, x: Floats) -> Floats:
+def _linear(node: LinearMap, x: Floats) -> Floats:
     if node.lanes == 32:
         narrow = np.ascontiguousarray(x, np.float32)
         columns = [row_scores(narrow, weights).astype(np.float64) for weights in node.weights]
@@ -140,7 +138,7 @@ def _trees(node: Trees, x: Floats) -> Floats:
     return total[:, None]
 
 
-def _kernel(node: Kernel, x: Floats) -> Floats:
+def _kernel(node: KernelMatrix, x: Floats) -> Floats:
     return kernel_values(parse_kernel(node.kernel), x, node.rows)
 
 
@@ -170,7 +168,7 @@ _RULES: dict[type[Node], Callable[..., Floats]] = {
     Products: _products,
     Encode: _encode,
     Join: _join,
-    Linear: _linear,
+    LinearMap: _linear,
     Trees: _trees,
-    Kernel: _kernel,
+    KernelMatrix: _kernel,
 }

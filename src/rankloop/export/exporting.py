@@ -11,12 +11,16 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.export.describe import program_of
+from rankloop.export.originals import Originals
+from rankloop.export.program import Trees
 from rankloop.export.targets import target
 from rankloop.measures.ranking import rank_order
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.export.targets import Target
@@ -106,6 +110,9 @@ def verify(
 ) -> Verified:
     """Score data through the exported form, and compare with the ranker.
 
+    The engine gets the rows as the user's table has them: the texts of categories, and dates as
+    dates.
+
     Parameters
     ----------
     ranker, to, features, options : see :func:`export`; for sql also `database`, the address of a
@@ -120,9 +127,9 @@ def verify(
     """
     engine = target(to)
     _check_options(engine, options)
-    X, offsets = np.asarray(ranker.copy()._rows(data), np.float32), data.offsets
+    program, offsets = program_of(ranker, features), data.offsets
     ours = np.asarray(ranker.predict(data), np.float64)
-    theirs = engine.run(program_of(ranker, features), X, offsets, **options)
+    theirs = engine.run(program, Originals.of(program, ranker, data), **options)
     sizes = np.diff(offsets)
     scale = np.maximum.reduceat(np.abs(ours), offsets[:-1][sizes > 0]) if len(ours) else ours
     apart = np.abs(theirs - ours) / np.repeat(np.where(scale > 0, scale, 1.0), sizes[sizes > 0])
@@ -139,6 +146,35 @@ def verify(
         float(apart.max(initial=0.0)),
         len(np.unique(moved)),
     )
+
+
+def rounding_moves(ranker: Ranker, X: ArrayLike) -> int:
+    """Count the rows that reach another leaf once their features are rounded to float32.
+
+    Rankloop, Elasticsearch's and OpenSearch's plugins, Solr and Vespa see float32 features. A model
+    of Rankloop was trained on them, so nothing moves; one that was imported may have been trained
+    on float64. If rows move, train it on features that are rounded: `X.astype(np.float32)`.
+
+    Parameters
+    ----------
+    ranker : trees on features as they are
+    X : float64 rows
+
+    >>> from rankloop.rankers.batch.rankboost import RankBoost
+    >>> ranker = RankBoost().fit([[0.1], [0.3]], [0, 1], group=[2])
+    >>> threshold = float(ranker.thresholds_[0])
+    >>> rounding_moves(ranker, [[threshold + 1e-12], [0.5]])
+    1
+    """
+    output = program_of(ranker).output
+    if not isinstance(output, Trees):
+        raise DataError(f"a {type(ranker).__name__} is not a sum of trees on unscaled features")
+    wide = np.asarray(X, np.float64)
+    narrow = wide.astype(np.float32).astype(np.float64)
+    moved = np.zeros(len(wide), bool)
+    for tree in output.trees:
+        moved |= tree.leaves(wide) != tree.leaves(narrow)
+    return int(np.count_nonzero(moved))
 
 
 def _check_options(engine: Target, options: dict[str, object]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.export.program import Encode, Inputs, Join, Kernel, Linear, Products, Trees
+from rankloop.export.program import Encode, Inputs, Join, KernelMatrix, LinearMap, Products, Trees
 
 if TYPE_CHECKING:
     from rankloop.export.program import Node, Program
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 def find_needed_columns(program: Program) -> dict[int, list[int]]:
     """Return, by the id of each node, the columns that the scores depend on, in order."""
-    found: dict[int, set[int]] = {id(node): set() for node in program.nodes()}
-    found[id(program.output)] = {0}
+    needed: dict[int, set[int]] = {id(node): set() for node in program.nodes()}
+    needed[id(program.output)] = {0}
     for node in reversed(program.nodes()):
-        columns = sorted(found[id(node)])
+        columns = sorted(needed[id(node)])
         first = 0
         for other in node.inputs:
             if isinstance(node, Join):
                 end = first + other.width
-                found[id(other)] |= {c - first for c in columns if first <= c < end}
+                needed[id(other)] |= {c - first for c in columns if first <= c < end}
                 first = end
             else:
-                found[id(other)] |= _sources(node, columns)
-    return {key: sorted(columns) for key, columns in found.items()}
+                needed[id(other)] |= _sources(node, columns)
+    return {key: sorted(columns) for key, columns in needed.items()}
 
 
 def used_features(program: Program) -> list[int]:
@@ -42,10 +42,10 @@ def _sources(node: Node, columns: list[int]) -> set[int]:
         return {int(k) for c in columns for k in (node.left[c], node.right[c])}
     if isinstance(node, Encode):
         return {node.columns[c].source for c in columns}
-    if isinstance(node, Linear):
+    if isinstance(node, LinearMap):
         return {int(k) for k in np.flatnonzero(node.weights[columns].any(axis=0))}
     if isinstance(node, Trees):
         return {int(k) for tree in node.trees for k in tree.feature}
-    if isinstance(node, Kernel):
+    if isinstance(node, KernelMatrix):
         return set(range(node.x.width))
     return set(columns)

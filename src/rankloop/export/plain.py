@@ -14,8 +14,8 @@ from rankloop.export.program import (
     Apply,
     Encode,
     Inputs,
-    Kernel,
-    Linear,
+    KernelMatrix,
+    LinearMap,
     Trees,
     WithinQuery,
 )
@@ -64,10 +64,10 @@ def plain_form(program: Program, engine: str, *, logs: bool = False) -> Weighted
                 "sql, or train on categories that are encoded as numbers"
             )
         return node
-    if isinstance(node, Linear):
-        found = _as_weighted_sum(node)
-        if found is not None and (logs or not found.logs):
-            return found
+    if isinstance(node, LinearMap):
+        weighted_sum = _as_weighted_sum(node)
+        if weighted_sum is not None and (logs or not weighted_sum.logs):
+            return weighted_sum
     raise DataError(f"{engine} cannot compute this {program.ranker}: {_reason(program, engine)}")
 
 
@@ -76,7 +76,7 @@ def split_below(threshold: float) -> float:
     return min(float32_above(threshold), LARGEST)
 
 
-def reached(
+def find_leaf_values(
     root: Exported,
     X: NDArray[np.float32],
     leaf: str,
@@ -87,19 +87,19 @@ def reached(
     leaf : the key of a leaf's value
     split : says which of some rows go left, and returns the left and the right child
     """
-    found = np.zeros(len(X))
+    values = np.zeros(len(X))
     waiting = [(root, np.arange(len(X)))]
     while waiting:
         node, rows = waiting.pop()
         if leaf in node:
-            found[rows] = float(node[leaf])
+            values[rows] = float(node[leaf])
         elif len(rows):
             left, yes, no = split(node, X, rows)
             waiting += [(yes, rows[left]), (no, rows[~left])]
-    return found
+    return values
 
 
-def nested(tree: Tree) -> tuple[list[int], dict[int, int]]:
+def list_depth_first(tree: Tree) -> tuple[list[int], dict[int, int]]:
     """Return nodes in depth-first order, and the number of each: splits k, and leaves ~k."""
     order: list[int] = []
     waiting = [0 if tree.splits else -1]
@@ -111,7 +111,7 @@ def nested(tree: Tree) -> tuple[list[int], dict[int, int]]:
     return order, {node: k for k, node in enumerate(order)}
 
 
-def _as_weighted_sum(node: Linear) -> WeightedSum | None:
+def _as_weighted_sum(node: LinearMap) -> WeightedSum | None:
     x = _skip_rounding(node.x)
     weights = node.weights[0]
     nothing = np.zeros(len(weights))
@@ -146,7 +146,7 @@ def _is_raw(node: Node) -> bool:
     if isinstance(node, Encode) and isinstance(node.x, Inputs):
         same = [c.source for c in node.columns] == list(range(node.x.width))
         plain = all(
-            np.isnan(c.missing) and not c.table and (c.slope, c.offset) == (1.0, 0.0)
+            np.isnan(c.missing) and c.code < 0 and (c.slope, c.offset) == (1.0, 0.0)
             for c in node.columns
         )
         return same and plain
@@ -159,14 +159,14 @@ def _reason(program: Program, engine: str) -> str:
     if any(isinstance(node, WithinQuery) for node in nodes):
         return (
             "its features or scores are scaled inside each query, and the engine scores one "
-            f"document at a time; {others}, or train on Scaled(scale='standard')"
+            f"document at a time; {others}, or train on Prepared(scale='standard')"
         )
-    if any(isinstance(node, Kernel) for node in nodes):
+    if any(isinstance(node, KernelMatrix) for node in nodes):
         return "it compares documents with kept rows by a kernel; export it to onnx or c"
     if any(isinstance(node, Apply) and node.function == "signed_log" for node in nodes):
         return (
             "its features are scaled by logarithms, which are not among the engine's normalisers; "
-            "export it to vespa, onnx, sql or c, or train on Scaled(scale='standard')"
+            "export it to vespa, onnx, sql or c, or train on Prepared(scale='standard')"
         )
     return (
         f"{engine} supports only weighted sums and trees of unscaled features; "

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from rankloop.exceptions import DataError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from rankloop.features.columns import Kind
     from rankloop.rankers.boosting.trees import Tree
 
 Function: TypeAlias = Literal["float32", "signed_log", "tanh", "sin", "cos"]
@@ -55,7 +58,7 @@ class Inputs(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class One(Node):
+class UnaryNode(Node):
     """A node that is computed from one other, and as wide unless it says otherwise."""
 
     x: Node
@@ -72,7 +75,7 @@ class One(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Apply(One):
+class Apply(UnaryNode):
     """A function of each value.
 
     `float32` rounds to the nearest float32, of which the largest stands for all beyond it;
@@ -83,7 +86,7 @@ class Apply(One):
 
 
 @dataclass(frozen=True, eq=False)
-class Affine(One):
+class Affine(UnaryNode):
     """(x - shift) / divisor, one shift and divisor per column; an infinite divisor gives 0."""
 
     shift: NDArray[np.float64]
@@ -91,7 +94,7 @@ class Affine(One):
 
 
 @dataclass(frozen=True, eq=False)
-class WithinQuery(One):
+class WithinQuery(UnaryNode):
     """A map of each column that looks at all documents of the query.
 
     `minmax` is (x - min) / (max - min), or 0; `centre` is x - min; `rank` is the share of smaller
@@ -103,7 +106,7 @@ class WithinQuery(One):
 
 
 @dataclass(frozen=True, eq=False)
-class Products(One):
+class Products(UnaryNode):
     """The products of some columns with others."""
 
     left: NDArray[np.int64]
@@ -120,14 +123,14 @@ class Column:
     """One encoded column: what it becomes where it is known, and where it is missing.
 
     source : the column that it comes from
-    table : if given, a whole number k becomes table[k]
+    code : if at least 0, the column is `slope` where x is this number, and 0 elsewhere
     slope, offset : otherwise x becomes offset + slope x, limited to low .. high
     missing : what a missing value becomes
     """
 
     source: int
     missing: float
-    table: tuple[float, ...] = ()
+    code: int = -1
     slope: float = 1.0
     offset: float = 0.0
     low: float = -LARGEST
@@ -135,7 +138,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Encode(One):
+class Encode(UnaryNode):
     """Columns without missing values, and with categories as numbers; exact in float32."""
 
     columns: tuple[Column, ...]
@@ -164,7 +167,7 @@ class Join(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Linear(One):
+class LinearMap(UnaryNode):
     """X weights' + bias, with one row of weights per column of the result.
 
     `lanes` says how Rankloop adds up: 32 sums in float32, 16 in double (`cpp/linalg/rows.hpp`), or
@@ -182,7 +185,7 @@ class Linear(One):
 
 
 @dataclass(frozen=True, eq=False)
-class Trees(One):
+class Trees(UnaryNode):
     """A sum of trees, from the first to the last."""
 
     trees: tuple[Tree, ...]
@@ -194,7 +197,7 @@ class Trees(One):
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel(One):
+class KernelMatrix(UnaryNode):
     """The kernel of each document with each of some rows: one column per row.
 
     kernel : its text, as :func:`rankloop.rankers.parse_kernel` reads it
@@ -209,17 +212,34 @@ class Kernel(One):
         return len(self.rows)
 
 
+@dataclass(frozen=True)
+class InputColumn:
+    """What a feature is in the user's own table.
+
+    kind : `number`; `boolean`, which becomes 0 or 1; `date`, a date or a moment, which becomes days
+        since 1970 in UTC; or `category`, a text, which becomes its place in `categories`
+    categories : the texts that the model knows
+    buckets : whether other texts have codes by a hash; if not, they are missing values
+    """
+
+    kind: Kind = "number"
+    categories: tuple[str, ...] = ()
+    buckets: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """What a ranker computes: `output` has one column, the scores.
 
     features : the names of the features, in order
+    columns : what each of them is in the user's table
     single : whether the ranker's scores are float32
     ranker : the name of the ranker's class
     notes : text that a target may carry along, such as the version of the model
     """
 
     features: tuple[str, ...]
+    columns: tuple[InputColumn, ...]
     output: Node
     single: bool
     ranker: str
@@ -227,16 +247,31 @@ class Program:
 
     def nodes(self) -> list[Node]:
         """Return all nodes once, each after those that it is computed from."""
-        found: dict[int, Node] = {}
+        order: dict[int, Node] = {}
 
         def visit(node: Node) -> None:
-            if id(node) not in found:
+            if id(node) not in order:
                 for other in node.inputs:
                     visit(other)
-                found[id(node)] = node
+                order[id(node)] = node
 
         visit(self.output)
-        return list(found.values())
+        return list(order.values())
+
+    def places(self, *kinds: Kind) -> list[int]:
+        """Return the features of some kinds."""
+        return [j for j, column in enumerate(self.columns) if column.kind in kinds]
+
+    def check_categories(self, engine: str) -> None:
+        """Raise if texts become codes by a hash, which the engine cannot compute."""
+        hashed = [self.features[j] for j in self.places("category") if self.columns[j].buckets]
+        if hashed:
+            raise DataError(
+                f"{engine} cannot compute the hash that gives codes to the rarer categories of "
+                f"{', '.join(map(repr, hashed))}; train with a description in which this column "
+                "has no buckets, or export to json, and compute the codes as "
+                "rankloop.features.hashing says"
+            )
 
     @property
     def scores_rows_alone(self) -> bool:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.export.originals import Originals
     from rankloop.export.program import Program
-    from rankloop.export.running import Offsets, Rows
 
     Floats = NDArray[np.float64]
     Content = str | bytes
@@ -27,7 +27,8 @@ class Target:
     """One kind of engine.
 
     render : returns the content of the file
-    run : returns the scores of rows, by the engine itself or by our copy of its arithmetic
+    run : returns the scores of rows as the user's table has them, by the engine itself or by our
+        copy of its arithmetic
     is_real : whether `run` is the engine itself
     """
 
@@ -40,8 +41,9 @@ class Target:
 def _json() -> Target:
     from rankloop.export import evaluate, to_json
 
-    def run(program: Program, X: Rows, offsets: Offsets) -> Floats:
-        return evaluate.evaluate(to_json.parse(to_json.render(program)), X, offsets)
+    def run(program: Program, rows: Originals) -> Floats:
+        again = to_json.parse(to_json.render(program))
+        return evaluate.evaluate(again, rows.codes, rows.offsets)
 
     return Target("json", to_json.render, run, True)
 
@@ -49,8 +51,8 @@ def _json() -> Target:
 def _c() -> Target:
     from rankloop.export import running, to_c
 
-    def run(program: Program, X: Rows, offsets: Offsets) -> Floats:
-        return running.run_c(to_c.render(program), X, offsets)
+    def run(program: Program, rows: Originals) -> Floats:
+        return running.run_c(to_c.render(program), program.columns, rows)
 
     return Target("c", to_c.render, run, True)
 
@@ -58,8 +60,8 @@ def _c() -> Target:
 def _onnx() -> Target:
     from rankloop.export import running, to_onnx
 
-    def run(program: Program, X: Rows, offsets: Offsets) -> Floats:
-        return running.run_onnx(to_onnx.render(program), X, offsets)
+    def run(program: Program, rows: Originals) -> Floats:
+        return running.run_onnx(to_onnx.render(program), program.columns, rows)
 
     return Target("onnx", to_onnx.render, run, True)
 
@@ -79,14 +81,13 @@ def _sql() -> Target:
 
     def run(
         program: Program,
-        X: Rows,
-        offsets: Offsets,
+        rows: Originals,
         dialect: str = "postgresql",
         database: str | None = None,
         **names: str,  # noqa: ARG001 - the run has a table of its own
     ) -> Floats:
         text = to_sql.render(program, dialect, to_sql.SqlNames(running.TABLE))
-        return running.run_sql(text, dialect, program.features, X, offsets, database)
+        return running.run_sql(text, dialect, program, rows, database)
 
     return Target("sql", render, run, True)
 
@@ -95,9 +96,9 @@ def _engine(name: str, module: str) -> Target:
     """Return a search engine, which the twin of its arithmetic stands for."""
     engine = import_module(f"rankloop.export.{module}")
 
-    def run(program: Program, X: Rows, offsets: Offsets, **options: str) -> Floats:  # noqa: ARG001
+    def run(program: Program, rows: Originals, **options: str) -> Floats:
         content = engine.render(program, **options)
-        scores: Floats = engine.twin(content, program.features, X)
+        scores: Floats = engine.twin(content, program.features, rows.codes)
         return scores.astype(np.float64)
 
     return Target(name, engine.render, run, False)

@@ -5,6 +5,12 @@
 Features come row by row; NAN stands for a missing value. The function returns 0, or 1 if there is
 no memory. Sums are added up in Rankloop's own order, so that linear rankers and trees give the same
 bits; compile without fused multiply-add (`-ffp-contract=off`) and without `-ffast-math`.
+
+Features are floats. Where the model has categories or dates, the source has functions that make
+these floats of the user's own values:
+
+    float rankloop_category(size_t feature, const char *text);  UTF-8, NULL if missing
+    float rankloop_date(long long microseconds);                since 1970 in UTC
 """
 
 from __future__ import annotations
@@ -14,14 +20,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.export.c_helpers import ALWAYS, HELPERS
+from rankloop.export.c_inputs import input_functions
 from rankloop.export.program import (
     Affine,
     Apply,
     Encode,
     Inputs,
     Join,
-    Kernel,
-    Linear,
+    KernelMatrix,
+    LinearMap,
     Products,
     Trees,
     WithinQuery,
@@ -45,6 +52,7 @@ def render(program: Program) -> str:
     >>> "int rankloop_score(const float *features" in render(program_of(ranker))
     True
     """
+    program.check_categories("C")
     return _Source(program).text()
 
 
@@ -63,8 +71,12 @@ class _Source:
         for node in self._program.nodes():
             self._place(node)
             _RULES[type(node)](self, node)
-        names = ", ".join(self._program.features).replace("*/", "* /")
+        # A name of a feature must not end the comment that it stands in, nor start another.
+        names = ", ".join(self._program.features).replace("*/", "* /").replace("/*", "/ *")
         output = self._places[id(self._program.output)]
+        # All values share one allocation, so there is one thing that can fail and one to free. It
+        # is never of 0 bytes, for which calloc may return NULL. Zeros, because
+        # a compiler warns of a function that could read memory before it is written.
         return "\n".join(
             [
                 f"/* The scores of a {self._program.ranker}, exported by Rankloop.",
@@ -73,10 +85,11 @@ class _Source:
                 *(HELPERS[name] for name in self._helpers),
                 *self._data,
                 "",
+                *input_functions(self._program),
                 "int rankloop_score(const float *features, size_t documents, double *scores)",
                 "{",
                 "    const size_t n = documents;",
-                f"    double *const room = malloc((n ? n : 1) * {self._room} * sizeof(double));",
+                f"    double *const room = calloc(n ? n : 1, {self._room} * sizeof(double));",
                 "    if (!room) return 1;",
                 *("    " + line for line in self._body),
                 f"    for (size_t i = 0; i < n; ++i) scores[i] = {output}[i];",
@@ -178,14 +191,12 @@ def _encode(c: _Source, node: Encode) -> None:
     for j, column in enumerate(node.columns):
         to, value = f"{v}[i * {w} + {j}]", f"{x}[i * {node.x.width} + {column.source}]"
         missing = number(column.missing)
-        if column.table:
-            c.helper("look_up")
-            table = c.array(column.table)
-            c.add(f"    {to} = look_up({value}, {table}, {len(column.table)}, {missing});")
+        if column.code >= 0:
+            c.add(f"    {to} = {value} == {column.code} ? {number(column.slope)} : 0;")
         else:
             c.helper("limited")
             given = (column.offset, column.slope, column.low, column.high)
-            numbers = ", ".join(number(one) for one in given)
+            numbers = ", ".join(map(number, given))
             c.add(f"    {to} = limited({value}, {numbers}, {missing});")
     c.add("}")
 
@@ -201,8 +212,9 @@ def _join(c: _Source, node: Join) -> None:
         first += some
 
 
-def _linear(c: _Source, node: Linear) -> None:
+def _linear(c: _Source, node: LinearMap) -> None:
     v, x, w, d = c.of(node), c.of(node.x), node.width, node.x.width
+    # The helper adds up in as many lanes as the compiled core; a single sum would round otherwise.
     product = {32: "dot_single", 16: "dot_wide", 1: "dot_plain"}[node.lanes]
     c.helper(product)
     weights, bias = c.array(node.weights.ravel()), c.array(node.bias)
@@ -213,6 +225,9 @@ def _linear(c: _Source, node: Linear) -> None:
 
 
 def _trees(c: _Source, node: Trees) -> None:
+    # The splits of all trees are in one array, and the leaves in another. A child of at least 0 is
+    # a split, and moves on by the splits before this tree. Leaf k is ~k = -k - 1, so it moves on by
+    # subtracting the leaves before this tree.
     c.helper("tree_leaf")
     splits, first_leaf = 0, 0
     rows: list[str] = []
@@ -226,7 +241,7 @@ def _trees(c: _Source, node: Trees) -> None:
                 int(child) + splits if child >= 0 else int(child) - first_leaf
                 for child in (tree.left[k], tree.right[k])
             ]
-            bits = 0
+            bits = 0  # a split by a threshold; else 1 + where its set of categories starts
             if k in tree.members:
                 bits = len(words) + 1
                 words += _words(tree.members[k])
@@ -238,7 +253,11 @@ def _trees(c: _Source, node: Trees) -> None:
     nodes = f"t{len(c._data)}"
     content = ",\n    ".join(rows or ["{0, 0, 0, 0, 0, 0}"])
     c._data.append(f"static const struct split {nodes}[] = {{\n    {content}}};")
-    sets, leaves, starts = c.array(words, "unsigned"), c.array(values), c.array(roots, "int")
+    sets, leaves, starts = (
+        c.array(words or [0, 0], "unsigned"),
+        c.array(values),
+        c.array(roots, "int"),
+    )
     c.add(
         "for (size_t i = 0; i < n; ++i) {",
         "    double sum = 0;",
@@ -256,7 +275,7 @@ def _words(members: tuple[int, ...]) -> list[int]:
     return [len(words), *words]
 
 
-def _kernel(c: _Source, node: Kernel) -> None:
+def _kernel(c: _Source, node: KernelMatrix) -> None:
     v, x, w, d = c.of(node), c.of(node.x), node.width, node.x.width
     rows = c.array(node.rows.ravel())
     value = _kernel_text(c, parse_kernel(node.kernel), d)
@@ -294,7 +313,7 @@ _RULES: dict[type[Node], Callable[..., None]] = {
     Products: _products,
     Encode: _encode,
     Join: _join,
-    Linear: _linear,
+    LinearMap: _linear,
     Trees: _trees,
-    Kernel: _kernel,
+    KernelMatrix: _kernel,
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.export.plain import WeightedSum, plain_form, reached, split_below
+from rankloop.export.plain import WeightedSum, find_leaf_values, plain_form, split_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,7 @@ def twin(content: str, names: Sequence[str], X: Singles) -> Singles:
         return _linear_twin(model, names, X)
     total = np.zeros(len(X), np.float32)
     for tree in model["definition"]["splits"]:
-        total += reached(tree, X, "leaf", partial(_split, place)).astype(np.float32)
+        total += find_leaf_values(tree, X, "leaf", partial(_split, place)).astype(np.float32)
     return total
 
 

@@ -2,7 +2,8 @@
 
 Trees are computed in double (`lte`, `default_left`), and the score becomes a float32. There are no
 linear models. Every feature comes from a query; the file reads each from a field of its name, and
-documents without that field have a missing value. Change these queries to your own.
+documents without that field have a missing value. Change these queries to your own. The score of a
+query is never negative, so models of features below 0 are refused.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.export.needs import used_features
-from rankloop.export.plain import WeightedSum, nested, plain_form, reached
+from rankloop.export.plain import WeightedSum, find_leaf_values, list_depth_first, plain_form
+
+_ZERO = 1e-30
+"""LightGBM writes thresholds of about 1e-35 beside 0."""
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.export.plain import Exported, Halves
-    from rankloop.export.program import Program
+    from rankloop.export.program import Program, Trees
     from rankloop.rankers.boosting.trees import Tree
 
 
@@ -36,6 +40,7 @@ def render(program: Program) -> str:
             "linear; export it to elasticsearch, for the learning-to-rank plugin"
         )
     names = list(program.features)
+    _refuse_negative(form, names)
     kind = {"feature_names": names, "target_type": "regression"}
     trees = [{"tree": {**kind, "tree_structure": _structure(tree)}} for tree in form.trees]
     weights = [1.0] * len(trees)
@@ -52,6 +57,24 @@ def render(program: Program) -> str:
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
+def _refuse_negative(form: Trees, names: Sequence[str]) -> None:
+    """Raise if a feature is below 0 somewhere: a threshold below 0 has values on both sides."""
+    below = {
+        int(feature)
+        for tree in form.trees
+        for k, feature in enumerate(tree.feature)
+        if k not in tree.members and tree.threshold[k] < -_ZERO
+    }
+    if below:
+        shown = ", ".join(repr(names[j]) for j in sorted(below)[:5])
+        raise DataError(
+            "Elasticsearch gets features as scores of queries, which must not be negative, but "
+            f"{len(below)} of these {len(names)} features have values below 0: {shown}; train on "
+            "these features plus a constant, or export to elasticsearch, for the "
+            "learning-to-rank plugin"
+        )
+
+
 def _extractor(name: str) -> dict[str, object]:
     script = {"source": "doc[params.field].value", "params": {"field": name}}
     query = {"script_score": {"query": {"exists": {"field": name}}, "script": script}}
@@ -59,7 +82,7 @@ def _extractor(name: str) -> dict[str, object]:
 
 
 def _structure(tree: Tree) -> list[dict[str, object]]:
-    order, number = nested(tree)
+    order, number = list_depth_first(tree)
     return [
         {
             "node_index": number[node],
@@ -87,7 +110,7 @@ def twin(
     weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
     for weight, model in zip(weights, ensemble["trained_models"], strict=True):
         nodes = model["tree"]["tree_structure"]
-        total += weight * reached(nodes[0], X, "leaf_value", partial(_split, nodes))
+        total += weight * find_leaf_values(nodes[0], X, "leaf_value", partial(_split, nodes))
     return total.astype(np.float32)
 
 

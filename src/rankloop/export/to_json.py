@@ -10,7 +10,7 @@ import numpy as np
 
 from rankloop.exceptions import ModelError
 from rankloop.export import program as nodes
-from rankloop.export.program import Column, Inputs, Linear, Node, Program
+from rankloop.export.program import Column, InputColumn, Inputs, LinearMap, Node, Program
 from rankloop.rankers.boosting.trees import Tree
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _KINDS: dict[str, type[Node]] = {
         nodes.Products,
         nodes.Encode,
         nodes.Join,
-        nodes.Linear,
+        nodes.LinearMap,
         nodes.Trees,
-        nodes.Kernel,
+        nodes.KernelMatrix,
     )
 }
 _STRANGE = (AttributeError, LookupError, TypeError, ValueError)
@@ -38,7 +38,9 @@ _STRANGE = (AttributeError, LookupError, TypeError, ValueError)
 def render(program: Program) -> str:
     """Return a program as JSON: its nodes in order, each with the numbers of those before it.
 
-    Numbers keep every bit. A missing value is null, and an infinite divisor the text "inf".
+    `columns` says what each feature is: the nodes see a category as its place in `categories`, a
+    date as days since 1970 in UTC, and a boolean as 0 or 1, all as float32. Numbers keep every bit.
+    A missing value is null, and an infinite divisor the text "inf".
     """
     order = program.nodes()
     place = {id(node): k for k, node in enumerate(order)}
@@ -46,6 +48,7 @@ def render(program: Program) -> str:
         "format": FORMAT,
         "ranker": program.ranker,
         "features": list(program.features),
+        "columns": [_plain(column) for column in program.columns],
         "single": program.single,
         "nodes": [_node(node, place, program.features) for node in order],
     }
@@ -55,31 +58,40 @@ def render(program: Program) -> str:
 def parse(text: str) -> Program:
     """Return the program that :func:`render` wrote."""
     try:
-        told = json.loads(text)
-        if told["format"] != FORMAT:
-            raise ModelError(f"expected the format {FORMAT!r}; found {told['format']!r}")
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise ModelError(f"expected the format {FORMAT!r}; found {document['format']!r}")
         known: list[Node] = []
-        for one in told["nodes"]:
-            known.append(_read(dict(one), known, told["features"]))
-        return Program(tuple(told["features"]), known[-1], bool(told["single"]), told["ranker"])
+        for node in document["nodes"]:
+            known.append(_read(dict(node), known, document["features"]))
+        return Program(
+            tuple(document["features"]),
+            tuple(
+                InputColumn(record["kind"], tuple(record["categories"]), record["buckets"])
+                for record in document["columns"]
+            ),
+            known[-1],
+            bool(document["single"]),
+            document["ranker"],
+        )
     except _STRANGE as error:
         raise ModelError(f"this is not a scoring program: {error!r}") from None
 
 
 def _node(node: Node, place: dict[int, int], names: tuple[str, ...]) -> dict[str, object]:
-    told: dict[str, Any] = {"node": type(node).__name__}
+    record: dict[str, Any] = {"node": type(node).__name__}
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
         if isinstance(value, Node):
-            told[field.name] = place[id(value)]
+            record[field.name] = place[id(value)]
         elif isinstance(value, tuple) and value and isinstance(value[0], Node):
-            told[field.name] = [place[id(part)] for part in value]
+            record[field.name] = [place[id(part)] for part in value]
         else:
-            told[field.name] = _plain(value)
-    if isinstance(node, Linear) and isinstance(node.x, Inputs):
-        rows = told["weights"]
-        told["weights"] = [dict(zip(names, row, strict=True)) for row in rows]
-    return told
+            record[field.name] = _plain(value)
+    if isinstance(node, LinearMap) and isinstance(node.x, Inputs):
+        rows = record["weights"]
+        record["weights"] = [dict(zip(names, row, strict=True)) for row in rows]
+    return record
 
 
 def _plain(value: object) -> object:
@@ -96,38 +108,38 @@ def _plain(value: object) -> object:
     return value
 
 
-def _read(told: dict[str, Any], known: list[Node], names: list[str]) -> Node:
-    kind = _KINDS[told.pop("node")]
-    if kind is not Inputs and "x" in told:
-        told["x"] = known[told["x"]]
+def _read(record: dict[str, Any], known: list[Node], names: list[str]) -> Node:
+    kind = _KINDS[record.pop("node")]
+    if kind is not Inputs and "x" in record:
+        record["x"] = known[record["x"]]
     if kind is nodes.Join:
-        told["parts"] = tuple(known[k] for k in told["parts"])
-    if kind is Linear and isinstance(told["x"], Inputs):
-        told["weights"] = [[row[name] for name in names] for row in told["weights"]]
+        record["parts"] = tuple(known[k] for k in record["parts"])
+    if kind is LinearMap and isinstance(record["x"], Inputs):
+        record["weights"] = [[row[name] for name in names] for row in record["weights"]]
     if kind is nodes.Encode:
-        told["columns"] = tuple(_column(one) for one in told["columns"])
+        record["columns"] = tuple(_column(entry) for entry in record["columns"])
     if kind is nodes.Trees:
-        told["trees"] = tuple(_tree(one) for one in told["trees"])
+        record["trees"] = tuple(_tree(entry) for entry in record["trees"])
     for name in ("weights", "bias", "shift", "divisor", "rows"):
-        if name in told:
-            told[name] = np.array(told[name], np.float64)
+        if name in record:
+            record[name] = np.array(record[name], np.float64)
     for name in ("left", "right"):
-        if name in told:
-            told[name] = np.array(told[name], np.int64)
-    return kind(**told)
+        if name in record:
+            record[name] = np.array(record[name], np.int64)
+    return kind(**record)
 
 
-def _column(told: dict[str, Any]) -> Column:
-    missing = told["missing"]
+def _column(record: dict[str, Any]) -> Column:
+    missing = record["missing"]
     absent = float("nan") if missing is None else missing
-    return Column(**{**told, "missing": absent, "table": tuple(told["table"])})
+    return Column(**{**record, "missing": absent})
 
 
-def _tree(told: dict[str, Any]) -> Tree:
+def _tree(record: dict[str, Any]) -> Tree:
     kinds = {"feature": np.int64, "left": np.int64, "right": np.int64, "nan_left": np.bool_}
     arrays: dict[str, NDArray[Any]] = {
-        name: np.array(told[name], kinds.get(name, np.float64))
+        name: np.array(record[name], kinds.get(name, np.float64))
         for name in (*kinds, "threshold", "value")
     }
-    members = {int(split): tuple(found) for split, found in told["members"].items()}
+    members = {int(split): tuple(categories) for split, categories in record["members"].items()}
     return Tree(**arrays, members=members)

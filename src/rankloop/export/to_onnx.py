@@ -1,8 +1,11 @@
 """ONNX: one graph for one query's documents, written in double, for ONNX Runtime.
 
 The input `features` is a float32 matrix, NaN where a value is missing; the output `scores` has one
-double per document. Trees are a `TreeEnsemble` (ai.onnx.ml 5), which adds them up in order when it
-uses one thread.
+double per document. Categories are a second input, `categories`, of their texts, where any text
+that the model does not know stands for a missing value, such as the empty one; and dates a third,
+`dates`, in microseconds since 1970 in UTC, where the smallest int64 (NumPy's NaT) is missing. The
+model's properties `features`, `categories` and `dates` name the columns of each input. Trees are a
+`TreeEnsemble` (ai.onnx.ml 5), which adds them up in order when it uses one thread.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ from rankloop.export.program import (
     Encode,
     Inputs,
     Join,
-    Kernel,
-    Linear,
+    KernelMatrix,
+    LinearMap,
     Products,
     Trees,
     WithinQuery,
@@ -31,7 +34,7 @@ from rankloop.rankers.kernel import kernels
 from rankloop.rankers.kernel.text import parse_kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -54,34 +57,51 @@ def engine() -> ModuleType:
 def render(program: Program) -> bytes:
     """Return a program as the bytes of an ONNX model."""
     onnx = engine()
-    graph = Graph(onnx)
+    program.check_categories("ONNX")
+    graph = Graph(onnx, program)
     for node in program.nodes():
         graph.values[id(node)] = _RULES[type(node)](graph, node)
     graph.add("Reshape", graph.of(program.output), graph.constant([-1], np.int64))
     graph.nodes[-1].output[0] = "scores"
     helper, kinds = onnx.helper, onnx.TensorProto
+    groups = inputs_of(program)
+    types = {"features": kinds.FLOAT, "categories": kinds.STRING, "dates": kinds.INT64}
     made = helper.make_graph(
         graph.nodes,
         "rankloop",
-        [helper.make_tensor_value_info("features", kinds.FLOAT, ["n", len(program.features)])],
+        [
+            helper.make_tensor_value_info(name, types[name], ["n", len(places)])
+            for name, places in groups.items()
+        ],
         [helper.make_tensor_value_info("scores", kinds.DOUBLE, ["n"])],
         graph.constants,
     )
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     model = helper.make_model(made, opset_imports=opsets, producer_name="rankloop")
     model.ir_version = _IR
-    helper.set_model_props(
-        model, {"ranker": program.ranker, "features": "\n".join(program.features)}
-    )
+    named = {
+        name: "\n".join(program.features[j] for j in places) for name, places in groups.items()
+    }
+    helper.set_model_props(model, {"ranker": program.ranker, **named})
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
+
+
+def inputs_of(program: Program) -> dict[str, list[int]]:
+    """Return the inputs of a model, each with the features in it."""
+    groups = {
+        "features": program.places("number", "boolean"),
+        "categories": program.places("category"),
+        "dates": program.places("date"),
+    }
+    return {name: places for name, places in groups.items() if places}
 
 
 class Graph:
     """The operators of a graph, and its constants."""
 
-    def __init__(self, onnx: ModuleType) -> None:
-        self.onnx = onnx
+    def __init__(self, onnx: ModuleType, program: Program) -> None:
+        self.onnx, self.program = onnx, program
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self.values: dict[int, str] = {}
@@ -117,19 +137,51 @@ class Graph:
 
 
 def _inputs(g: Graph, node: Inputs) -> str:  # noqa: ARG001
-    return g.cast("features", "DOUBLE")
+    """Bring the columns of all inputs into the order of the features, as doubles."""
+    groups = inputs_of(g.program)
+    parts = [g.cast("features", "DOUBLE")] if "features" in groups else []
+    parts += [
+        _codes(g, place, g.program.columns[j].categories)
+        for place, j in enumerate(groups.get("categories", ()))
+    ]
+    if "dates" in groups:
+        days = g.add("Div", g.cast("dates", "DOUBLE"), g.constant(86_400e6))
+        absent = g.add("Equal", "dates", g.constant(np.iinfo(np.int64).min, np.int64))
+        single = g.cast(g.cast(days, "FLOAT"), "DOUBLE")
+        parts.append(g.add("Where", absent, g.constant(np.nan), single))
+    if len(parts) == 1:
+        return parts[0]
+    order = np.argsort([j for places in groups.values() for j in places])
+    joined = g.add("Concat", *parts, axis=1)
+    return g.add("Gather", joined, g.constant(order, np.int64), axis=1)
+
+
+def _codes(g: Graph, place: int, categories: Sequence[str]) -> str:
+    """Return the place of each text of a column among the categories, and NaN for other texts."""
+    column = g.add("Gather", "categories", g.constant([place], np.int64), axis=1)
+    codes = g.add(
+        "LabelEncoder",
+        column,
+        domain="ai.onnx.ml",
+        keys_strings=[*categories] or [""],
+        values_floats=[float(k) for k in range(len(categories))] or [np.nan],
+        default_float=np.nan,
+    )
+    return g.cast(codes, "DOUBLE")
 
 
 def _apply(g: Graph, node: Apply) -> str:
     x = g.of(node.x)
     if node.function == "float32":
+        # Clipped first, because Cast would make an infinity of a value beyond float32.
         low, high = g.constant(-LARGEST), g.constant(LARGEST)
         return g.cast(g.cast(g.add("Clip", x, low, high), "FLOAT"), "DOUBLE")
-    if node.function == "cos":
+    if node.function == "cos":  # ONNX Runtime has Sin for doubles, but no Cos
         return g.add("Sin", g.add("Add", x, g.constant(np.pi / 2)))
     if node.function != "signed_log":
         return g.add({"tanh": "Tanh", "sin": "Sin"}[node.function], x)
-    # log(1 + x) = log(u) x / (u - 1) with u = 1 + x, because ONNX has no log1p
+    # log(1 + x) = log(u) x / (u - 1) with u = 1 + x, because ONNX has no log1p. Here u is
+    # 1 + abs(x), so that x gives the result its sign; where u is 1, x is its own logarithm.
     one = g.constant(1.0)
     more = g.add("Add", g.add("Abs", x), one)
     logs = g.add("Div", g.add("Mul", g.add("Log", more), x), g.add("Sub", more, one))
@@ -166,6 +218,9 @@ def _divide(g: Graph, x: str, span: str) -> str:
 
 def _ranks(g: Graph, x: str) -> str:
     """Sort all columns, find where equal values start and end, and take this back to the rows."""
+    # `group` numbers the groups of equal values, and `place` the rows, both in sorted order. With
+    # the first and the last place of its group, a value has `first` smaller ones and last - first
+    # + 1 equal ones, so its rank is first + (last - first + 1) / 2 = (first + last + 1) / 2.
     zero, one, last = (g.constant([k], np.int64) for k in (0, 1, -1))
     rows, shape = g.constant(0, np.int64), g.add("Shape", x)
     n = g.add("Slice", shape, zero, one)
@@ -177,8 +232,8 @@ def _ranks(g: Graph, x: str) -> str:
 
     def of_group(start: str, reduction: str) -> str:
         room = g.add("Expand", start, shape)
-        found = g.add("ScatterElements", room, group, place, reduction=reduction, axis=0)
-        return g.add("GatherElements", found, group, axis=0)
+        reduced = g.add("ScatterElements", room, group, place, reduction=reduction, axis=0)
+        return g.add("GatherElements", reduced, group, axis=0)
 
     ends = g.add("Add", g.add("Add", of_group(n, "min"), of_group(zero, "max")), one)
     half = g.add("Mul", g.constant(0.5), g.cast(ends, "DOUBLE"))
@@ -196,7 +251,7 @@ def _products(g: Graph, node: Products) -> str:
 
 
 def _encode(g: Graph, node: Encode) -> str:
-    """Encode all columns at once: numbers by slope, offset and limits, categories by tables."""
+    """Encode all columns at once: numbers by slope, offset and limits, categories by their code."""
     columns = node.columns
     x = g.add("Gather", g.of(node.x), g.constant([c.source for c in columns], np.int64), axis=1)
     absent = g.add("IsNaN", x)
@@ -207,19 +262,11 @@ def _encode(g: Graph, node: Encode) -> str:
     moved = g.add("Add", g.add("Mul", known, slope), offset)
     low, high = (g.constant([getattr(c, name) for c in columns]) for name in ("low", "high"))
     moved = g.add("Min", g.add("Max", moved, low), high)
-    longest = max((len(c.table) for c in columns), default=0)
-    if longest:
-        tables = np.full((len(columns), longest + 1), np.nan)
-        for j, c in enumerate(columns):
-            tables[j, -1] = c.missing
-            tables[j, : len(c.table)] = c.table
-            tables[j, len(c.table) : longest] = c.missing
-        last = g.constant(longest, np.int64)
-        code = g.add("Min", g.cast(known, "INT64"), last)
-        start = g.constant(np.arange(len(columns)) * (longest + 1), np.int64)
-        found = g.add("Gather", g.constant(tables.ravel()), g.add("Add", code, start), axis=0)
-        is_table = g.constant([bool(c.table) for c in columns], np.bool_)
-        moved = g.add("Where", is_table, found, moved)
+    if any(c.code >= 0 for c in columns):
+        is_code = g.constant([c.code >= 0 for c in columns], np.bool_)
+        same = g.add("Equal", known, g.constant([float(c.code) for c in columns]))
+        value_or_0 = g.add("Where", same, slope, g.constant(0.0))
+        moved = g.add("Where", is_code, value_or_0, moved)
     return g.add("Where", absent, g.constant([c.missing for c in columns]), moved)
 
 
@@ -227,7 +274,7 @@ def _join(g: Graph, node: Join) -> str:
     return g.add("Concat", *(g.of(part) for part in node.parts), axis=1)
 
 
-def _linear(g: Graph, node: Linear) -> str:
+def _linear(g: Graph, node: LinearMap) -> str:
     product = g.add("MatMul", g.of(node.x), g.constant(node.weights.T))
     return g.add("Add", product, g.constant(node.bias)) if node.bias.any() else product
 
@@ -236,7 +283,7 @@ def _trees(g: Graph, node: Trees) -> str:
     return add_trees(g, node, g.of(node.x))
 
 
-def _kernel(g: Graph, node: Kernel) -> str:
+def _kernel(g: Graph, node: KernelMatrix) -> str:
     return _kernel_value(g, parse_kernel(node.kernel), g.of(node.x), node.rows)
 
 
@@ -254,9 +301,9 @@ def _kernel_value(g: Graph, kernel: kernels.Kernel, x: str, rows: NDArray[np.flo
         # |x - z|^2 = |x|^2 + |z|^2 - 2 x.z in double, around the mean, so that little cancels
         centre = rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1])
         near, rows = g.add("Sub", x, g.constant(centre)), rows - centre
-        own = g.add("ReduceSumSquare", near, g.constant([1], np.int64))
+        squares = g.add("ReduceSumSquare", near, g.constant([1], np.int64))
         cross = g.add("MatMul", near, g.constant(-2 * rows.T))
-        total = g.add("Add", g.add("Add", own, g.constant((rows**2).sum(axis=1))), cross)
+        total = g.add("Add", g.add("Add", squares, g.constant((rows**2).sum(axis=1))), cross)
         return g.add("Exp", g.add("Mul", total, g.constant(-1 / (2 * kernel.sigma2))))
     dot = g.add("MatMul", x, g.constant(rows.T))
     if isinstance(kernel, kernels.Linear):
@@ -283,7 +330,7 @@ _RULES: dict[type[Node], Callable[..., str]] = {
     Products: _products,
     Encode: _encode,
     Join: _join,
-    Linear: _linear,
+    LinearMap: _linear,
     Trees: _trees,
-    Kernel: _kernel,
+    KernelMatrix: _kernel,
 }

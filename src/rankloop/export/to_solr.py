@@ -8,12 +8,13 @@ and `--verify` shows whether a row lies between.
 from __future__ import annotations
 
 import json
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.export.plain import WeightedSum, plain_form, reached
+from rankloop.export.plain import WeightedSum, find_leaf_values, plain_form
 from rankloop.rankers.boosting.trees import float32_at_most
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     Singles = NDArray[np.float32]
 
 _SLACK = np.float32(1e-6)
+_CLOSE = 0.01
+_ZERO = 1.1e-35
+"""LightGBM writes 1e-35 for a split beside 0; the sign is kept there, which is all that matters."""
 _MODELS = "org.apache.solr.ltr.model"
 _NORMALISER = "org.apache.solr.ltr.norm.StandardNormalizer"
 
@@ -59,6 +63,7 @@ def _linear(form: WeightedSum, names: Sequence[str]) -> dict[str, object]:
 
 
 def _trees(form: Trees, names: Sequence[str]) -> dict[str, object]:
+    _warn_of_small_scales(form, names)
     trees = [
         {"weight": "1", "root": _tree(tree, names, 0 if tree.splits else -1)} for tree in form.trees
     ]
@@ -67,6 +72,24 @@ def _trees(form: Trees, names: Sequence[str]) -> dict[str, object]:
         "features": [{"name": name} for name in names],
         "params": {"isNullSameAsZero": False, "trees": trees},
     }
+
+
+def _warn_of_small_scales(form: Trees, names: Sequence[str]) -> None:
+    """Warn of features so small that the 1e-6 which Solr adds to thresholds moves rows."""
+    moved = set()
+    for tree in form.trees:
+        for feature, wanted in zip(tree.feature.tolist(), tree.threshold.tolist(), strict=True):
+            threshold = float32_at_most(float(wanted))
+            found = less_slack(threshold) + _SLACK
+            if abs(wanted) > _ZERO and abs(float(found) - float(threshold)) > _CLOSE * abs(wanted):
+                moved.add(names[feature])
+    if moved:
+        warnings.warn(
+            "Solr adds 1e-6 to each threshold, which is too much for the small values of "
+            f"{', '.join(map(repr, sorted(moved)[:5]))}: rows may reach other leaves; multiply "
+            "these features by a constant before training, and verify the export",
+            stacklevel=2,
+        )
 
 
 def _tree(tree: Tree, names: Sequence[str], node: int) -> dict[str, object]:
@@ -117,7 +140,7 @@ def twin(content: str, names: Sequence[str], X: Singles) -> Singles:
     place = {name: j for j, name in enumerate(names)}
     for tree in model["params"]["trees"]:
         weight = np.float32(tree["weight"])
-        leaves = reached(tree["root"], X, "value", partial(_split, place))
+        leaves = find_leaf_values(tree["root"], X, "value", partial(_split, place))
         total += weight * leaves.astype(np.float32)
     return total
 

@@ -1,7 +1,8 @@
 """SQL: one SELECT for PostgreSQL, DuckDB or SQLite, in stages that each add columns.
 
-Maps inside queries are window functions. Values are double precision, and rounded to float32 where
-the ranker rounds. NULL and NaN are missing values.
+It reads the user's own columns: texts of categories, dates and booleans too (`sql_inputs.py`). Maps
+inside queries are window functions. Values are double precision, and rounded to float32 where the
+ranker rounds. NULL and NaN are missing values.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.export import sql_inputs
 from rankloop.export.needs import find_needed_columns
 from rankloop.export.program import (
     LARGEST,
@@ -20,8 +22,8 @@ from rankloop.export.program import (
     Encode,
     Inputs,
     Join,
-    Kernel,
-    Linear,
+    KernelMatrix,
+    LinearMap,
     Products,
     Trees,
     WithinQuery,
@@ -69,10 +71,11 @@ def render(program: Program, dialect: str = "postgresql", names: SqlNames | None
     """
     if dialect not in DIALECTS:
         raise DataError(f"the dialect must be one of {', '.join(DIALECTS)}; found {dialect!r}")
+    program.check_categories("SQL")
     return _Query(program, dialect, names or SqlNames()).text()
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Write a name of a table or column."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -90,58 +93,66 @@ class _Query:
     def text(self) -> str:
         order = self._program.nodes()
         for place, node in enumerate(order):
+            # A stage selects only what this node or a later one still needs. If it selected all
+            # columns, the text would grow with the square of the number of nodes.
             later = order[place + 1 :]
             self._live = [
                 name
-                for one in order[:place]
-                if one is self._program.output
-                or any(one in other.inputs for other in (node, *later))
-                for name in self._columns[id(one)].values()
+                for earlier in order[:place]
+                if earlier is self._program.output
+                or any(earlier in other.inputs for other in (node, *later))
+                for name in self._columns[id(earlier)].values()
             ]
             self._columns[id(node)] = _RULES[type(node)](self, node, self._needed[id(node)])
         last = f"s{len(self._stages) - 1}"
         score = self._columns[id(self._program.output)][0]
-        query, document = quoted(self._names.query), quoted(self._names.document)
+        query, document = quote(self._names.query), quote(self._names.document)
         stages = ",\n".join(self._stages)
         return f"WITH {stages}\nSELECT q AS {query}, k AS {document}, {score} AS score FROM {last}"
 
     def inputs(self, features: Sequence[int]) -> Columns:
         """Add the first stage: the features in float32."""
         names = self._names
-        found = {j: self._name() for j in features}
-        columns = [
-            f"{self._input(quoted(self._program.features[j]))} AS {name}"
-            for j, name in found.items()
-        ]
-        keys = f"{quoted(names.query)} AS q", f"{quoted(names.document)} AS k"
-        content = ", ".join((*keys, *columns))
-        self._stages.append(f"s0 AS MATERIALIZED (SELECT {content} FROM {quoted(names.table)})")
-        return found
+        columns = {j: self._name() for j in features}
+        selected = [f"{self._input(j)} AS {name}" for j, name in columns.items()]
+        keys = f"{quote(names.query)} AS q", f"{quote(names.document)} AS k"
+        content = ", ".join((*keys, *selected))
+        self._stages.append(f"s0 AS MATERIALIZED (SELECT {content} FROM {quote(names.table)})")
+        return columns
 
-    def _input(self, column: str) -> str:
+    def _input(self, j: int) -> str:
+        name, column = quote(self._program.features[j]), self._program.columns[j]
+        if column.kind == "category":
+            return sql_inputs.code(name, column.categories, self.dialect, self.number)
+        if column.kind == "boolean":
+            return sql_inputs.boolean(name, self.number)
+        value = sql_inputs.days(name, self.dialect) if column.kind == "date" else name
         if self.dialect == "sqlite":
-            return self.rounded(f"CAST({column} AS DOUBLE PRECISION)")
+            return self.round_to_float32(f"CAST({value} AS DOUBLE PRECISION)")
+        # NaN would be larger than all numbers here, and NULL is what a missing value must be.
         single = "REAL" if self.dialect == "postgresql" else "FLOAT"
-        return f"CAST(NULLIF(CAST({column} AS {single}), 'NaN') AS DOUBLE PRECISION)"
+        return f"CAST(NULLIF(CAST({value} AS {single}), 'NaN') AS DOUBLE PRECISION)"
 
     def of(self, node: Node) -> Columns:
         return self._columns[id(node)]
 
     def stage(self, expressions: dict[int, str], keep: Sequence[str] = ()) -> Columns:
         """Add a stage that computes columns; return their names."""
-        found = {column: self._name() for column in expressions}
-        new = [f"{text} AS {found[column]}" for column, text in expressions.items()]
+        columns = {column: self._name() for column in expressions}
+        new = [f"{text} AS {columns[column]}" for column, text in expressions.items()]
         content = ", ".join(dict.fromkeys(("q", "k", *self._live, *keep, *new)))
         before = f"s{len(self._stages) - 1}"
+        # MATERIALIZED keeps an engine from putting the text of a column wherever it is used:
+        # a rounding uses its value three times, so the text would triple with each of them.
         window = " WINDOW w AS (PARTITION BY q)" if any("OVER w" in text for text in new) else ""
         self._stages.append(
             f"s{len(self._stages)} AS MATERIALIZED (SELECT {content} FROM {before}{window})"
         )
-        return found
+        return columns
 
     def sum(self, terms: Sequence[str], start: str) -> str:
         """Add up terms from the first to the last, some in each stage."""
-        total = start
+        total = start  # in the order of the ranker, because another order rounds differently
         for first in range(0, max(len(terms), 1), _TOGETHER):
             text = " + ".join((total, *terms[first : first + _TOGETHER]))
             total = self.stage({0: text})[0]
@@ -152,12 +163,16 @@ class _Query:
         self._live = [*self._live, *columns]
 
     def number(self, value: float) -> str:
-        """Write a number as a double, with every bit."""
+        """Write a number as a double, with every bit.
+
+        An engine may take a number without an exponent for an exact decimal, and PostgreSQL takes
+        it so even with one.
+        """
         text = repr(float(value))
         text = text if "e" in text else f"{text.removesuffix('.0')}e0"
         return f"float8 '{text}'" if self.dialect == "postgresql" else text
 
-    def rounded(self, x: str) -> str:
+    def round_to_float32(self, x: str) -> str:
         """Round to float32."""
         splitter = self.number(_SPLITTER)
         return f"({x} * {splitter} - ({x} * {splitter} - {x}))"
@@ -176,7 +191,9 @@ def _apply(s: _Query, node: Apply, columns: list[int]) -> Columns:
     if node.function != "signed_log":
         functions = {"tanh": "TANH({})", "sin": "SIN({})", "cos": "COS({})"}
         form = functions.get(node.function)
-        return s.stage({c: form.format(given[c]) if form else s.rounded(given[c]) for c in columns})
+        return s.stage(
+            {c: form.format(given[c]) if form else s.round_to_float32(given[c]) for c in columns}
+        )
     # log(1 + x) = log(u) x / (u - 1) with u = 1 + x, because no dialect has log1p
     more = s.stage({c: f"({s.number(1)} + ABS({given[c]}))" for c in columns})
     return s.stage(
@@ -191,12 +208,12 @@ def _apply(s: _Query, node: Apply, columns: list[int]) -> Columns:
 def _affine(s: _Query, node: Affine, columns: list[int]) -> Columns:
     given = s.of(node.x)
 
-    def moved(c: int) -> str:
-        if np.isinf(node.divisor[c]):
+    def shift_and_divide(c: int) -> str:
+        if np.isinf(node.divisor[c]):  # which `number` cannot write
             return f"{given[c]} * 0"
         return f"({given[c]} - {s.number(node.shift[c])}) / {s.number(node.divisor[c])}"
 
-    return s.stage({c: moved(c) for c in columns})
+    return s.stage({c: shift_and_divide(c) for c in columns})
 
 
 def _within(s: _Query, node: WithinQuery, columns: list[int]) -> Columns:
@@ -239,15 +256,15 @@ def _products(s: _Query, node: Products, columns: list[int]) -> Columns:
 def _encode(s: _Query, node: Encode, columns: list[int]) -> Columns:
     given = s.of(node.x)
     return s.stage(
-        {c: _encoded(s, node.columns[c], given[node.columns[c].source]) for c in columns}
+        {c: _encode_column(s, node.columns[c], given[node.columns[c].source]) for c in columns}
     )
 
 
-def _encoded(s: _Query, column: Column, x: str) -> str:
+def _encode_column(s: _Query, column: Column, x: str) -> str:
     missing = "NULL" if np.isnan(column.missing) else s.number(column.missing)
-    if column.table:
-        cases = " ".join(f"WHEN {k} THEN {s.number(v)}" for k, v in enumerate(column.table))
-        return f"CASE {x} {cases} ELSE {missing} END"
+    if column.code >= 0:
+        value, none = s.number(column.slope), s.number(0.0)
+        return f"CASE WHEN {x} = {column.code} THEN {value} ELSE {none} END"
     moved = f"({s.number(column.offset)} + {s.number(column.slope)} * {x})"
     cases = f"WHEN {x} IS NULL THEN {missing}"
     if column.low > -LARGEST:
@@ -258,23 +275,23 @@ def _encoded(s: _Query, column: Column, x: str) -> str:
 
 
 def _join(s: _Query, node: Join, columns: list[int]) -> Columns:  # noqa: ARG001
-    found: Columns = {}
+    joined: Columns = {}
     first = 0
     for part in node.parts:
-        found |= {first + c: name for c, name in s.of(part).items()}
+        joined |= {first + c: name for c, name in s.of(part).items()}
         first += part.width
-    return found
+    return joined
 
 
-def _linear(s: _Query, node: Linear, columns: list[int]) -> Columns:
+def _linear(s: _Query, node: LinearMap, columns: list[int]) -> Columns:
     given = s.of(node.x)
-    found: Columns = {}
+    sums: Columns = {}
     for c in columns:
-        s.keeping(list(found.values()))
+        s.keeping(list(sums.values()))
         weights = node.weights[c]
         terms = [f"{s.number(weights[j])} * {given[j]}" for j in given if weights[j]]
-        found[c] = s.sum(terms, s.number(node.bias[c]))
-    return found
+        sums[c] = s.sum(terms, s.number(node.bias[c]))
+    return sums
 
 
 def _trees(s: _Query, node: Trees, columns: list[int]) -> Columns:  # noqa: ARG001
@@ -290,6 +307,7 @@ def _tree(s: _Query, tree: Tree, given: Columns) -> str:
             return s.number(tree.value[~child])
         x = given[int(tree.feature[child])]
         if child in tree.members:
+            # NULL IN (...) is neither true nor false, so a missing category goes right.
             test = f"{x} IN ({', '.join(map(str, tree.members[child]))})"
         else:
             threshold = float(tree.threshold[child])
@@ -303,7 +321,7 @@ def _tree(s: _Query, tree: Tree, given: Columns) -> str:
     return below(0 if tree.splits else -1)
 
 
-def _kernel(s: _Query, node: Kernel, columns: list[int]) -> Columns:  # noqa: ARG001
+def _kernel(s: _Query, node: KernelMatrix, columns: list[int]) -> Columns:  # noqa: ARG001
     raise DataError(
         f"this ranker compares a document with {node.width:,} kept rows by a kernel, which is too "
         "much for an SQL expression; export it to onnx or c, or train a linear ranker on "
@@ -319,7 +337,7 @@ _RULES: dict[type[Node], Callable[..., Columns]] = {
     Products: _products,
     Encode: _encode,
     Join: _join,
-    Linear: _linear,
+    LinearMap: _linear,
     Trees: _trees,
-    Kernel: _kernel,
+    KernelMatrix: _kernel,
 }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.export.plain import WeightedSum, plain_form, reached, split_below
+from rankloop.export.plain import WeightedSum, find_leaf_values, plain_form, split_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_RANK_FEATURE = re.compile(r"[A-Za-z_]\w*(\([\w.,]*\))?(\.\w+)*")
 
 
 def render(program: Program, name: str = "rankloop") -> str:
@@ -36,6 +37,7 @@ def render(program: Program, name: str = "rankloop") -> str:
     form = plain_form(program, "Vespa", logs=True)
     if isinstance(form, WeightedSum):
         return _profile(form, program.features, name)
+    _check_names(program.features, _RANK_FEATURE)
     return _forest(form, program.features)
 
 
@@ -69,19 +71,27 @@ def _tree(tree: Tree, node: int) -> dict[str, object]:
     }
 
 
-def _profile(form: WeightedSum, names: Sequence[str], name: str) -> str:
-    strange = [one for one in names if not _NAME.fullmatch(one)]
+def _check_names(names: Sequence[str], allowed: re.Pattern[str]) -> None:
+    strange = [feature for feature in names if not allowed.fullmatch(feature)]
     if strange:
         raise DataError(
             f"{strange[0]!r} cannot be the name of a function in Vespa; give other names, of "
             "letters and digits, with features="
         )
+
+
+def _profile(form: WeightedSum, names: Sequence[str], name: str) -> str:
+    _check_names(names, _NAME)
     terms = []
-    for one, weight, mean, deviation in zip(
+    for feature, weight, mean, deviation in zip(
         names, form.weights, form.means, form.deviations, strict=True
     ):
         if weight:
-            x = f"if ({one} < 0, -log(1 - {one}), log(1 + {one}))" if form.logs else one
+            x = (
+                f"if ({feature} < 0, -log(1 - {feature}), log(1 + {feature}))"
+                if form.logs
+                else feature
+            )
             scaled = f"({x} - {float(mean)!r}) / {float(deviation)!r}" if deviation else x
             terms.append(f"{float(weight)!r} * ({scaled})")
     joined = " +\n            ".join(terms or ["0"])
@@ -103,7 +113,7 @@ def twin(content: str, names: Sequence[str], X: NDArray[np.float32]) -> Floats:
     sums = np.zeros((2, len(X)))
     trees = json.loads(content)["tree_info"]
     for k, tree in enumerate(trees):
-        leaves = reached(tree["tree_structure"], X, "leaf_value", _split)
+        leaves = find_leaf_values(tree["tree_structure"], X, "leaf_value", _split)
         in_fours = k < len(trees) // 4 * 4
         sums[k % 2 if in_fours else 0] += leaves.astype(np.float32).astype(np.float64)
     return np.asarray(sums[0] + sums[1])

@@ -13,7 +13,7 @@ from rankloop.feedback.ids import new_id
 
 
 class _Event:
-    """What both kinds of events share: conversion to and from plain values."""
+    """The base class of events: conversion to and from plain values."""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values that JSON can represent, without the fields that are None."""

@@ -1,4 +1,4 @@
-"""Training data from a ranking and its feedback, for `partial_fit` of any ranker."""
+"""Examples from a ranking and its feedback, for `partial_fit` of any ranker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def make_graded_example(
     ranking: Ranking, grades: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None
 ) -> QueryDataset:
-    """Return one query: the candidates with their grades; those not shown are unjudged."""
+    """Return the candidates with their grades as one query; those not shown stay unjudged."""
     X = _features(ranking)
     return QueryDataset(
         X,
@@ -71,7 +71,7 @@ def make_pairs_example(
 def inverse_propensities(
     ranking: Ranking, examination: ArrayLike, grades: NDArray[np.float64], largest: float = 10.0
 ) -> NDArray[np.float64]:
-    """Return one weight per candidate: a chosen document counts more at a place that few examine.
+    """Return one weight per candidate: a chosen document counts more if few people see its place.
 
     A candidate with a grade above 0 gets the weight 1 / examination of its place, at most
     `largest`; all others get 1. With these weights, the few clicks far down make up for the clicks

@@ -1,4 +1,4 @@
-"""Pairs from drawn rankings, weighted by how likely they were to be shown exchanged."""
+"""Preferences from rankings that were drawn at random, each with a weight against position bias."""
 
 from __future__ import annotations
 
@@ -66,21 +66,25 @@ def find_drawn_pairs(ranking: Ranking, grades: Floats) -> tuple[NDArray[np.int64
     return np.stack([ranking.order[better], ranking.order[worse]], axis=1), rho
 
 
-def _exchange_odds(ranking: Ranking, one: int, other: int) -> float:
+def _exchange_odds(ranking: Ranking, place: int, other: int) -> float:
     """Return the log of P(R with two places exchanged) / P(R).
 
-    Both have the same numerators, and the same denominators but between the two places: there, one
-    of the two is still left to be drawn.
+    P(R) is a product over places: exp(score) of the document drawn there, divided by the sum of
+    exp(score) over all documents that are not drawn yet. Exchanging two documents permutes the
+    numerators, which cancel. The denominators change only at the places after the upper one, down
+    to the lower one: there, the other document of the two is still to be drawn.
     """
-    first, last = min(one, other), max(one, other)
+    first, last = min(place, other), max(place, other)
     chances = arithmetic.exp(ranking.scores - ranking.scores.max())
     upper, lower = chances[ranking.order[[first, last]]]
+    # Both leave the sums, and are added again below, one for P(R) and the other for the exchange.
+    # Subtracting them from a sum instead would cancel digits if they dominate it.
     chances[ranking.order[[first, last]]] = 0
     left = np.delete(chances, ranking.order)
     below = np.cumsum(np.concatenate([left, chances[ranking.order][::-1]]))[::-1]
-    rest = below[first + 1 : last + 1]  # of those drawn at the place or later, without the two
+    rest = below[first + 1 : last + 1]  # sums over what is left at each place, without the two
     terms = arithmetic.log((rest + lower + _TINY) / (rest + upper + _TINY))
-    return float(np.cumsum(terms)[-1])  # one after the other: the same bits everywhere
+    return float(np.cumsum(terms)[-1])  # added in order: the same bits everywhere
 
 
-_TINY = 2.0**-900  # two scores that are far below all others are as likely either way
+_TINY = 2.0**-900  # keeps 0/0 at 1: if both scores are far below all others, the odds are even

@@ -1,4 +1,4 @@
-"""Shared by the values of this package: fields from plain values, and equality."""
+"""Helpers of rankings and events: reading fields from plain values, and comparing values."""
 
 from __future__ import annotations
 
@@ -69,15 +69,16 @@ def as_number(name: str, value: object) -> float:
     return number
 
 
-def same_values(one: DataclassInstance, other: object) -> bool:
-    """Whether two values have the same type and equal fields."""
-    return type(one) is type(other) and all(
-        _same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
+def same_values(value: DataclassInstance, other: object) -> bool:
+    """Return whether two values have the same type and equal fields."""
+    return type(value) is type(other) and all(
+        _same(getattr(value, f.name), getattr(other, f.name)) for f in fields(value)
     )
 
 
-def _same(one: object, other: object) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        nan = one.dtype.kind == "f" and other.dtype.kind == "f"
-        return np.array_equal(one, other, equal_nan=nan)
-    return type(one) is type(other) and bool(one == other)
+def _same(value: object, other: object) -> bool:
+    """Return whether two fields are equal; NaN equals NaN, so that a ranking equals its copy."""
+    if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+        nan = value.dtype.kind == "f" and other.dtype.kind == "f"
+        return np.array_equal(value, other, equal_nan=nan)
+    return type(value) is type(other) and bool(value == other)

@@ -12,18 +12,28 @@ from rankloop.exceptions import DataError
 from rankloop.feedback.fields import as_number, check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeVar
 
     from numpy.typing import NDArray
 
     from rankloop.feedback.events import Judgement
     from rankloop.feedback.ranking import Ranking
 
+    K = TypeVar("K")
+
 UNJUDGED = -1.0
 
+MAX_GRADE = 30.0
+"""The highest grade that a live loop takes, from people or from feedback; as in LightGBM. Gains are
+2^grade, so that a grade above 1,000 is too large for any number."""
 
-class Event(Protocol):
-    """What rules look at; a :class:`~rankloop.feedback.events.Feedback` has all of it."""
+
+class GradedEvent(Protocol):
+    """The fields of an event that rules use.
+
+    A :class:`~rankloop.feedback.events.Feedback` has all of them.
+    """
 
     @property
     def id(self) -> str: ...  # noqa: D102
@@ -38,10 +48,12 @@ class Event(Protocol):
 
 
 @dataclass(frozen=True)
-class Rule:
+class GradingRule:
     """The grade that one type of feedback gives a document.
 
     gain : the grade; below 0 if the feedback is negative
+    steps : values from which on the gain counts once more: with a gain of 1 and the steps 3, 4 and
+        5, three stars are worth 1 and five are worth 3
     at_least : the lowest value that counts, for example 30 for thirty seconds of reading
     by_value : whether the grade is the gain times the value of the event, for example of stars
     """
@@ -49,40 +61,54 @@ class Rule:
     gain: float
     at_least: float = -np.inf
     by_value: bool = False
+    steps: tuple[float, ...] = ()
 
     def worth(self, value: float) -> float:
-        """Return the grade for an event with this value; 0 if it does not count."""
+        """Return the grade for an event with this value; 0 if it does not count.
+
+        >>> [GradingRule(1.0, steps=(3.0, 4.0, 5.0)).worth(stars) for stars in (2.5, 4.5, 5.0)]
+        [0.0, 2.0, 3.0]
+        """
         if value < self.at_least:
             return 0.0
+        if self.steps:
+            return self.gain * sum(value >= step for step in self.steps)
         return self.gain * value if self.by_value else self.gain
 
 
-DEFAULT_RULES: Mapping[str, Rule] = MappingProxyType(
-    {"click": Rule(1.0), "cart": Rule(2.0), "purchase": Rule(3.0), "skip": Rule(0.0)}
+DEFAULT_RULES: Mapping[str, GradingRule] = MappingProxyType(
+    {
+        "click": GradingRule(1.0),
+        "cart": GradingRule(2.0),
+        "purchase": GradingRule(3.0),
+        "skip": GradingRule(0.0),
+    }
 )
 """A click gives grade 1, adding to a cart 2, a purchase 3 and a skip 0."""
 
 
-def as_rules(rules: Mapping[str, Rule | float] | None) -> Mapping[str, Rule]:
+def as_rules(rules: Mapping[str, GradingRule | float] | None) -> Mapping[str, GradingRule]:
     """Return the rules by type of feedback; a number stands for a rule with this gain.
 
     None stands for :data:`DEFAULT_RULES`.
 
     >>> as_rules({"click": 1, "hide": -1})["hide"]
-    Rule(gain=-1.0, at_least=-inf, by_value=False)
+    GradingRule(gain=-1.0, at_least=-inf, by_value=False, steps=())
     """
     if rules is None:
         return DEFAULT_RULES
     read = {}
     for name, rule in rules.items():
         check_text("a type of feedback", name)
-        gain = rule if isinstance(rule, Rule) else as_number(f"the gain of {name}", rule)
-        read[name] = gain if isinstance(gain, Rule) else Rule(gain)
+        gain = rule if isinstance(rule, GradingRule) else as_number(f"the gain of {name}", rule)
+        read[name] = gain if isinstance(gain, GradingRule) else GradingRule(gain)
     return MappingProxyType(read)
 
 
 def feedback_grades(
-    ranking: Ranking, feedback: Iterable[Event], rules: Mapping[str, Rule | float] | None = None
+    ranking: Ranking,
+    feedback: Iterable[GradedEvent],
+    rules: Mapping[str, GradingRule | float] | None = None,
 ) -> NDArray[np.float64]:
     """Return one grade per candidate: 0 if it was shown without feedback, -1 if it was not shown.
 
@@ -100,21 +126,43 @@ def feedback_grades(
 
 
 def grades_by(
-    rules: Mapping[str, Rule], ranking: Ranking, feedback: Iterable[Event]
+    rules: Mapping[str, GradingRule], ranking: Ranking, feedback: Iterable[GradedEvent]
 ) -> NDArray[np.float64]:
-    """Return what :func:`feedback_grades` does, by rules that :func:`as_rules` has read."""
-    worth = [0.0] * len(ranking)
+    """Grade as :func:`feedback_grades` does, with rules that :func:`as_rules` has already read."""
+    worth = dict.fromkeys(range(len(ranking)), 0.0)
     for event in feedback:
         _check_names(ranking, event)
         rule = rules.get(event.type)
         if rule is not None:
-            place, gain = ranking.place(event.item), rule.worth(event.value)
-            known = worth[place]
-            stronger = gain > known if gain > 0 or known > 0 else gain < known
-            worth[place] = gain if stronger else known
+            _take_stronger(worth, ranking.place(event.item), rule.worth(event.value))
     grades = np.full(len(ranking.scores), UNJUDGED)
-    grades[ranking.order] = np.array(worth) - min([0.0, *worth])
+    grades[ranking.order] = _raised(worth)
     return grades
+
+
+def grade_places(
+    rules: Mapping[str, GradingRule],
+    items: Sequence[str],
+    feedback: Iterable[tuple[str, str, float]],
+) -> NDArray[np.float64]:
+    """Grade items that were shown, as :func:`feedback_grades` does, by (item, type, value)."""
+    worth = dict.fromkeys(items, 0.0)
+    for item, kind, value in feedback:
+        if kind in rules:
+            _take_stronger(worth, item, rules[kind].worth(value))
+    return _raised(worth)
+
+
+def _take_stronger(worth: dict[K, float], key: K, gain: float) -> None:
+    """Keep the highest grade, or the lowest one while there is nothing positive."""
+    known = worth[key]
+    stronger = gain > known if gain > 0 or known > 0 else gain < known
+    worth[key] = gain if stronger else known
+
+
+def _raised(worth: Mapping[K, float]) -> NDArray[np.float64]:
+    """Return grades, raised so that none is below 0."""
+    return np.array([*worth.values()], np.float64) - min([0.0, *worth.values()])
 
 
 def judgement_grades(ranking: Ranking, judgement: Judgement) -> NDArray[np.float64]:
@@ -130,7 +178,7 @@ def judgement_grades(ranking: Ranking, judgement: Judgement) -> NDArray[np.float
     return grades
 
 
-def _check_names(ranking: Ranking, event: Event | Judgement) -> None:
+def _check_names(ranking: Ranking, event: GradedEvent | Judgement) -> None:
     if event.ranking_id != ranking.id:
         raise DataError(
             f"event {event.id!r} is about ranking {event.ranking_id!r}, not {ranking.id!r}"

@@ -79,7 +79,7 @@ class Ranking:
 
     def __init__(
         self,
-        id: str,  # noqa: A002 - what it is
+        id: str,  # noqa: A002 - the usual name
         order: NDArray[np.int64],
         scores: NDArray[np.float64],
         version: int = 0,
@@ -90,7 +90,7 @@ class Ranking:
         teams: NDArray[np.int64] | None = None,
         policy: str = BEST_FIRST,
     ) -> None:
-        self.__dict__.update(  # in one step: a frozen dataclass's own takes five times as long
+        self.__dict__.update(  # the __init__ of a frozen dataclass takes five times as long
             id=id,
             order=_read_only(order),
             scores=_read_only(scores),
@@ -134,13 +134,13 @@ class Ranking:
 
     def place(self, doc_id: str) -> int:
         """Return the place of a document, counted from 0; raise if it was not shown."""
-        found = self.places.get(str(doc_id))
-        if found is None:
+        place = self.places.get(str(doc_id))
+        if place is None:
             raise DataError(
                 f"document {doc_id!r} was not shown in ranking {self.id!r}; feedback must be about "
                 f"one of its {len(self.order)} documents"
             )
-        return found
+        return place
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values that JSON can represent, without the fields that are None."""
@@ -182,6 +182,7 @@ class Ranking:
 
 
 def _read_only(array: NDArray[S]) -> NDArray[S]:
+    """Return a view that cannot be written to; the caller's array stays as it is."""
     if array.flags.writeable:
         array = array.view()
         array.setflags(write=False)

@@ -1,4 +1,4 @@
-"""What a loss must have, and the base class of ours, which leaves out unjudged documents."""
+"""The interface of a loss, and the base class of the built-in losses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Loss(Protocol):
 
 
 class QueryLoss(ABC):
-    """A loss of one query; a subclass defines it for judged documents only.
+    """The base class of the built-in losses, which leaves out unjudged documents.
+
+    A subclass defines `_value` and `_gradient` for judged documents only.
 
     smooth : whether the gradient is the derivative everywhere
     convex : whether the loss is convex in the scores

@@ -30,7 +30,7 @@ class SummedLoss(Protocol):
 class LossByQuery:
     """The sum of any loss over queries, times the weights of the queries.
 
-    The diagonal of the Hessian is the loss's own `curvature`, or 1 if it has none.
+    The diagonal of the Hessian is the `curvature` of the loss, or 1 if the loss has none.
 
     Parameters
     ----------
@@ -75,10 +75,12 @@ class LossByQuery:
         """Return the curvature of each document, times the weight of its query."""
         curvature, bends = getattr(self._loss, "curvature", None), np.empty(len(self._y))
         for q, rows in self._queries():
-            own = np.ones(rows.stop - rows.start)
+            curvatures = np.ones(rows.stop - rows.start)
             if curvature is not None:
-                own = self._check_finite("curvature", curvature(self._scores[rows], self._y[rows]))
-            bends[rows] = self._weights[q] * own
+                curvatures = self._check_finite(
+                    "curvature", curvature(self._scores[rows], self._y[rows])
+                )
+            bends[rows] = self._weights[q] * curvatures
         return bends
 
     def _queries(self) -> Iterator[tuple[int, slice]]:

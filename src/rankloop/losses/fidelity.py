@@ -37,12 +37,12 @@ class Fidelity(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """Yes."""
+        """Return True: the gradient is the derivative everywhere."""
         return True
 
     @property
     def convex(self) -> bool:
-        """No: it is bounded."""
+        """Return False: a bounded loss that is not constant cannot be convex."""
         return False
 
     def _value(self, s: Floats, R: Floats) -> float:

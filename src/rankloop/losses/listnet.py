@@ -38,12 +38,12 @@ class ListNetLoss(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """Yes."""
+        """Return True: the gradient is the derivative everywhere."""
         return True
 
     @property
     def convex(self) -> bool:
-        """Yes: it is a log-sum-exp minus a linear function."""
+        """Return True: the loss is a log-sum-exp minus a linear function."""
         return True
 
     def _value(self, s: Floats, R: Floats) -> float:

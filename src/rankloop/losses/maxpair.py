@@ -1,4 +1,4 @@
-"""The loss of the pair that violates its order most."""
+"""The hinge loss of the pair of documents that is most in the wrong order."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class MaxPairLoss(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """No: it has a hinge."""
+        """Return False: where the hinge bends, the gradient is only a subgradient."""
         return False
 
     @property
     def convex(self) -> bool:
-        """Yes: a maximum of linear functions."""
+        """Return True: the loss is a maximum of linear functions."""
         return True
 
     def _value(self, s: Floats, R: Floats) -> float:

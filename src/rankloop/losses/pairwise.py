@@ -41,12 +41,12 @@ class PairwiseHinge(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """Only if squared."""
+        """Return whether the hinge is squared, because only the square is smooth."""
         return self.squared
 
     @property
     def convex(self) -> bool:
-        """Yes: a sum of convex functions."""
+        """Return True: the loss is a sum of convex functions."""
         return True
 
     def _value(self, s: Floats, R: Floats) -> float:
@@ -88,12 +88,12 @@ class PairwiseLogistic(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """Yes."""
+        """Return True: the gradient is the derivative everywhere."""
         return True
 
     @property
     def convex(self) -> bool:
-        """Yes: a sum of convex functions."""
+        """Return True: the loss is a sum of convex functions."""
         return True
 
     def _value(self, s: Floats, R: Floats) -> float:

@@ -39,13 +39,13 @@ def register_loss(name: str, loss: Named) -> Loss:
     check_name("loss", name)
     if name in _BUILT_IN:
         raise DataError(f"{name!r} is the name of a built-in loss; use another name")
-    found = loss() if isinstance(loss, type) else loss
-    if not isinstance(found, Loss):
+    instance = loss() if isinstance(loss, type) else loss
+    if not isinstance(instance, Loss):
         raise DataError(
-            f"a loss must have value, gradient, smooth and convex; found {found!r} for {name!r}"
+            f"a loss must have value, gradient, smooth and convex; found {instance!r} for {name!r}"
         )
-    _registered[name] = found
-    return found
+    _registered[name] = instance
+    return instance
 
 
 def loss_names() -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def find_loss(name: str) -> Loss:
 
 def smooth_loss(name: str) -> Loss:
     """Find a loss by its name; raise if it is not smooth, because it has no derivative then."""
-    found = find_loss(name)
-    if not found.smooth:
+    loss = find_loss(name)
+    if not loss.smooth:
         raise DataError(f"the loss {name!r} is not smooth, but this ranker needs its derivative")
-    return found
+    return loss

@@ -68,12 +68,12 @@ class SlamLoss(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """No: it has hinges."""
+        """Return False: where a hinge bends, the gradient is only a subgradient."""
         return False
 
     @property
     def convex(self) -> bool:
-        """Only if all documents of a grade have the same weight."""
+        """Return whether all documents of a grade have the same weight; only then it is convex."""
         return parse(self.measure) == AP or self.within_grade == "mean"
 
     def weights(self, s: Floats, R: Floats) -> Floats:

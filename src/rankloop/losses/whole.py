@@ -73,32 +73,33 @@ class WholeLoss:
         return self._core.diagonal(threads())
 
     def _as_values(self, values: ArrayLike, name: str) -> Floats:
-        found = np.ascontiguousarray(values, np.float64)
-        if found.shape != (self._n,):
-            raise DataError(f"expected {self._n:,} numbers in {name}; found shape {found.shape}")
-        if not np.isfinite(found).all():
-            bad = int((~np.isfinite(found)).argmax())
-            raise DataError(f"{name} must be finite; the value of row {bad} is {found[bad]}")
-        return found
+        numbers = np.ascontiguousarray(values, np.float64)
+        if numbers.shape != (self._n,):
+            raise DataError(f"expected {self._n:,} numbers in {name}; found shape {numbers.shape}")
+        if not np.isfinite(numbers).all():
+            bad = int((~np.isfinite(numbers)).argmax())
+            raise DataError(f"{name} must be finite; the value of row {bad} is {numbers[bad]}")
+        return numbers
 
 
 def has_compiled_version(loss: Loss) -> bool:
     """Whether :class:`WholeLoss` can compute a loss."""
-    return _compiled_form(loss) is not None
+    return _find_code(loss) is not None
 
 
 def _code(loss: Loss) -> tuple[int, float]:
-    """Return the number of the loss in the compiled core, and its gamma."""
-    found = _compiled_form(loss)
-    if found is None:
+    """Return the number of a loss in the compiled core, and gamma; raise if it has none."""
+    form = _find_code(loss)
+    if form is None:
         raise DataError(
             f"{loss} has no compiled version for whole data sets; use PairwiseHinge(squared=True), "
             "PairwiseLogistic, ListNetLoss, or XENDCGLoss with one gamma and without epsilon"
         )
-    return found
+    return form
 
 
-def _compiled_form(loss: Loss) -> tuple[int, float] | None:
+def _find_code(loss: Loss) -> tuple[int, float] | None:
+    """Return the number of a loss in the compiled core, and gamma; None if it has none."""
     match loss:
         case PairwiseHinge(squared=True):
             return 0, 0.0

@@ -55,12 +55,12 @@ class XENDCGLoss(QueryLoss):
 
     @property
     def smooth(self) -> bool:
-        """Yes."""
+        """Return True: the gradient is the derivative everywhere."""
         return True
 
     @property
     def convex(self) -> bool:
-        """Yes: it is a log-sum-exp minus a linear function."""
+        """Return True: the loss is a log-sum-exp minus a linear function."""
         return True
 
     def value(self, scores: Floats, grades: Floats) -> float:
@@ -86,8 +86,8 @@ class XENDCGLoss(QueryLoss):
                 f"gamma has {len(self.gamma)} values for {len(grades)} documents; "
                 "give one per document"
             )
-        kept = tuple(np.array(self.gamma)[np.asarray(grades) >= 0].tolist())
-        return replace(self, gamma=kept)
+        gammas = tuple(np.array(self.gamma)[np.asarray(grades) >= 0].tolist())
+        return replace(self, gamma=gammas)
 
     def _value(self, s: Floats, R: Floats) -> float:
         return float(-self._phi(R) @ self._log_rho(s))
@@ -97,6 +97,7 @@ class XENDCGLoss(QueryLoss):
         return np.asarray(phi.sum() * np.exp(self._log_rho(s)) - phi)
 
     def _log_rho(self, s: Floats) -> Floats:
+        """Return log rho; in logarithms, large scores cannot overflow."""
         if self.epsilon == 0:
             return np.asarray(log_softmax(s))
         return np.asarray(s - np.logaddexp(logsumexp(s), np.log(self.epsilon)))

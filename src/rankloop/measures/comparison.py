@@ -20,7 +20,9 @@ from rankloop.measures.significance import (
     check_resamples,
     difference_by_query,
     holm,
-    standardised,
+    paired_t,
+    standardise_mean,
+    t_interval,
     values_of,
 )
 
@@ -91,6 +93,7 @@ def compare_runs(
     level: float = 0.05,
     n_resamples: int = 10_000,
     ci_resamples: int = 2_000,
+    overlap: float = 0.0,
 ) -> Comparison:
     """Test every system against the baseline, or every pair of systems without a baseline.
 
@@ -106,11 +109,16 @@ def compare_runs(
     seed : a random seed, or a generator that supplies one
     level : significance level, in (0, 1); the interval has confidence 1 - level
     n_resamples, ci_resamples : number of resamples of the test and of the interval, at least 1
+    overlap : for means over random splits of the same queries, the number of test queries per
+        training query. The test is then the corrected t-test of :func:`paired_t`, and the interval
+        is its own.
 
     >>> rows = compare_runs({"bm25": [0.2, 0.4, 0.3], "slam": [0.5, 0.6, 0.4]}).differences
     >>> [(r.system, r.baseline, round(r.difference, 3), r.wins, r.p_value) for r in rows]
     [('slam', 'bm25', 0.2, 3, 0.25)]
     """
+    if overlap and test != "paired_t":
+        raise DataError(f"values of overlapping splits need the test paired_t; found {test!r}")
     if test not in TESTS:
         raise DataError(f"unknown test {test!r}; known tests: {', '.join(TESTS)}")
     check_level(level)
@@ -131,7 +139,12 @@ def compare_runs(
         d = difference_by_query(a, b)
         mean_a, mean_b = math.fsum(a) / len(a), math.fsum(b) / len(b)
         mean = math.fsum(d) / len(d)
-        low, high = bootstrap_interval(a, b, np.random.default_rng(seed), ci_resamples, level)
+        if overlap:
+            p = paired_t(a, b, overlap=overlap)
+            low, high = t_interval(a, b, level, overlap=overlap)
+        else:
+            p = TESTS[test](a, b, np.random.default_rng(seed), n_resamples)
+            low, high = bootstrap_interval(a, b, np.random.default_rng(seed), ci_resamples, level)
         rows.append(
             Difference(
                 system=name,
@@ -140,12 +153,12 @@ def compare_runs(
                 mean_baseline=mean_b,
                 difference=mean,
                 relative=mean / abs(mean_b) if mean_b else math.nan,
-                effect_size=standardised(d),
+                effect_size=standardise_mean(d),
                 wins=int((d > 0).sum()),
                 ties=int((d == 0).sum()),
                 losses=int((d < 0).sum()),
                 queries=len(d),
-                p_value=TESTS[test](a, b, np.random.default_rng(seed), n_resamples),
+                p_value=p,
                 p_adjusted=math.nan,
                 ci_low=low,
                 ci_high=high,
@@ -172,8 +185,8 @@ def _pairs(
         raise DataError(f"a comparison needs at least 2 systems; found {len(arrays)}")
     lengths = {name: len(v) for name, v in arrays.items()}
     if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name!r}: {n:,}" for name, n in lengths.items())
-        raise DataError(f"systems have different numbers of queries ({found}); they must be equal")
+        counts = ", ".join(f"{name!r}: {n:,}" for name, n in lengths.items())
+        raise DataError(f"systems have different numbers of queries ({counts}); they must be equal")
     if baseline is None:
         return [(later, earlier) for earlier, later in itertools.combinations(arrays, 2)]
     if baseline not in arrays:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
 
-_FEW = 256  # queries, up to which there is work for one thread
+_FEW = 256  # up to so many queries, one thread is enough
 _ABOVE_ZERO = float(np.finfo(np.float64).smallest_subnormal)
 
 
@@ -54,10 +54,10 @@ class Result:
     @property
     def mean(self) -> float:
         """The weighted mean over queries; NaN if all queries were left out."""
-        kept = ~np.isnan(self.values)
+        known = ~np.isnan(self.values)
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
-        total = weights[kept].sum()
-        return float(weights[kept] @ self.values[kept] / total) if total > 0 else float("nan")
+        total = weights[known].sum()
+        return float(weights[known] @ self.values[known] / total) if total > 0 else float("nan")
 
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
@@ -132,7 +132,7 @@ def evaluate(
     -----
     Cost: O(n log m) for all measures together, with m documents per query. Ties are broken as the
     convention says. By default tied documents keep the row order, so shuffle the documents
-    (`data.shuffled(rng)`) before you evaluate a ranker that may give equal scores.
+    (`data.shuffle(rng)`) before you evaluate a ranker that may give equal scores.
 
     Examples
     --------

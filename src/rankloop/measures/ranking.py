@@ -1,4 +1,4 @@
-"""Rank order and ties, decided in one place: higher scores first."""
+"""The order of documents by score, higher scores first, and how ties are broken."""
 
 from __future__ import annotations
 

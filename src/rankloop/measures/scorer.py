@@ -64,7 +64,7 @@ class Scorer:
         known = {"qid": qid} if _takes_qid(estimator) else {}
         scores = np.asarray(estimator.predict(X, **known))
         data = QueryDataset.from_arrays(np.zeros((len(scores), 0), np.float32), y, qid=qid)
-        mixed = data.shuffled(np.random.default_rng(self.seed))
+        mixed = data.shuffle(np.random.default_rng(self.seed))
         values = mixed.from_row_order(data.from_row_order(scores))
         return float(evaluate(mixed, values, self.measure, self.convention)[self.measure])
 
@@ -96,7 +96,7 @@ def scorer(
     *,
     seed: int = 0,
 ) -> Scorer:
-    """Make a measure into a value for scikit-learn's `scoring=`; higher is better.
+    """Return a measure as a value for scikit-learn's `scoring=`; higher is better.
 
     >>> scorer("AP", convention="letor3")
     Scorer('AP', convention='letor3')
@@ -110,14 +110,16 @@ def _takes_qid(estimator: object) -> bool:
 
 
 def _last_step(estimator: Any) -> Any:
-    while isinstance(getattr(estimator, "steps", None), list):  # Newton's is a number
+    while isinstance(
+        getattr(estimator, "steps", None), list
+    ):  # `steps` of Newton rankers is a number
         estimator = estimator.steps[-1][1]
     return estimator
 
 
 def _warn_of_leaks(estimator: object, qid: ArrayLike) -> None:
     """Warn if rows of one query are in both the training and the test part."""
-    ids, rows = getattr(_last_step(estimator), "_taught_by", None) or (np.zeros(0), 0)
+    ids, rows = getattr(_last_step(estimator), "_trained_on", None) or (np.zeros(0), 0)
     here = as_ids(np.asarray(qid), "qid")
     if rows == len(here) or ids.dtype != here.dtype:  # the training set itself, or unknown
         return

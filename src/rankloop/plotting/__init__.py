@@ -1,5 +1,5 @@
 """Figures: each function turns a result into a matplotlib figure, without global state.
 
 No figure is displayed. Matplotlib is imported when a figure is made, not with this package. Save a
-figure with :func:`rankloop.plotting.save.save_figure`.
+figure with :func:`rankloop.plotting.figures.save_figure`.
 """

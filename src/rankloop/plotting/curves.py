@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from rankloop.plotting.figures import new_figure
-from rankloop.plotting.lines import line_style
+from rankloop.plotting.figures import line_style, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

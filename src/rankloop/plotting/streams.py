@@ -1,4 +1,4 @@
-"""Curves of rankers over a stream."""
+"""Curves over time: of rankers on a stream, of rankers that learn from clicks, of a live loop."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.plotting.figures import new_figure
-from rankloop.plotting.lines import line_style
+from rankloop.plotting.figures import line_style, new_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
 
+    from rankloop.experiments.click_streams import ClickStream
     from rankloop.experiments.progressive import Stream
 
 
@@ -42,4 +42,70 @@ def plot_streams(streams: Sequence[Stream], window: int | None = None) -> Figure
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_click_streams(streams: Sequence[ClickStream]) -> Figure:
+    """Draw the measure on held-out queries by impressions; each user has its own panel.
+
+    There is one line per ranker. Bands show one standard error of the mean over runs to each side.
+    """
+    users = list(dict.fromkeys(stream.user for stream in streams))
+    figure = new_figure(max(6.4, 4.6 * len(users)), 4.0)
+    for place, user in enumerate(users, start=1):
+        axes = figure.add_subplot(1, max(len(users), 1), place)
+        for stream in (s for s in streams if s.user == user):
+            mean = stream.held_out.mean(axis=0)
+            error = stream.held_out.std(axis=0) / np.sqrt(len(stream.held_out))
+            (line,) = axes.plot(stream.impressions, mean, linewidth=1.6, label=stream.ranker)
+            axes.fill_between(
+                stream.impressions, mean - error, mean + error, color=line.get_color(), alpha=0.15
+            )
+        axes.set_xscale("log")
+        axes.set_xlabel("impressions")
+        axes.set_ylabel(f"{streams[0].measure} on held-out queries")
+        axes.set_title(user, loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25)
+        axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def plot_week(
+    days: Sequence[float],
+    curves: Mapping[str, Sequence[float]],
+    shown: Sequence[float],
+    happened: Mapping[str, float],
+) -> Figure:
+    """Draw one line a model and one for what people saw.
+
+    Parameters
+    ----------
+    days : when each value was measured
+    curves : nDCG@10 by model
+    shown : nDCG@10 of what people saw
+    happened : words about what happened, and when
+    """
+    figure = new_figure(9.0, 4.4)
+    axes = figure.add_subplot()
+    for name, values in curves.items():
+        axes.plot(days, values, linewidth=1.4, label=name)
+    axes.plot(days, shown, linewidth=2.4, color="black", alpha=0.75, label="what people saw")
+    for words, day in happened.items():
+        axes.axvline(day, color="grey", linewidth=1, linestyle=":")
+        axes.annotate(
+            words,
+            (day, 0.02),
+            xycoords=("data", "axes fraction"),
+            rotation=90,
+            fontsize=8,
+            color="grey",
+            ha="right",
+            va="bottom",
+        )
+    axes.set_xlabel("days")
+    axes.set_title("recent nDCG@10, on grades that only the users know", loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -66,7 +66,7 @@ def _draw_grades(axes: Axes, summary: Summary) -> None:
     if not summary.grades.counts:
         _nothing(axes, "no judged documents")
         return
-    if summary.grades.binned:
+    if summary.grades.is_binned:
         _draw_ranges_of(axes, summary.grades)
         return
     counts = summary.grades.counts
@@ -87,7 +87,7 @@ def _draw_lengths(axes: Axes, summary: Summary) -> None:
     if not lengths:
         _nothing(axes, "no queries")
         return
-    if summary.length_counts.binned:
+    if summary.length_counts.is_binned:
         _draw_ranges_of(axes, summary.length_counts)
     else:
         width = max(0.72, (lengths[-1] - lengths[0]) / 60)

@@ -19,6 +19,7 @@ from .boosting.listnet import ListNetBoost as ListNetBoost
 from .boosting.loss import LossBoost as LossBoost
 from .boosting.xendcg import XENDCGBoost as XENDCGBoost
 from .boosting.yetirank import YetiRank as YetiRank
+from .ensembles.adaptive import Adaptive as Adaptive
 from .ensembles.auto import Auto as Auto
 from .ensembles.blend import Blend as Blend
 from .ensembles.mix import Mix as Mix
@@ -41,7 +42,6 @@ from .online.newton import NewtonXENDCG as NewtonXENDCG
 from .online.pairwise import PairwisePerceptron as PairwisePerceptron
 from .online.perceptron import Perceptron as Perceptron
 from .online.prank import PRank as PRank
-from .online.rate_free import RateFreeSlam as RateFreeSlam
 from .online.slam import Slam as Slam
 from .online.solar_i import SolarI as SolarI
 from .online.solar_ii import SolarII as SolarII
@@ -55,11 +55,10 @@ from .predtron.ranker import PredtronRanker as PredtronRanker
 from .registry import make_ranker as make_ranker
 from .registry import ranker_names as ranker_names
 from .registry import register_ranker as register_ranker
+from .traits import Traits as Traits
 from .wrappers.described import Described as Described
-from .wrappers.described import OnlineDescribed as OnlineDescribed
 from .wrappers.lifted import Lifted as Lifted
-from .wrappers.mapped import Mapped as Mapped
-from .wrappers.scaled import Scaled as Scaled
+from .wrappers.prepared import Prepared as Prepared
 from .wrappers.stacked import Stacked as Stacked
 
 __all__: list[str]

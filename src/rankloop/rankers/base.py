@@ -1,4 +1,31 @@
-"""The base class of every ranker: it learns, scores, ranks, explains itself and is saved."""
+"""The base class of every ranker, and its contract.
+
+What a subclass writes:
+
+- `__init__` stores its parameters under their names, and does nothing else. Parameters are checked
+  in `_check`, before `fit` changes anything.
+- `_reset(n_features)` sets everything that is learnt to what it is before any data, and the
+  attributes `n_features_in_` and `n_queries_seen_`. What is learnt ends in `_`.
+- `_fit(data, valid, on_round)` learns from checked data, starting from the current state. It is a
+  generator: it yields whenever its state is one that could be kept, such as after a round. An
+  online ranker writes `_learn_queries` or `_learn_query` instead
+  (:class:`rankloop.rankers.online.base.OnlineRanker`), and a batch ranker writes `_rounds`
+  (:class:`rankloop.rankers.batch.base.BatchRanker`).
+- `_score_rows(X, offsets)` scores checked rows; higher is better.
+- `_learns` names the attributes that are learnt, and `_forms` says of which type and shape each of
+  them is, so that a damaged model file is refused.
+
+What it must not do: change a learnt array in place. A copy of a ranker shares the arrays of the
+original, so the original would change, too, and with it what other threads rank with.
+
+What it gets: `fit` with tables, matrices or data sets, sparse or dense; `predict`, `rank`, `score`,
+`contributions`; files, copies and digests; parameters in scikit-learn's way; and threads that may
+rank while another learns.
+
+How `fit` reaches the subclass: `fit` makes a data set, and `_learn_on_copy` lets a copy of the
+ranker learn: `_begin` checks the data and resets the copy, and `_fit` learns. The ranker takes over
+the state of the copy at the end. So an error leaves the ranker as it was.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +40,6 @@ from rankloop import _core
 from rankloop._utils.estimator import Estimator
 from rankloop.data.columns import columns_by_name, in_order, with_columns
 from rankloop.data.dataset import Query, QueryDataset
-from rankloop.data.features import refuse_kinds
 from rankloop.data.grouping import one_query
 from rankloop.data.sparse_rows import (
     SparseRows,
@@ -24,12 +50,14 @@ from rankloop.data.sparse_rows import (
 )
 from rankloop.data.validation import as_matrix, as_rows, column_names
 from rankloop.exceptions import DataError, NotFittedError, RankloopError
+from rankloop.features.columns import refuse_kinds
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.forms import Anything, Whole
 from rankloop.rankers.inputs import as_dataset, training_data
 from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
-from rankloop.rankers.state import check_forms, known_width, making_lock, plain_copy
+from rankloop.rankers.state import check_forms, making_lock, plain_copy, read_width
+from rankloop.rankers.traits import Traits
 
 if TYPE_CHECKING:
     import os
@@ -54,10 +82,7 @@ if TYPE_CHECKING:
 class Ranker(Estimator, metaclass=ABCMeta):
     """A ranker: it learns from queries, scores, ranks, explains itself and can be saved.
 
-    A subclass defines how it starts (:meth:`_reset`), how it learns (:meth:`_fit`), how it scores
-    (:meth:`_score_rows`), what it learns (`_learns`, and :meth:`_forms` for the expected types and
-    shapes) and how it explains itself. A ranker that learns query by query is an
-    :class:`rankloop.rankers.online.base.OnlineRanker`.
+    The text at the top of this module says what a subclass writes and what it gets.
 
     Threads may share a ranker: threads that learn wait for each other, while `predict`, `rank`,
     `save` and `copy` see the state before or after an update, and never wait.
@@ -73,29 +98,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
     __slots__ = ("_lock",)  # outside __dict__, so that copies, pickles and files do not hold it
     _lock: threading.RLock
 
-    is_online: ClassVar[bool] = False
-    """Whether it can learn query by query, with `learn` and `partial_fit`."""
-
-    scores_rows_alone: ClassVar[bool] = True
-    """Whether a row's score does not depend on the other rows of its query."""
-
-    takes_raw_features: ClassVar[bool] = False
-    """Whether it works well on features of very different scales."""
-
-    baseline: ClassVar[bool] = False
-    """Whether it is a baseline for comparison, which need not learn."""
-
-    is_robust: ClassVar[bool] = True
-    """Whether it still learns well after a query with an extreme outlier."""
-
-    takes_nan: ClassVar[bool] = False
-    """Whether it treats NaN features as missing values; otherwise they are an error."""
-
-    takes_sparse: ClassVar[bool] = False
-    """Whether it learns from sparse rows; otherwise it needs a dense matrix."""
-
-    takes_kinds: ClassVar[bool] = False
-    """Whether it accepts dates and categories; otherwise it needs numbers."""
+    traits: ClassVar[Traits] = Traits()
+    """What kind of ranker it is, and which data it takes."""
 
     search_space: ClassVar[Mapping[str, Search]] = {}
     """The parameters worth choosing on validation data, and the values worth trying."""
@@ -108,7 +112,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
     n_queries_seen_: int
     version_: int = 0
     warm_start: bool = False
-    _taught_by: tuple[Ids, int] | None = None
+    _trained_on: tuple[Ids, int] | None = None
     """The queries of the last `fit` and their number of rows; not part of the learnt state."""
 
     rounds_: int | None = None
@@ -173,6 +177,17 @@ class Ranker(Estimator, metaclass=ABCMeta):
                     self._lock = threading.RLock()
             return self._lock
 
+    def with_indicators(self, indicators: int, wide: int) -> Self:  # noqa: ARG002
+        """Return this ranker for rows whose last columns are indicators, which are 0 or 1.
+
+        A ranker that treats such columns in another way than numbers overrides this, and returns a
+        copy with other parameters.
+
+        indicators : the number of these columns
+        wide : how many of them, the last ones, stand for categories of which there are many
+        """
+        return self
+
     def _become(self, new: Self) -> None:
         """Take over the state of a copy in one step, as a new version."""
         self.__dict__.update(new.__dict__, version_=self.version_ + 1)
@@ -205,7 +220,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         The state comes from a file, and may be anything. A subclass extends this if its parts must
         be consistent with each other, or if it learns more than numbers.
         """
-        check_forms(state, self._forms(known_width(state)), type(self).__name__)
+        check_forms(state, self._forms(read_width(state)), type(self).__name__)
 
     def _restore(self, state: State) -> None:
         """Replace the state by one that :meth:`_state` returned, after checking it."""
@@ -254,7 +269,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : a QueryDataset, or a matrix of features, dense or, for a ranker that takes them
-            (`takes_sparse`), sparse, with
+            (`traits.takes_sparse`), sparse, with
         y : one grade per row (below 0 means unjudged), and
         qid : one query id per row, in any order; or
         group : the number of rows of each query
@@ -264,10 +279,10 @@ class Ranker(Estimator, metaclass=ABCMeta):
         on_round : called after each round, to show progress
         """
         data = training_data(
-            X, y, qid, group, sample_weight, query_weight, allow_nan=self.takes_nan
+            X, y, qid, group, sample_weight, query_weight, allow_nan=self.traits.takes_nan
         )
-        return self._fit_copy(
-            lambda new: new._fit_rounds(data, valid, on_round, self.warm_start),
+        return self._learn_on_copy(
+            lambda new: new._fit(*new._begin(data, valid, self.warm_start), on_round),
             on_round,
             (data.query_ids, data.n_documents),
         )
@@ -281,8 +296,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
     ) -> Self:
         """Continue from the current state, with more rounds on this data or with its queries."""
         data = training_data(data)
-        return self._fit_copy(
-            lambda new: new._fit_rounds(data, valid, on_round, True),
+        return self._learn_on_copy(
+            lambda new: new._fit(*new._begin(data, valid, go_on=True), on_round),
             on_round,
             (data.query_ids, data.n_documents),
         )
@@ -294,13 +309,18 @@ class Ranker(Estimator, metaclass=ABCMeta):
             "it learnt; leave out this option"
         )
 
-    def _fit_copy(
+    def _learn_on_copy(
         self,
         learn: Callable[[Self], Iterator[None]],
         on_round: Callable[[Round], None] | None,
-        taught_by: tuple[Ids, int] | None,
+        trained_on: tuple[Ids, int] | None,
     ) -> Self:
-        """Let a copy learn and take its state over: wholly, or the last complete round."""
+        """Let a copy learn and take its state over: wholly, or the last complete round.
+
+        `learn` pauses whenever the state of the copy is complete. This state is copied at once,
+        because the next round changes attributes of `new` one after the other, and an interrupt
+        may come in between.
+        """
         with self._writing:
             new, whole = self.copy(), None
             try:
@@ -313,29 +333,18 @@ class Ranker(Estimator, metaclass=ABCMeta):
                     whole._end_early()
                     self._become(whole)
                 raise
-            new._taught_by = taught_by
+            new._trained_on = trained_on
             self._become(new)
         return self
-
-    def _fit_rounds(
-        self,
-        data: QueryDataset,
-        valid: QueryDataset | None = None,
-        on_round: Callable[[Round], None] | None = None,
-        go_on: bool = False,
-    ) -> Iterator[None]:
-        """Check data and learn from it; pause in consistent states.
-
-        This is for rankers that consist of other rankers and train copies of them (:meth:`copy`);
-        all other code calls :meth:`fit`.
-        """
-        data, valid = self._begin(data, valid, go_on)
-        yield from self._fit(data, valid, on_round)
 
     def _begin(
         self, data: QueryDataset, valid: QueryDataset | None, go_on: bool
     ) -> tuple[QueryDataset, QueryDataset | None]:
-        """Check data, and forget everything unless learning continues; return the data to use."""
+        """Check data, and forget everything unless learning continues; return what `_fit` takes.
+
+        Rankers that consist of others train copies of them by `_begin` and `_fit`, without the
+        lock and the copy of :meth:`fit`; all other code calls :meth:`fit`.
+        """
         goes_on = go_on and self.is_fitted
         if goes_on:
             data = with_columns(data, self.feature_names_in_)
@@ -377,8 +386,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
         X : a QueryDataset, a Query, or a matrix of features with
         qid : one query id per row, in any order; or
         group : the number of rows of each query. A ranker that scores each row separately
-            (`scores_rows_alone`) needs neither; for one that looks at whole queries, a matrix
-            without them is an error.
+            (`traits.scores_rows_alone`) needs neither; for one that looks at whole queries, a
+            matrix without them is an error.
         """
         now = self.copy()  # other threads may learn meanwhile
         now._check_fitted()
@@ -395,7 +404,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
             if not is_one:
                 now._check_rows_alone()
             return now._score_rows(rows, one_query(len(rows)))
-        data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.takes_nan)
+        data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.traits.takes_nan)
         return data.in_row_order(now._score_rows(data.X, data.offsets))
 
     def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
@@ -404,7 +413,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         if qid is None and group is None:
             self._check_rows_alone()
             group = np.ones(n, np.int64)
-        data = as_dataset(X, np.zeros(n), qid, group, allow_nan=self.takes_nan)
+        data = as_dataset(X, np.zeros(n), qid, group, allow_nan=self.traits.takes_nan)
         return data.in_row_order(self._score_blocks(data))
 
     def _score_blocks(self, data: QueryDataset) -> Scores:
@@ -415,9 +424,12 @@ class Ranker(Estimator, metaclass=ABCMeta):
             scores.append(np.asarray(self._score_rows(self._rows(part), part.offsets)))
         return np.concatenate(scores[1:] or scores)
 
+    def _is_nan_taken(self) -> bool:
+        return self.traits.takes_nan
+
     def _is_sparse_taken(self) -> bool:
         """Whether it takes sparse rows with its parameters; override it if that depends on them."""
-        return self.takes_sparse
+        return self.traits.takes_sparse
 
     def _refuse_sparse(self, X: object) -> None:
         """Raise if rows are sparse and it needs dense ones."""
@@ -426,7 +438,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
 
     def _check_rows_alone(self) -> None:
         """Raise if scores depend on whole queries, for rows whose queries are not known."""
-        if not self.scores_rows_alone:
+        if not self.traits.scores_rows_alone:
             raise DataError(
                 f"the scores of this {type(self).__name__} depend on all documents of a query, and "
                 "which rows belong to which query is not known: pass qid=, one query id per row, "
@@ -459,7 +471,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         measure: str | Measure = "nDCG@10",
     ) -> float:
         """Return the mean of a measure over queries; higher is better."""
-        data = as_dataset(X, y, qid, group, allow_nan=self.takes_nan)
+        data = as_dataset(X, y, qid, group, allow_nan=self.traits.takes_nan)
         return evaluate(data, self.predict(data), measure).results[0].mean
 
     def contributions(self, X: object) -> NDArray[np.float64]:
@@ -474,15 +486,15 @@ class Ranker(Estimator, metaclass=ABCMeta):
         rows = now._rows(X)
         if isinstance(rows, SparseRows):
             rows = rows.toarray()
-        one = one_query(len(rows))
-        scores = np.asarray(now._score_rows(rows, one), np.float64)
-        found = np.zeros((len(rows), self.n_features_in_ + 1))
+        offsets = one_query(len(rows))
+        scores = np.asarray(now._score_rows(rows, offsets), np.float64)
+        parts = np.zeros((len(rows), self.n_features_in_ + 1))
         for j in range(self.n_features_in_ if len(rows) else 0):
             changed = rows.copy()
             changed[:, j] = rows[:, j].mean(dtype=np.float64)
-            found[:, j] = scores - now._score_rows(changed, one)
-        found[:, -1] = scores - found[:, :-1].sum(axis=1)
-        return found
+            parts[:, j] = scores - now._score_rows(changed, offsets)
+        parts[:, -1] = scores - parts[:, :-1].sum(axis=1)
+        return parts
 
     def _feature_name(self, feature: int) -> str:
         """Return the name of a feature, or its number counted from 1 as in LETOR files."""
@@ -515,9 +527,9 @@ class Ranker(Estimator, metaclass=ABCMeta):
         All rankers that need dense rows or finite values rely on this.
         """
         self._refuse_sparse(data.X)
-        if not self.takes_kinds:
+        if not self.traits.takes_kinds:
             refuse_kinds(data, type(self).__name__)
-        if self.takes_nan or not data.has_missing:
+        if self.traits.takes_nan or not data.has_missing:
             return
         values = all_values(data.X)
         place = _core.first_not_finite(values)
@@ -537,7 +549,9 @@ class Ranker(Estimator, metaclass=ABCMeta):
                 refuse_kinds(X, type(self).__name__)
             rows, names = X.X, X.feature_names
         else:
-            rows = (as_rows if self._is_sparse_taken() else as_matrix)(X, allow_nan=self.takes_nan)
+            rows = (as_rows if self._is_sparse_taken() else as_matrix)(
+                X, allow_nan=self.traits.takes_nan
+            )
             names = None if rows is X else column_names(X)  # an array has no names
         self._refuse_sparse(rows)
         order = None if names is None else columns_by_name(self.feature_names_in_, names)

@@ -24,26 +24,26 @@ def digest(ranker: Ranker) -> str:
 
 def digest_of(tree: object) -> str:
     """Return a digest of a tree of dicts, lists, plain values and arrays."""
-    found = blake2b(digest_size=16)
-    _add(found, tree)
-    return found.hexdigest()
+    digest = blake2b(digest_size=16)
+    _add(digest, tree)
+    return digest.hexdigest()
 
 
-def _add(found: blake2b, node: object) -> None:
+def _add(digest: blake2b, node: object) -> None:
     """Add a tree of dicts, lists, plain values and arrays, each with its type and size."""
     if isinstance(node, np.ndarray):
         values = np.ascontiguousarray(node, node.dtype.newbyteorder("<"))
-        found.update(f"array {values.dtype.str} {values.shape} ".encode())
-        found.update(values.tobytes())
+        digest.update(f"array {values.dtype.str} {values.shape} ".encode())
+        digest.update(values.tobytes())
     elif isinstance(node, dict):
-        found.update(f"dict {len(node)} ".encode())
+        digest.update(f"dict {len(node)} ".encode())
         for key in sorted(node):
-            _add(found, key)
-            _add(found, node[key])
+            _add(digest, key)
+            _add(digest, node[key])
     elif isinstance(node, list | tuple):
-        found.update(f"list {len(node)} ".encode())
+        digest.update(f"list {len(node)} ".encode())
         for item in node:
-            _add(found, item)
+            _add(digest, item)
     else:
         plain = node.item() if isinstance(node, np.generic) else node
-        found.update(f"{type(plain).__name__} {json.dumps(plain)} ".encode())
+        digest.update(f"{type(plain).__name__} {json.dumps(plain)} ".encode())

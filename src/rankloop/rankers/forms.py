@@ -188,7 +188,7 @@ class ListOf(Form):
         return (
             isinstance(value, list)
             and self.count in (None, len(value))
-            and all(self.form.fits(one) for one in value)
+            and all(self.form.fits(item) for item in value)
         )
 
 

@@ -47,7 +47,7 @@ def check_seed(name: str, value: object) -> None:
 def check_rankers(name: str, value: Any, kind: type) -> None:
     """Raise unless a parameter is a list of at least one ranker, all of one kind."""
     listed = isinstance(value, list | tuple) and len(value) > 0
-    strangers = [one for one in value if not isinstance(one, kind)] if listed else [value]
+    strangers = [item for item in value if not isinstance(item, kind)] if listed else [value]
     if strangers:
         raise DataError(
             f"{name} must be at least one ranker of the kind {kind.__name__}; found "

@@ -26,7 +26,6 @@ _ONLINE = {
     "slam": "online.slam.Slam",
     "perceptron": "online.perceptron.Perceptron",
     "minimax": "online.minimax.MinimaxPerceptron",
-    "rate-free-slam": "online.rate_free.RateFreeSlam",
     "online-listnet": "online.listnet.OnlineListNet",
     "online-xendcg": "online.xendcg.OnlineXENDCG",
     "newton": "online.newton.NewtonXENDCG",
@@ -36,11 +35,10 @@ _ONLINE = {
     "solar-i": "online.solar_i.SolarI",
     "solar-ii": "online.solar_ii.SolarII",
     "predtron": "predtron.ranker.PredtronRanker",
-    "mapped": "wrappers.mapped.Mapped",
     "stacked": "wrappers.stacked.Stacked",
     "mix": "ensembles.mix.Mix",
     "auto": "ensembles.auto.Auto",
-    "online-described": "wrappers.described.OnlineDescribed",
+    "adaptive": "ensembles.adaptive.Adaptive",
     "kernel-slam": "kernel.online.KernelSlam",
     "kernel-minimax": "kernel.online.KernelMinimax",
     "kernel-solar-i": "kernel.online.KernelSolarI",
@@ -50,14 +48,12 @@ _ONLINE = {
 _FOR_CLICKS = {
     "pdgd": "pdgd.PDGD",
     "neural-pdgd": "neural_pdgd.NeuralPDGD",
-    "mapped-clicks": "mapped.MappedClicks",
     "dbgd": "dbgd.DBGD",
     "mgd": "mgd.MGD",
     "clicks": "from_clicks.FromClicks",
     "thompson": "thompson.Thompson",
 }
 _IN_ROUNDS = {
-    "scaled": "wrappers.scaled.Scaled",
     "ranksvm": "batch.ranksvm.RankSVM",
     "listnet": "batch.listnet.ListNet",
     "ranknet": "batch.ranknet.RankNet",
@@ -77,15 +73,20 @@ _IN_ROUNDS = {
     "imported": "boosting.imported.Imported",
     "blend": "ensembles.blend.Blend",
     "keeprank": "kernel.keeprank.KeepRank",
-    "lifted": "wrappers.lifted.Lifted",
-    "described": "wrappers.described.Described",
 }
+_WRAPPERS = {
+    "prepared": "wrappers.prepared.Prepared",
+    "described": "wrappers.described.Described",
+    "lifted": "wrappers.lifted.Lifted",
+}
+"""What changes the features of a ranker; nobody chooses them among the rankers."""
 _BUILT_IN = {
     name: f"rankloop.{home}.{place.rpartition('.')[0]}:{place.rpartition('.')[2]}"
     for home, places in (
         ("rankers", _ONLINE),
         ("rankers", _IN_ROUNDS),
         ("clicks.rankers", _FOR_CLICKS),
+        ("rankers", _WRAPPERS),
     )
     for name, place in places.items()
 }
@@ -125,15 +126,52 @@ def _same_class(one: str | type[Ranker], other: type[Ranker]) -> bool:
     return place == f"{other.__module__}:{other.__qualname__}"
 
 
+_TO_CHOOSE_FROM = (
+    *("auto", "blend", "newton", "xendcg", "ranksvm", "online-xendcg"),
+    *("xendcg-boost", "lambdamart", "thompson", "pdgd"),
+)
+_FOR_THE_PAPERS = (
+    *("slam", "minimax", "perceptron", "online-listnet", "listnet"),
+    *("solar-i", "solar-ii", "prank", "pairwise", "committee"),
+    *("predtron", "kernel-predtron", "listnet-boost"),
+    *("keeprank", "online-keeprank", "kernel-slam", "kernel-minimax", "kernel-solar-i"),
+    *("adarank", "rankboost", "frank", "dbgd", "mgd"),
+)
+
+
+def ranker_groups() -> dict[str, list[str]]:
+    """Return the names under headings: what to choose from first, and last what papers compare.
+
+    >>> list(ranker_groups())
+    ['To choose from', 'For special needs', 'Kept for the papers']
+    """
+    names = ranker_names()
+    others = [name for name in names if name not in (*_TO_CHOOSE_FROM, *_FOR_THE_PAPERS)]
+    return {
+        "To choose from": list(_TO_CHOOSE_FROM),
+        "For special needs": others,
+        "Kept for the papers": list(_FOR_THE_PAPERS),
+    }
+
+
 def ranker_names() -> tuple[str, ...]:
-    """Return the short names of all rankers: built-in, registered, and of installed packages."""
-    return tuple(dict.fromkeys((*_BUILT_IN, *_registered, *find_entry_points(ENTRY_POINTS))))
+    """Return the short names of all rankers: built-in, registered, and of installed packages.
+
+    The wrappers, which change the features of another ranker, are in :func:`wrapper_names`.
+    """
+    names = dict.fromkeys((*_BUILT_IN, *_registered, *find_entry_points(ENTRY_POINTS)))
+    return tuple(name for name in names if name not in _WRAPPERS)
+
+
+def wrapper_names() -> tuple[str, ...]:
+    """Return the short names of the wrappers, which change the features of another ranker."""
+    return tuple(_WRAPPERS)
 
 
 def online_names() -> tuple[str, ...]:
     """Return the short names of the rankers that can learn from a stream."""
     ours = (name for name in ranker_names() if name not in _BUILT_IN)
-    return (*_ONLINE, *_FOR_CLICKS, *(name for name in ours if ranker_class(name).is_online))
+    return (*_ONLINE, *_FOR_CLICKS, *(name for name in ours if ranker_class(name).traits.is_online))
 
 
 def is_known(name: str) -> bool:
@@ -143,14 +181,14 @@ def is_known(name: str) -> bool:
 
 def ranker_class(name: str) -> type[Ranker]:
     """Find a ranker's class by its short name (`solar-ii`) or its class name (`SolarII`)."""
-    found = _homes().get(name) or _classes().get(name)
-    if isinstance(found, str):
-        module, _, cls = found.partition(":")
+    home = _homes().get(name) or _classes().get(name)
+    if isinstance(home, str):
+        module, _, cls = home.partition(":")
         return getattr(import_module(module), cls)  # type: ignore[no-any-return]
-    if isinstance(found, EntryPoint):
-        return register_ranker(found.name, found.load())
-    if found is not None:
-        return found
+    if isinstance(home, EntryPoint):
+        return register_ranker(home.name, home.load())
+    if home is not None:
+        return home
     raise unknown_name_error("ranker", name, ranker_names())
 
 
@@ -183,6 +221,8 @@ def make_ranker(text: str, kind: type[Ranker] | None = None) -> Ranker:
     SolarII(gamma=1000, covariance='diagonal')
     >>> make_ranker("kernel-slam:kernel=poly(2,1),budget=500")
     KernelSlam(kernel='poly(2,1)', budget=500)
+    >>> make_ranker("thompson:ranker=auto")  # the ranker inside another, by its name
+    Thompson(ranker=Auto())
     """
     cls, params = read_ranker(text)
     if kind is not None and not issubclass(cls, kind):
@@ -208,7 +248,10 @@ def read_ranker(text: str) -> tuple[type[Ranker], dict[str, Any]]:
             raise DataError(f"{name} has no parameter {key.strip()!r}; it has: {known}")
         if key.strip() in params:
             raise DataError(f"{key.strip()} is given twice in {text!r}")
-        params[key.strip()] = _value(value.strip())
+        read = _value(value.strip())
+        if key.strip() == "ranker" and isinstance(read, str):
+            read = make_ranker(read)
+        params[key.strip()] = read
     return cls, params
 
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """One of several values.
 
-    >>> Choice(("nDCG@10", "AP")).grid()
+    >>> OneOf(("nDCG@10", "AP")).grid()
     ['nDCG@10', 'AP']
     """
 
@@ -53,13 +53,13 @@ class Range:
         return [round(value) for value in values] if self.whole else values
 
 
-Search = Choice | Range
+Search = OneOf | Range
 
 
 def grid(space: Mapping[str, Search]) -> Iterator[dict[str, object]]:
     """Yield every setting of a grid; the last parameter changes fastest.
 
-    >>> list(grid({"C": Choice((1, 10)), "measure": Choice(("AP",))}))
+    >>> list(grid({"C": OneOf((1, 10)), "measure": OneOf(("AP",))}))
     [{'C': 1, 'measure': 'AP'}, {'C': 10, 'measure': 'AP'}]
     """
     for values in product(*(search.grid() for search in space.values())):

@@ -29,7 +29,7 @@ making_lock = threading.Lock()
 """Held while a ranker gets its own lock, so that two threads do not make two."""
 
 
-def known_width(state: State) -> int:
+def read_width(state: State) -> int:
     """Return the number of features according to a ranker's state."""
     width = state.get("n_features_in_")
     Whole(high=MAX_FEATURES).check("n_features_in_", width)
@@ -39,7 +39,7 @@ def known_width(state: State) -> int:
 def check_forms(state: State, forms: dict[str, Form], owner: str) -> None:
     """Raise unless a state has these parts, each of its form; names of features may be missing."""
     if "feature_names_in_" in state:
-        forms = {**forms, "feature_names_in_": Names(known_width(state))}
+        forms = {**forms, "feature_names_in_": Names(read_width(state))}
     if state.keys() != forms.keys():
         differ = ", ".join(sorted(state.keys() ^ forms.keys()))
         raise ModelError(f"the state of a {owner} has missing or unknown parts: {differ}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rankloop.data.features import needs_description
-from rankloop.rankers.wrappers.described import Described, OnlineDescribed
-from rankloop.rankers.wrappers.mapped import Mapped
-from rankloop.rankers.wrappers.scaled import Scaled
+from rankloop.features.columns import needs_description
+from rankloop.rankers.wrappers.described import Described
+from rankloop.rankers.wrappers.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,20 +27,15 @@ def new_ranker(
     if "valid_measure" in cls._parameters():
         chosen.setdefault("valid_measure", valid_measure)
     ranker = cls(**chosen)
-    if scale is None:
-        return ranker
-    wrapper: Any = Mapped if cls.is_online else Scaled
-    wrapped: Ranker = wrapper(ranker, maps=["raw"], scale=scale)
-    return wrapped
+    return ranker if scale is None else Prepared(ranker, scale)
 
 
-def described(ranker: Ranker, data: QueryDataset) -> Ranker:
-    """Return a ranker for this data; add a description of the features if the data needs one."""
-    if not needs_description(data):
-        return ranker
-    wrapper: Any = OnlineDescribed if ranker.is_online else Described
-    wrapped: Ranker = wrapper(ranker)
-    return wrapped
+def describe_if_needed(ranker: Ranker, data: QueryDataset, **limits: int) -> Ranker:
+    """Return a ranker for this data; add a description of the features if the data needs one.
+
+    limits : `category_limit` and `category_buckets` of :class:`Described`
+    """
+    return Described(ranker).set_params(**limits) if needs_description(data) else ranker
 
 
 def read_like(model: Ranker) -> dict[str, Any]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from rankloop.serving.learning.changes import adaptive_part
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from prometheus_client.core import Metric
 
-    from rankloop.serving.service import Loop
+    from rankloop.serving.loop import Loop
 
 _BUCKETS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 4, 8)
 
@@ -69,10 +71,21 @@ class _Loops:
             "Recent mean nDCG@10 on feedback, before learning from it.",
             labels=["loop", "model", "champion"],
         )
+        memory = GaugeMetricFamily(
+            "rankloop_memory",
+            "How many queries the rankings of a model that adapts rest on.",
+            labels=["loop", "model"],
+        )
+        changes = CounterMetricFamily(
+            "rankloop_changes",
+            "Changes of people or items that a model noticed.",
+            labels=["loop", "model"],
+        )
         counters = {
             "commits": "Transactions.",
             "examples": "Rankings that were learnt from.",
-            "experiments": "Experiments that were started, including watches of champions.",
+            "experiments": "Experiments that were started, including holdbacks.",
+            "failed": "Entries, examples and models that failed, and were left out.",
             "promotions": "How often a model became champion.",
             "rollbacks": "How often a champion proved worse, and the previous one was restored.",
         }
@@ -85,25 +98,60 @@ class _Loops:
             "Error budget that experiments have used, as a share of alpha.",
             labels=["loop"],
         )
+        catalogue = GaugeMetricFamily(
+            "rankloop_catalogue",
+            "Items and users with fields, and keys of counters of features.",
+            labels=["loop", "kind"],
+        )
+        missing = GaugeMetricFamily(
+            "rankloop_feature_missing",
+            "The share of missing values of a feature in recent rankings.",
+            labels=["loop", "feature"],
+        )
+        unknown = CounterMetricFamily(
+            "rankloop_unknown_items", "Ranked items without fields.", labels=["loop"]
+        )
+        evicted = CounterMetricFamily(
+            "rankloop_evicted_keys", "Keys of counters that had to go.", labels=["loop"]
+        )
         for name, loop in self._loops.items():
+            features = loop.live.features
+            if features is not None:
+                found = loop.live.statistics()
+                sums = found["counters"].values()
+                catalogue.add_metric([name, "items"], found["items"])
+                catalogue.add_metric([name, "users"], found["users"])
+                catalogue.add_metric([name, "keys"], sum(c["keys"] for c in sums))
+                evicted.add_metric([name], sum(c["evicted"] for c in sums))
+                unknown.add_metric([name], loop.live.recent.unknown)
+                for column in loop.live.recent.columns(features.settings.names):
+                    missing.add_metric([name, column.name], column.missing)
             values = (loop.head, loop.lag, loop.waiting, loop.open_rankings, loop.ready, loop.leads)
             for family, value in zip(families.values(), values, strict=True):
                 family.add_metric([name], float(value))
-            now, contest = loop.published, loop.published.contest
+            now, experiments = loop.published, loop.published.experiments
             totals = (
                 loop.commits,
-                now.counters.examples,
-                contest.experiments,
-                contest.promotions,
-                contest.rollbacks,
+                now.totals.examples,
+                experiments.started,
+                now.totals.failed,
+                experiments.promotions,
+                experiments.rollbacks,
             )
             for counter, total in zip(counted.values(), totals, strict=True):
                 counter.add_metric([name], total)
-            spent.add_metric([name], contest.spent / now.settings.alpha)
+            spent.add_metric([name], experiments.spent / now.settings.alpha)
             champion = now.champion
             for model, curve in loop.published.curves.items():
                 quality.add_metric([name, model, str(model == champion).lower()], curve.recent)
+                adaptive = adaptive_part(now.models[model])
+                if adaptive is not None:
+                    memory.add_metric([name, model], adaptive.memory_)
+                    changes.add_metric([name, model], now.changes[model].count)
         yield from families.values()
+        yield from (catalogue, missing, unknown, evicted)
         yield quality
+        yield memory
+        yield changes
         yield spent
         yield from counted.values()

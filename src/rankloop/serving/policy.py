@@ -11,13 +11,14 @@ from rankloop._utils import arithmetic
 from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.interleaving.team_draft import draft
 from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE
+from rankloop.serving.engine.columns import arrange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.rankers.base import Ranker
-    from rankloop.serving.state import Published
-    from rankloop.serving.trials import Duel
+    from rankloop.serving.engine.state import Published
+    from rankloop.serving.experiments.experiment import ExperimentModels
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.int64]
@@ -42,7 +43,12 @@ OWN_ORDER = "own-order"
 
 
 def choose(
-    now: Published, X: NDArray[np.float32], ranking_id: str, k: int, own_order: bool = False
+    now: Published,
+    X: NDArray[np.float32],
+    ranking_id: str,
+    k: int,
+    own_order: bool = False,
+    names: tuple[str, ...] = (),
 ) -> Choice:
     """Choose the order of one ranking, by the models as they are now.
 
@@ -53,12 +59,14 @@ def choose(
     ----------
     own_order : whether the user chose the order of the candidates; then it is kept, and the
         ranking is not part of an experiment
+    names : of the columns of X, by default those of the settings; a model finds its own by name
     """
     settings = now.settings
-    duel = None if own_order or settings.policy == "apprentice" else now.duel
-    if duel is not None and _takes_part(duel, ranking_id):
-        return _interleaved(now, duel, X, ranking_id, k)
-    scores = score(now.models[now.champion], X)
+    names = names or settings.names
+    experiment = None if own_order or settings.policy == "apprentice" else now.experiment
+    if experiment is not None and _takes_part(experiment, ranking_id):
+        return _interleave(now, experiment, X, ranking_id, k, names)
+    scores = score(now.models[now.champion], X, names)
     version = now.versions[now.champion]
     if own_order:
         order = np.arange(min(k, len(X)))
@@ -76,8 +84,15 @@ def choose(
     return Choice(order, scores, now.champion, version, now.position, BEST_FIRST)
 
 
-def score(model: Ranker, X: NDArray[np.float32]) -> Floats:
-    """Return the scores of one query's candidates."""
+def score(model: Ranker, X: NDArray[np.float32], names: tuple[str, ...] = ()) -> Floats:
+    """Return the scores of one query's candidates.
+
+    Parameters
+    ----------
+    names : of the columns of X; empty if they are those of the model
+    """
+    if names and model.feature_names_in_:
+        X = arrange(X, names, model.feature_names_in_)
     return np.asarray(model.predict(X, group=[len(X)]), np.float64)
 
 
@@ -113,28 +128,33 @@ def plackett_luce(scores: Floats, ranking_id: str, k: int, places: int) -> tuple
     return order, chances
 
 
-def _takes_part(duel: Duel, ranking_id: str) -> bool:
+def _takes_part(experiment: ExperimentModels, ranking_id: str) -> bool:
     """Tell whether a ranking is one of the share that an experiment interleaves."""
-    return duel.share >= 1 or make_rng(f"share {ranking_id}").random() < duel.share
+    return experiment.share >= 1 or make_rng(f"share {ranking_id}").random() < experiment.share
 
 
-def _interleaved(
-    now: Published, duel: Duel, X: NDArray[np.float32], ranking_id: str, k: int
+def _interleave(
+    now: Published,
+    experiment: ExperimentModels,
+    X: NDArray[np.float32],
+    ranking_id: str,
+    k: int,
+    names: tuple[str, ...],
 ) -> Choice:
     """Let champion and challengers, as the experiment has them, pick by turns."""
     live = now.models[now.champion]
-    scores = [score(live if model is None else model, X) for model in duel.models]
-    orders = [best_order(own).tolist() for own in scores]
+    scores = [score(live if model is None else model, X, names) for model in experiment.models]
+    orders = [best_order(model_scores).tolist() for model_scores in scores]
     shown, teams = draft(orders, make_rng(ranking_id), k)
-    version = now.versions[now.champion] if duel.models[0] is None else duel.versions[0]
+    version = now.versions[now.champion] if experiment.models[0] is None else experiment.versions[0]
     return Choice(
         np.array(shown, np.int64),
         scores[0],
-        duel.names[0],
+        experiment.names[0],
         version,
         now.position,
         "team-draft",
         None,
         teams,
-        duel.id,
+        experiment.id,
     )

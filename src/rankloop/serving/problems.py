@@ -6,8 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.journal.base import JournalError
-from rankloop.serving.threads.queue import BusyError
+from rankloop.serving.journal.base import BusyError, CompactedError, JournalError
 
 _TITLES = {
     400: "The request cannot be read",
@@ -17,6 +16,7 @@ _TITLES = {
     405: "This method is not allowed here",
     408: "The request took too long to arrive",
     409: "This conflicts with what is stored",
+    410: "This is only in the archive",
     413: "The request is too large",
     415: "This content type is not supported",
     422: "The request cannot be used",
@@ -27,7 +27,7 @@ _TITLES = {
 }
 
 
-class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
+class HTTPProblem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
     """A request that cannot be answered as requested.
 
     Parameters
@@ -70,10 +70,12 @@ class Problem(RankloopError):  # noqa: N818 - what RFC 9457 calls it
         )
 
 
-def as_problem(error: Exception) -> Problem:
+def as_problem(error: Exception) -> HTTPProblem:
     """Return the problem document of an error of this package."""
-    if isinstance(error, Problem):
+    if isinstance(error, HTTPProblem):
         return error
+    if isinstance(error, CompactedError):
+        return HTTPProblem(410, str(error))
     if isinstance(error, BusyError | JournalError):
-        return Problem(503, str(error))
-    return Problem(422, str(error))
+        return HTTPProblem(503, str(error))
+    return HTTPProblem(422, str(error))

@@ -10,7 +10,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
 
 HEADERS_WITHIN = 10.0
 """Seconds from the first byte of a connection or a request to the end of its headers."""
@@ -36,7 +36,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget a closed connection."""
-        self._headers_came()
+        self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -49,14 +49,14 @@ class Protocol(HttpToolsProtocol):
             self._size += len(data)
         super().data_received(data)
         if self._waits is not None and self._size > MAX_HEADERS:
-            self._too_large()
+            self._refuse_large()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, unless so much came at once that nobody counted."""
-        self._headers_came()
+        """Begin to answer; headers that arrived in one piece are measured here."""
+        self._stop_waiting()
         if len(self.url) + sum(len(a) + len(b) + 4 for a, b in self.headers) > MAX_HEADERS:
-            self._too_large()
-            raise OverflowError  # the parser goes no further
+            self._refuse_large()
+            raise OverflowError  # it stops the parser
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -65,29 +65,29 @@ class Protocol(HttpToolsProtocol):
 
     def _await_headers(self) -> None:
         self._size = 0
-        self._waits = self.loop.call_later(HEADERS_WITHIN, self._too_slow)
+        self._waits = self.loop.call_later(HEADERS_WITHIN, self._refuse_slow)
 
-    def _headers_came(self) -> None:
+    def _stop_waiting(self) -> None:
         if self._waits is not None:
             self._waits.cancel()
             self._waits = None
 
-    def _too_slow(self) -> None:
+    def _refuse_slow(self) -> None:
         self._waits = None
         if self._size:
             self._refuse(408, f"the headers did not end within {HEADERS_WITHIN:g} seconds")
         else:
             self.transport.close()
 
-    def _too_large(self) -> None:
+    def _refuse_large(self) -> None:
         self._refuse(431, f"the headers are longer than {MAX_HEADERS:,} bytes")
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Answer what never becomes a request, and close."""
-        self._headers_came()
+        """Answer bytes that never became a request, and close the connection."""
+        self._stop_waiting()
         if self.transport.is_closing():
             return
-        response = Problem(status, detail, close=True).response()
+        response = HTTPProblem(status, detail, close=True).response()
         lines = [f"HTTP/1.1 {status} -".encode()]
         lines += [name + b": " + value for name, value in response.raw_headers]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))

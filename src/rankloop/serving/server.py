@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import multiprocessing
 import os
+import resource
 import socket
 import sys
 import threading
@@ -16,14 +18,21 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from rankloop.exceptions import DataError
-from rankloop.serving.app import Service
 from rankloop.serving.protocol import protocol
-from rankloop.serving.tuning import tune
+from rankloop.serving.service import Service
+from rankloop.serving.workers import Workers, end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.context import SpawnProcess
+    from multiprocessing.synchronize import Event
 
-    from rankloop.serving.config import Settings
+    from rankloop.serving.settings.service import Settings
+_log = logging.getLogger("rankloop.serving")
+
+_OTHER_FILES = 100  # journals, their logs and locks, and what libraries open
+_SWITCH = 0.0002  # seconds that a thread may keep the interpreter while another waits for it
+_COLLECT = (20_000, 10, 50)  # new objects, and younger collections, between two collections
 
 
 def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
@@ -32,25 +41,49 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> 
     Parameters
     ----------
     settings : checked
-    on_ready : called with the address once it listens and every loop is replayed
+    on_ready : called with the address once it listens and every loop is ready
     """
     listening = _listen(settings)
     host, port = listening.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    others = [
-        multiprocessing.get_context("spawn").Process(target=_work, args=(settings, listening))
-        for _ in range(settings.server.workers - 1)
-    ]
-    for worker in others:
-        worker.start()
     try:
-        _work(settings, listening, lambda: on_ready(address) if on_ready is not None else None)
+        if settings.server.workers == 1:
+            _work(settings, listening, lambda: _call(on_ready, address))
+        else:
+            _supervise(settings, listening, lambda: _call(on_ready, address))
     finally:
-        for worker in others:
-            worker.terminate()
-        for worker in others:
-            worker.join()
         listening.close()
+
+
+def _call(on_ready: Callable[[str], None] | None, address: str) -> None:
+    if on_ready is not None:
+        on_ready(address)
+
+
+def _supervise(settings: Settings, listening: socket.socket, on_ready: Callable[[], None]) -> None:
+    """Run the workers, which share the socket; this process itself answers no requests."""
+    _log_json()
+    spawn = multiprocessing.get_context("spawn")
+    ready = spawn.Event()
+
+    def start() -> SpawnProcess:
+        worker = spawn.Process(target=_run_worker, args=(settings, listening, os.getpid(), ready))
+        worker.start()
+        return worker
+
+    workers = Workers(start, settings.server.workers, ready.is_set)
+
+    def tell() -> None:
+        ready.wait()
+        on_ready()
+
+    threading.Thread(target=tell, daemon=True).start()
+    workers.run()
+
+
+def _run_worker(settings: Settings, listening: socket.socket, parent: int, ready: Event) -> None:
+    end_with_parent(parent)
+    _work(settings, listening, ready.set)
 
 
 def _work(
@@ -58,10 +91,30 @@ def _work(
 ) -> None:
     _log_json()
     service = Service.start(settings)
-    tune()
+    tune_interpreter()
     server = _Server(config_of(service, lifespan="on", timeout_graceful_shutdown=10))
     server.on_ready, server.service = on_ready, service
     server.run(sockets=[listening])
+
+
+def fit_connections(wanted: int) -> int:
+    """Return how many connections the limit of open files allows, after raising it if possible."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    allowed = max(soft - _OTHER_FILES, 1)
+    _log.warning(
+        "max_connections is %d, but this process may open only %d files: it takes %d connections; "
+        "raise the limit (LimitNOFILE of systemd, or ulimit -n)",
+        wanted,
+        soft,
+        allowed,
+    )
+    return allowed
 
 
 def config_of(service: Service, **more: Any) -> uvicorn.Config:
@@ -69,7 +122,7 @@ def config_of(service: Service, **more: Any) -> uvicorn.Config:
     server = service.settings.server
     return uvicorn.Config(
         service.app(),
-        http=protocol(server.max_connections),
+        http=protocol(fit_connections(server.max_connections)),
         log_config=None,
         access_log=False,
         timeout_keep_alive=30,
@@ -154,3 +207,15 @@ def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iter
         server.should_exit = True
         thread.join()
         listening.close()
+
+
+def tune_interpreter() -> None:
+    """Switch between threads often, and collect garbage seldom.
+
+    Call it once per process, after all permanent data is loaded. The objects of requests are freed
+    without a collection; a collection visits everything that a loop keeps, and stops all threads.
+    """
+    sys.setswitchinterval(_SWITCH)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)

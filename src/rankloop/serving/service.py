@@ -1,269 +1,137 @@
-"""A running loop: the interface to its journal, its engine and its threads."""
+"""The service: loops behind routes, started and stopped together."""
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
-from rankloop.exceptions import RankloopError
-from rankloop.serving.audit import Acts
-from rankloop.serving.desk import Desk
-from rankloop.serving.engine import DivergedError, Engine
-from rankloop.serving.epochs import enter_epoch
-from rankloop.serving.journal.base import Draft, JournalError
-from rankloop.serving.journal.entries import Configured, Forgotten
-from rankloop.serving.recent import Recent, patient, remembered
-from rankloop.serving.snapshots import brought_back, saved_state
-from rankloop.serving.state import ENGINE
-from rankloop.serving.threads.follower import Follower
-from rankloop.serving.threads.learning import Ranker
-from rankloop.serving.threads.progress import Progress
-from rankloop.serving.threads.queue import Queue, Request
-from rankloop.serving.threads.writer import Writer
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from rankloop.serving.dashboard import routes as dashboard
+from rankloop.serving.dashboard.board import Boards
+from rankloop.serving.feature_table import FeatureTable
+from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.loop import Loop
+from rankloop.serving.metrics import Metrics
+from rankloop.serving.problems import HTTPProblem
+from rankloop.serving.routes.base import Handler
+from rankloop.serving.routes.endpoints import ENDPOINTS
+from rankloop.serving.security.guard import Guard
+from rankloop.serving.security.limits import Buckets
+from rankloop.serving.security.tickets import Tickets
+from rankloop.serving.security.vault import Vault
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping
 
-    from rankloop.serving.config import LoopSettings
-    from rankloop.serving.journal.base import Journal, Record, StoredKey
-    from rankloop.serving.journal.entries import Entry
-    from rankloop.serving.privacy import Vault
-    from rankloop.serving.state import Published
-    from rankloop.serving.threads.queue import Answer
+    from starlette.requests import Request
+    from starlette.responses import Response
 
-_T = TypeVar("_T")
-_log = logging.getLogger("rankloop.serving")
+    from rankloop.serving.settings.service import Settings
 
 
-class Loop:
-    """One loop of a service, with its journal.
+class Service:
+    """All loops of one process, and what their routes need.
 
-    Parameters
-    ----------
-    name : the name of the loop
-    settings : of the loop; if the journal has other ones, these are stored in it
-    journal : opened only for this loop
-    max_waiting : entries that may wait for the disk
-    clock : seconds since 1970; a loop reads the time only here
-    closes : whether it may close windows, if it gets the lease; False for a loop that only reads
-    vault : encrypts personal fields; without it, they are not stored
+    draining : whether it is about to stop, so that endless answers must end
+    listening : clients of each loop's events, by its name
+    tables : features of items that are sent with ids only, by the name of the loop
     """
 
     def __init__(
         self,
-        name: str,
-        settings: LoopSettings,
-        journal: Journal,
-        max_waiting: int = 10_000,
+        settings: Settings,
+        loops: Mapping[str, Loop],
         clock: Callable[[], float] = time.time,
-        closes: bool = True,
-        vault: Vault | None = None,
     ) -> None:
-        self.name, self._journal, self.vault = name, journal, vault
-        learns, follows, self._reads = (journal.another() for _ in range(3))
-        self._journals = (journal, learns, follows, self._reads)
-        self._reading = threading.Lock()
-        self._started = False
-        recent = self._recent = Recent()
+        self.settings, self.loops = settings, loops
+        self.guard = Guard(settings)
+        signing = settings.signing_keys()
+        self.tickets = Tickets(signing, settings.browsers.signed_for) if signing else None
+        events = settings.browsers.events_per_minute
+        self.beacons = Buckets(events / 60, events, settings.limits.max_clients)
+        self.metrics = Metrics(loops)
+        self.boards = Boards(loops, self.metrics, clock)
+        self.endpoints = (*ENDPOINTS, *dashboard.ENDPOINTS)
+        self.draining = False
+        self.tables: Mapping[str, FeatureTable] = {}
+        self.listening: Counter[str] = Counter()
+
+    @classmethod
+    def start(cls, settings: Settings, **options: Any) -> Service:
+        """Open every journal and restore every loop; it is ready when this returns."""
+        loops: dict[str, Loop] = {}
+        tables = {
+            name: FeatureTable.read(loop.table, loop.names)
+            for name, loop in settings.loops.items()
+            if loop.table
+        }
+        masters = settings.master_keys()
         try:
-            self._engine = brought_back(learns, patient(remembered(recent, learns), self._over))
-            self._configure(settings, clock)
-            self.acts = Acts(journal)
-            if vault is not None:
-                vault.check(journal)
+            for name, loop in settings.loops.items():
+                journal = open_journal(loop.journal or f"{name}.journal", name)
+                max_waiting = settings.server.max_waiting
+                vault = Vault(masters) if masters else None
+                loops[name] = Loop(
+                    name, loop, journal, max_waiting=max_waiting, vault=vault, **options
+                )
         except BaseException:
-            self._close_journals()
+            for started in loops.values():
+                started.stop(save=False)
             raise
-        self._desk = Desk(self._engine)
-        progress = Progress(self._engine.position, self._engine.published())
-        self._progress = progress
-        self._queue = Queue(name, max_waiting)
-        self._writer = Writer(
-            name, self._queue, journal, self._desk, recent, progress, clock, closes, self._watch
-        )
-        self._ranker = Ranker(
-            name, self._engine, learns, recent, progress, self.submit, self._written
-        )
-        follower = Follower(name, follows, progress, recent, self._writer.others)
-        self._threads = [
-            threading.Thread(target=self._guarded, args=(work,), name=f"{name}-{what}", daemon=True)
-            for what, work in (
-                ("writer", self._writer.run),
-                ("ranker", self._ranker.run),
-                ("follower", follower.run),
-            )
+        service = cls(settings, loops, options.get("clock", time.time))
+        service.tables = tables
+        service.boards.start()
+        return service
+
+    def stop(self) -> None:
+        """Commit, apply and save what every loop has accepted."""
+        self.boards.stop()
+        for loop in self.loops.values():
+            loop.stop()
+
+    def app(self) -> Starlette:
+        """Return the routes as an ASGI application; when it ends, it stops the service."""
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            self.stop()
+
+        routes = [
+            Route(_with_slashes(endpoint.path), Handler(endpoint, self), methods=[endpoint.method])
+            for endpoint in sorted(self.endpoints, key=lambda endpoint: -endpoint.path.count("/"))
         ]
-        self._started = True
-        for thread in self._threads:
-            thread.start()
+        app = Starlette(
+            routes=routes,
+            lifespan=lifespan,
+            exception_handlers={HTTPException: _not_answered, Exception: _fault},
+        )
+        app.router.redirect_slashes = False  # it would send people to whatever host they named
+        return app
 
-    def submit(self, entries: Sequence[Entry]) -> Future[list[Answer]]:
-        """Append entries; the answers follow once they are durable."""
-        future: Future[list[Answer]] = Future()
-        self._queue.put(Request(entries, future, None))
-        return future
 
-    def append(self, *entries: Entry, timeout: float = 60.0) -> list[Answer]:
-        """Append entries, and wait until they are durable."""
-        return self.submit(entries).result(timeout)
+def _with_slashes(path: str) -> str:
+    """Let ids contain slashes; longer paths come first, so that ids do not take their ends."""
+    return path.replace("{id}", "{id:path}")
 
-    def submit_from(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        entries: Sequence[Entry],
-        keys: Sequence[StoredKey] = (),
-    ) -> asyncio.Future[list[Answer]]:
-        """Append entries and keys; the answers are the result of a future of this event loop."""
-        future: asyncio.Future[list[Answer]] = loop.create_future()
-        self._queue.put(Request(entries, future, loop, keys))
-        return future
 
-    def find_ranking(self, ranking_id: str) -> Record | None:
-        """Return a ranking with its position; None if there is none. Not for the event loop."""
-        position = self._desk.joins.position(ranking_id)
-        if position is not None:
-            known = self._recent.get(position)
-            if known is not None:
-                return known
-        return self.read(lambda journal: journal.find(f"ranking:{ranking_id}"))
+async def _not_answered(_: Request, error: Exception) -> Response:
+    """Answer a path or a method that is not offered."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {
+        404: "there is no such path; see /openapi.json",
+        405: "this path needs another method; see /openapi.json",
+    }
+    return HTTPProblem(status, words.get(status, str(error))).response()
 
-    def knows(self, ranking_id: str) -> bool:
-        """Return whether a ranking is open or was recently closed."""
-        return self._desk.joins.position(ranking_id) is not None
 
-    def recent(self, position: int) -> Record | None:
-        """Return an entry if it is still in memory, otherwise None."""
-        return self._recent.get(position)
-
-    def reader(self) -> Journal:
-        """Open the journal again, for one thread to read."""
-        return self._journal.another()
-
-    def read(self, look: Callable[[Journal], _T]) -> _T:
-        """Return the result of a function of the journal. Not for the event loop."""
-        with self._reading:
-            return look(self._reads)
-
-    def settle(self, timeout: float = 60.0) -> None:
-        """Wait until all that is durable now has been applied and published."""
-        if not self.reached(self.head, timeout):
-            raise RankloopError(f"loop {self.name}: rankers are still behind after {timeout} s")
-
-    def reached(self, position: int, timeout: float) -> bool:
-        """Wait until an entry was applied and published; return whether it was in time."""
-        return self._progress.reached(position, timeout)
-
-    def inspect(self, look: Callable[[Engine], _T]) -> _T:
-        """Return the result of a function of the engine, between two entries."""
-        with self._ranker.lock:
-            return look(self._engine)
-
-    @property
-    def published(self) -> Published:
-        """The models for ranking; they never change, but are replaced by new ones."""
-        return self._progress.published
-
-    @property
-    def ready(self) -> bool:
-        """Whether it can answer."""
-        return self.fault is None and not self._progress.stopping
-
-    @property
-    def fault(self) -> Exception | None:
-        """The error that ended one of its threads, or None."""
-        return self._progress.fault
-
-    @property
-    def head(self) -> int:
-        """The position of the last entry that this process knows to be durable."""
-        return self._progress.head
-
-    @property
-    def lag(self) -> int:
-        """Number of entries that are durable, but not yet learnt from."""
-        return self.head - self.published.position
-
-    @property
-    def waiting(self) -> int:
-        """Number of entries that wait for the disk."""
-        return len(self._queue)
-
-    @property
-    def commits(self) -> int:
-        """Number of transactions so far."""
-        return self._writer.commits
-
-    @property
-    def open_rankings(self) -> int:
-        """Number of rankings that wait for feedback."""
-        return len(self._desk.joins.open)
-
-    @property
-    def leads(self) -> bool:
-        """Whether this process closes windows."""
-        return self._progress.leads
-
-    def stop(self, save: bool = True) -> None:
-        """Commit and apply all waiting entries, save the state, and stop."""
-        self._progress.stopping = True
-        self._queue.close()
-        for thread in self._threads:
-            thread.join()
-        if save and self.fault is None and self._engine.position:
-            self._save()
-        self._close_journals()
-
-    def __enter__(self) -> Loop:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _configure(self, settings: LoopSettings, clock: Callable[[], float]) -> None:
-        """Store the settings in the journal if they are new, before anything else happens."""
-        if settings.change(self._engine.settings, f"loop {self.name}"):
-            entry = Configured(settings.journaled(), ENGINE)
-            self._journal.append([Draft(entry, int(1000 * clock()))])
-        for record in self._journal.scan(self._engine.position):
-            self._engine.apply(record)
-        enter_epoch(self._journal, self._engine, int(1000 * clock()))
-
-    def _watch(self, record: Record) -> None:
-        self.acts.note(record)
-        if self.vault is not None and isinstance(record.entry, Forgotten):
-            self.vault.forget(record.entry.keys)
-
-    def _save(self) -> None:
-        """Keep the state; where that fails, the next start takes longer, and no more."""
-        try:
-            newest = self._journal.saved()
-            if not newest or newest[0].position < self._engine.position:
-                self._journal.save(saved_state(self._engine))
-        except JournalError as error:
-            _log.warning("loop %s: its state was not saved: %s", self.name, error)
-
-    def _over(self) -> bool:
-        """Whether it is of no use to wait for the store: before the start, and at the end."""
-        return not self._started or self._progress.stopping
-
-    def _written(self) -> bool:
-        """Whether nothing more becomes durable."""
-        return self._progress.stopping and not self._threads[0].is_alive()
-
-    def _close_journals(self) -> None:
-        for journal in self._journals:
-            journal.close()
-
-    def _guarded(self, work: Callable[[], None]) -> None:
-        """Run a thread; an error that ends it stops the loop, and all who wait get it."""
-        try:
-            work()
-        except Exception as error:
-            level = logging.ERROR if isinstance(error, DivergedError) else logging.CRITICAL
-            _log.log(level, "loop %s stops: %s", self.name, error, exc_info=True)
-            self._progress.fail(error)
-            self._queue.fail(error)
+async def _fault(_: Request, error: Exception) -> Response:
+    """Answer an unexpected error; the log has the details."""
+    return HTTPProblem(
+        500, f"an internal error: {type(error).__name__}; see the log of the service"
+    ).response()

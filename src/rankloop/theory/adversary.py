@@ -1,4 +1,4 @@
-"""The adversary of the lower bound, which judges documents after seeing their ranking."""
+"""The adversary of the lower bound: it judges documents after it has seen their ranking."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def play(
     adversary = Adversary(gamma, n_features, n_documents, radius)
     rows, judged, scored = [], [], []
     for X in adversary:
-        # a ranker without a model has nothing but ties
+        # Before it has learnt anything, a ranker gives all documents the same score.
         known = player.is_fitted
         scores = player.predict(X, group=[n_documents]) if known else np.zeros(n_documents)
         grades = adversary.judge(np.argsort(-scores, kind="stable"))

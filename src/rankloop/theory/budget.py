@@ -114,7 +114,7 @@ def track_budget(ranker: KernelMinimax, data: QueryDataset, comparison: Expansio
     f = Expansion(comparison.kernel, data.X[:0], np.zeros(0))
     norm = np.sqrt(comparison.square)
     mistakes = np.zeros(len(data), np.int64)
-    terms = np.zeros((len(data), 4))  # of each query: loss of u, |g|^2, change of |f|^2, |f' - f|
+    terms = np.zeros((len(data), 4))  # loss of u, |g|^2, change of |f|^2, |f' - f|
     for q, query in enumerate(data):
         X = np.ascontiguousarray(query.X, np.float32)
         scores = f(X)
@@ -129,7 +129,8 @@ def track_budget(ranker: KernelMinimax, data: QueryDataset, comparison: Expansio
         terms[q] = loss, g.square, f.square - stepped.square, np.sqrt(gap)
     sums = np.cumsum(terms, axis=0)
     constant = np.maximum(sums[:, 1] + sums[:, 2], 0.0)
-    # the best c of F + |u| sum |f' - f| + c |u|^2 / 2 + constant / (2 c)
+    # The bound holds for every c at once. F + |u| sum |f' - f| + c |u|^2 / 2 + constant / (2 c) is
+    # smallest at c = sqrt(constant) / |u|.
     bound = sums[:, 0] + norm * sums[:, 3] + norm * np.sqrt(constant)
     return BudgetBound(np.cumsum(mistakes), bound, float(sums[-1, 2] + 2 * norm * sums[-1, 3]))
 

@@ -50,10 +50,12 @@ class Levels:
         values = scores[self.rows]
         order = np.lexsort((values, self.level))
         lowest, highest = self.rows[order[self.starts]], self.rows[order[self.ends - 1]]
-        for height in range(1, int(self.height.max(initial=0)) + 1):  # highest: running maximum
+        # `highest` becomes a running maximum over the levels of a query, from the lowest grade up.
+        # Levels of one height are updated together, so the loop is as long as the most grades.
+        for height in range(1, int(self.height.max(initial=0)) + 1):
             here = np.flatnonzero(self.height == height)
-            kept = scores[highest[here - 1]] >= scores[highest[here]]
-            highest[here[kept]] = highest[here[kept] - 1]
+            covered = scores[highest[here - 1]] >= scores[highest[here]]
+            highest[here[covered]] = highest[here[covered] - 1]
         upper = np.flatnonzero(self.height > 0)
         better, worse = lowest[upper], highest[upper - 1]
         return scores[better] - scores[worse], better, worse

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CUTS = 64  # pairs added at a time
 _ROUNDS = 2_000
-_NOTHING = 1e-7  # a hull this much closer to 0 than its points are long contains 0
+_NOTHING = 1e-7  # if the hull is nearer to 0 than this share of its longest point, it contains 0
 
 
 def margin(data: QueryDataset, weights: ArrayLike) -> float:
@@ -135,12 +135,12 @@ def separating_weights(data: QueryDataset) -> Floats:
 
     Its surrogate losses are 0, which makes it the comparison vector of the corollaries.
     """
-    found = best_margin(data)
-    if not found.separable:
+    best = best_margin(data)
+    if not best.separable:
         raise DataError(
             "no linear ranker ranks every query correctly, so no weights separate the data"
         )
-    return found.weights / found.margin
+    return best.weights / best.margin
 
 
 def max_norm(data: QueryDataset) -> float:

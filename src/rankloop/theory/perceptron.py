@@ -51,27 +51,6 @@ def ogd_regret_bound(norm: float, rate: float, gradient_norms: ArrayLike) -> flo
     return norm**2 / (2 * rate) + rate / 2 * float(z @ z)
 
 
-def betting_regret_bound(norm: float, longest: float, staked: float, margin: float = 1.0) -> float:
-    """Return margin + |u| sqrt(L S log(1 + S^2 |u|^2 / margin^2)), S = L + sum |g|.
-
-    It bounds sum f_t(w_t) - f_t(u) of :class:`RateFreeSlam` against every u of this norm, where L,
-    the longest g, is known from the start (Orabona and Tommasi, Theorem 1, with norms).
-
-    Parameters
-    ----------
-    norm : |u|
-    longest, staked : L and sum |g|, the last two of the ranker's `purse_`
-
-    Examples
-    --------
-    >>> betting_regret_bound(0.0, 1.0, 100.0)
-    1.0
-    """
-    stakes = longest + staked
-    grown = np.log1p((stakes * norm / margin) ** 2)
-    return float(margin + norm * np.sqrt(longest * stakes * grown))
-
-
 def gradient_bound(m: int, radius: float, v_max: float, loss: float) -> float:
     """Return 4 m R_X^2 v_max f_t(w_t), which bounds |z_t|^2 (Lemma 5, eq. 18).
 
@@ -245,7 +224,7 @@ def best_rate(b: float, surrogate: float, steep: float) -> float:
     """
     if b == 0:
         return 0.0
-    # b sqrt(b^2/4 + F) + b^2/2, in units of |w|^2, is the inverse
+    # Setting the derivative to 0 gives 1 / rate = (b sqrt(b^2/4 + F) + b^2/2) / |w|^2.
     return float(b**2 / (steep * (b * np.sqrt(b**2 / 4 + surrogate) + b**2 / 2)))
 
 

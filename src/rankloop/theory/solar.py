@@ -49,8 +49,8 @@ def solar_ii_bound(data: QueryDataset, weights: ArrayLike, gamma: float) -> Boun
     sum l_t(w_t)^2 / (chi_t + gamma) = min_v |v|^2 + 1/gamma sum (1 - v.delta_t)^2, and
     chi_t = delta' S delta <= R^2. Adding the other pairs only adds to the right side.
 
-    Theorem 3 as printed is false: see :func:`printed_theorem_3`. With u/2 for u this bound is the
-    hinge form that its proof would give,
+    Theorem 3 as printed is false: see :func:`theorem_3_as_printed`. With u/2 for u this bound is
+    the hinge form that its proof would give,
 
     (R^2 + gamma) (1/gamma sum_t l_t(u) + 1/4 (|u|^2 + 1/gamma sum_t (u.delta_t)^2)),
 
@@ -158,7 +158,7 @@ def largest_constant(data: QueryDataset, measure: str | Measure, slack: float) -
     return max(constants, default=0.0)
 
 
-def printed_theorem_3(
+def theorem_3_as_printed(
     deltas: ArrayLike, chi: ArrayLike, aggressive: int, weights: ArrayLike, gamma: float
 ) -> float:
     """Return the right-hand side of Theorem 3 as printed, which can be below what it bounds.
@@ -233,7 +233,7 @@ def squares(data: QueryDataset, weights: ArrayLike) -> Floats:
 
 
 def _gaps(data: QueryDataset, weights: ArrayLike) -> Iterator[Floats]:
-    """Give u.delta of all pairs, query by query."""
+    """Yield u.delta of all pairs, query by query."""
     scores = exact_scores(data, as_weights(data, weights))
     for q in range(len(data)):
         rows = slice(data.offsets[q], data.offsets[q + 1])

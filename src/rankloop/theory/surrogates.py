@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def check_measure(measure: str | Measure) -> Measure:
-    """Take nDCG, nDCG@k or AP, the measures that the bounds are about."""
+    """Return the measure, which must be nDCG, nDCG@k or AP: the bounds are about these."""
     wanted = parse(measure)
     known = wanted.name in ("nDCG", "AP") and not wanted.parameters
     if not known or (wanted.name == "AP" and wanted.cutoff is not None):
@@ -89,7 +89,7 @@ def excesses(scores: ArrayLike, grades: ArrayLike) -> Floats:
 
 
 def is_mistake(scores: ArrayLike, grades: ArrayLike) -> bool:
-    """Say whether some document scores no more than one of a lower grade."""
+    """Return whether some document scores no more than one of a lower grade."""
     return bool(excesses(scores, grades).max(initial=-np.inf) >= 0)
 
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 HAVE_BOUNDS = (Slam, MinimaxPerceptron, SolarI, SolarII)
 """The rankers that a bound of the papers covers."""
 
-# of a comparison vector, in units of 1 / R_X; 0 only says that a mistake costs at most 1
+# Lengths of comparison vectors to try, in units of 1 / R_X. Length 0 gives the trivial bound: each
+# mistake costs at most 1.
 _LENGTHS = (0.0, *np.logspace(-4, 2, 13).tolist())
 
 
@@ -105,6 +106,9 @@ def track(
     SLAM: :func:`slam_any_rate_bound`, with the surrogate losses of its own mistakes; minimax:
     Theorem 10, likewise; SOLAR-I and II: Theorems 2 and 4, corrected. Other rankers have no bound.
 
+    The bounds are of rankers whose steps are not shortened. So a ranker with a `clip` also runs
+    without it, and if the two differ, `holds` is False and the bound says nothing about it.
+
     Parameters
     ----------
     ranker : `Slam`, `MinimaxPerceptron`, `SolarI` or `SolarII`
@@ -115,8 +119,8 @@ def track(
 
     Notes
     -----
-    Cost: one pass, the best margin, and O(m log m) per query for each length tried (14); SOLAR's
-    bounds look at every pair.
+    Cost: one pass (two with a `clip`), the best margin, and O(m log m) per query for each length
+    tried (14); SOLAR's bounds look at every pair.
 
     Examples
     --------
@@ -135,7 +139,9 @@ def track(
         measure = ranker.measure if isinstance(ranker, Slam) else "nDCG"
     wanted = check_measure(measure)
     player = copy.deepcopy(ranker)
-    scores = player.predict_then_learn(data).astype(np.float64)
+    scores = player.predict_then_learn(data)
+    unclipped = not _is_clipped(ranker, player, data, scores)
+    scores = scores.astype(np.float64)
     theorem, curve, needs = _BOUNDS[kind](ranker, data, wanted, scores)
     separable = None
     if weights is None:
@@ -146,24 +152,44 @@ def track(
         *of_data(data),
         Assumption("the ranker starts from nothing", not ranker.is_fitted),
         Assumption("the last weights rank, not their mean", not getattr(ranker, "average", False)),
+        Assumption("no step was shortened (clip=0, or a clip that is never reached)", unclipped),
         *needs,
     )
     losses = measure_losses(data, scores, wanted)
     return Tracked(kind.__name__, wanted, theorem, losses, curve(u), assumptions, u, separable)
 
 
+def _is_clipped(
+    ranker: OnlineRanker, player: OnlineRanker, data: QueryDataset, scores: NDArray[np.float32]
+) -> bool:
+    """Return whether `clip` shortened a step of a ranker that has learnt from this stream.
+
+    The proofs need whole steps: a mistake whose step is shortened adds less to u.w than it costs.
+    """
+    if not getattr(ranker, "clip", 0.0):
+        return False
+    free = copy.deepcopy(ranker).set_params(clip=0.0)
+    same = np.array_equal(free.predict_then_learn(data), scores)
+    return not (same and np.array_equal(free.last_weights_, player.last_weights_))  # type: ignore[attr-defined]
+
+
 def _choose(
     player: OnlineRanker, seen: QueryDataset, data: QueryDataset, curve: Curve
 ) -> tuple[Floats, bool]:
-    """Return a comparison vector with a small bound at the end; every one is allowed."""
+    """Return a comparison vector with a small bound at the end of the stream.
+
+    The theorems hold for every vector at once, so it may be chosen after the stream was seen.
+    """
     zero = np.zeros(data.n_features)
     try:
         best = best_margin(seen)
-    except DataError:  # no pairs: nothing to lose
+    except DataError:  # without pairs there is no loss
         return zero, True
     if best.separable and not isinstance(player, SolarII):
         return best.weights / best.margin, True
-    if best.separable:  # SOLAR-II's bound is about squares: a vector without hinge loss is not best
+    if best.separable:
+        # The bound of SOLAR-II has squares (1 - u.delta)^2, which grow again beyond 1. So another
+        # length of the separating vector may have smaller ones, although it has a hinge loss.
         direction, lengths = best.weights, [length / best.margin for length in _LENGTHS]
     else:
         learnt = np.asarray(getattr(player, "last_weights_", zero), np.float64)
@@ -180,7 +206,7 @@ def _slam(
     radii = _radii_so_far(data)
 
     def curve(u: Floats) -> Floats:
-        f = _on_mistakes(seen, scores, u, lambda s, y, own: slam_surrogate(s, y, measure, own))
+        f = _on_mistakes(seen, scores, u, lambda s, y, mine: slam_surrogate(s, y, measure, mine))
         slack = 2 * ranker.margin / ranker.rate
         return _quadratic(f, float(np.linalg.norm(u)) * np.sqrt(4 * radii**2 + slack))
 
@@ -195,7 +221,7 @@ def _slam(
 def _minimax(
     ranker: MinimaxPerceptron, data: QueryDataset, measure: Measure, scores: Floats
 ) -> tuple[str, Curve, tuple[Assumption, ...]]:
-    del measure  # it bounds mistakes, whatever they cost
+    del measure  # the bound counts mistakes, and each costs at most 1 under every measure
     radii = _radii_so_far(data)
 
     def curve(u: Floats) -> Floats:
@@ -246,7 +272,11 @@ def _on_mistakes(
     u: Floats,
     surrogate: Callable[[Floats, Floats, Floats], float],
 ) -> Floats:
-    """Return the cumulative surrogate loss of u over the ranker's mistakes."""
+    """Return the cumulative surrogate loss of u over the ranker's mistakes.
+
+    Only these rounds count in the proofs, because the ranker does not step on others. Summing over
+    all rounds would also be a bound, but a larger one.
+    """
     theirs = exact_scores(data, u)
     f = np.zeros(len(data))
     for q in range(len(data)):
@@ -257,9 +287,11 @@ def _on_mistakes(
 
 
 def _radii_so_far(data: QueryDataset) -> Floats:
+    """Return the largest norm of a document up to each query, as the bound must not look ahead."""
     largest = [max_norm(data.select(slice(q, q + 1))) for q in range(len(data))]
     return np.maximum.accumulate(np.array(largest, np.float64))
 
 
 def _quadratic(f: Floats, b: Floats) -> Floats:
+    """Return F + b sqrt(F) + b^2, which follows from x <= F + b sqrt(x)."""
     return f + b * np.sqrt(f) + b**2

@@ -49,7 +49,7 @@ def test_many_neighbours_move_it_along_their_mean(rng):
 
 def test_they_learn_from_clicks():
     data = separable(60, np.random.default_rng(2), n_features=5, n_grades=3).data
-    mixed = data.shuffled(np.random.default_rng(0))
+    mixed = data.shuffle(np.random.default_rng(0))
     for ranker in (DBGD(rate=0.1), MGD(rate=0.1)):
         ranker.play(data, make_user("perfect"), np.random.default_rng(0), 400)
         assert evaluate(mixed, ranker.predict(mixed), "nDCG@10")["nDCG@10"] > 0.75

@@ -6,18 +6,27 @@ import numpy as np
 import pytest
 
 from rankloop import _core
-from rankloop.clicks.rankers.base import click_grades, seen_grades
-from rankloop.clicks.rankers.click_trained import RANKS
-from rankloop.clicks.rankers.from_clicks import FromClicks
+from rankloop.clicks.rankers.base import click_grades, keep_seen
+from rankloop.clicks.rankers.from_clicks import RANKS, FromClicks
 from rankloop.clicks.users import GradedUser, make_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
 from rankloop.feedback.examples import inverse_propensities
 from rankloop.measures.evaluation import evaluate
-from rankloop.rankers.model_files.saving import load, save
+from rankloop.rankers.model_files.saving import dumps, load, loads, save
 from rankloop.rankers.online.newton import NewtonXENDCG
 from rankloop.rankers.online.solar_ii import SolarII
-from rankloop.rankers.registry import make_ranker
+from rankloop.rankers.registry import make_ranker, online_names
+
+WRAPPED = (
+    "prepared:maps=['rank']",
+    "prepared:scale='standard'",
+    "prepared:scale='query-minmax'",
+    "prepared:maps=['nystrom(rbf(1),20)']",
+    "described",
+    "mix:weighting=uniform",
+)
+"""Rankers that consist of others, which know their features only after the first query."""
 
 
 def counts_of(attraction: np.ndarray, after_skip: float, after_click: float) -> np.ndarray:
@@ -52,6 +61,7 @@ def test_how_far_people_read_is_the_posterior_of_the_chain(rng):
         np.testing.assert_allclose(found, looks(clicks, a, 0.7, 0.4), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_how_far_people_read_is_learnt(rng):
     user = GradedUser((0.2, 0.7), (0.3, 0.3), stops_after="document")
     ranker = FromClicks()
@@ -65,14 +75,42 @@ def test_how_far_people_read_is_learnt(rng):
     assert ranker.goes_on_["after_click"] == pytest.approx(0.7, abs=0.06)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["newton", "slam", "solar-i", "solar-ii"])
 @pytest.mark.parametrize("seen", ["learnt", "last-click", "all"])
 def test_online_rankers_learn_from_clicks(name, seen):
     data = separable(60, np.random.default_rng(2), n_features=6, n_grades=3).data
     ranker = FromClicks(make_ranker(name), seen)
     ranker.play(data, make_user("navigational"), np.random.default_rng(0), 400)
-    mixed = data.shuffled(np.random.default_rng(0))
+    mixed = data.shuffle(np.random.default_rng(0))
     assert evaluate(mixed, ranker.predict(mixed), "nDCG@10")["nDCG@10"] > 0.85
+
+
+def whole_rankings_only(name):
+    """Whether a ranker refuses weights of documents."""
+    return "predtron" in name
+
+
+@pytest.mark.parametrize("name", [*online_names(), *WRAPPED])
+def test_every_online_ranker_can_begin_with_clicks(name, rng):
+    seen = "last-click" if whole_rankings_only(name) else "learnt"
+    ranker = FromClicks(make_ranker(name), seen)
+    X = rng.normal(size=(6, 3)).astype(np.float32)
+    for t in range(3):
+        shown = ranker.show(X, id=str(t), k=4)
+        assert sorted(set(shown.order.tolist())) == sorted(shown.order.tolist())
+        ranker.learn_ranking(shown, click_grades(shown, [False, True, False, False]))
+    assert ranker.n_queries_seen_ == 3
+    again = loads(dumps(ranker))
+    assert again.show(X, id="r", k=4) == ranker.show(X, id="r", k=4)
+
+
+def test_the_default_ranker_learns_from_clicks():
+    data = separable(60, np.random.default_rng(2), n_features=6, n_grades=3).data
+    ranker = FromClicks(make_ranker("auto"))
+    ranker.play(data, make_user("navigational"), np.random.default_rng(0), 400)
+    mixed = data.shuffle(np.random.default_rng(0))
+    assert evaluate(mixed, ranker.predict(mixed), "nDCG@10")["nDCG@10"] > 0.9
 
 
 def test_lessons_are_grades_and_weights(rng):
@@ -84,7 +122,7 @@ def test_lessons_are_grades_and_weights(rng):
         grades = click_grades(shown, [False, True, False, True, False])
         ranker.learn_ranking(shown, grades)
         weights = inverse_propensities(shown, chances, grades) if seen == chances else None
-        judged = seen_grades(shown, grades) if seen == "last-click" else grades
+        judged = keep_seen(shown, grades) if seen == "last-click" else grades
         plain.learn(X, judged, sample_weight=weights)
         assert np.array_equal(ranker.ranker_.weights_, plain.weights_)
 

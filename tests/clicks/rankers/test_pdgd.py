@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankloop import _core
-from rankloop.clicks.rankers.base import click_grades, seen_grades
+from rankloop.clicks.rankers.base import click_grades, keep_seen
 from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.clicks.rankers.plackett_luce import sample_ranking
 from rankloop.clicks.users import make_user, ultra_user
@@ -91,6 +91,30 @@ def test_a_step_is_the_weighed_gradient(rng):
     np.testing.assert_allclose(ranker.weights_ - before, expected, rtol=1e-5)
 
 
+def test_each_ranking_leaves_a_share_of_the_weights(rng):
+    X = rng.normal(size=(12, 5)).astype(np.float32)
+    ranker = PDGD(keep=0.75, clip=0.0).learn(X, rng.integers(0, 3, 12))
+    before, shown = ranker.weights_, ranker.show(X, id="r7", k=7)
+    clicks = [False, True, False, True, False, False, False]
+    ranker.learn_ranking(shown, click_grades(shown, clicks))
+    expected = 0.75 * before + 0.1 * step_of(X, shown.scores, shown, clicks)
+    np.testing.assert_allclose(ranker.weights_, expected, rtol=1e-5)
+    after = ranker.weights_
+    ranker.learn_ranking(shown, click_grades(shown, [False] * 7))  # nothing to learn from
+    assert np.array_equal(ranker.weights_, after)
+
+
+def test_it_follows_people_whose_taste_turns():
+    data = separable(60, np.random.default_rng(2), n_features=6, n_grades=3).data
+    turned, user = replace(data, X=-data.X), make_user("navigational")
+    shown = {}
+    for keep in (1.0, 0.99):
+        ranker = PDGD(rate=1.0, keep=keep)
+        ranker.play(data, user, np.random.default_rng(0), 2000)
+        shown[keep] = ranker.play(turned, user, np.random.default_rng(1), 300).quality(turned)
+    assert shown[0.99].mean() > shown[1.0].mean() + 0.05
+
+
 def test_chances_are_those_of_the_ranking_and_gradients_those_of_now(rng):
     X = rng.normal(size=(8, 4)).astype(np.float32)
     ranker = PDGD(decay=1.0)
@@ -115,10 +139,10 @@ def test_judged_queries_count_every_pair_by_half(rng):
 
 
 @pytest.mark.parametrize("user", ["perfect", "navigational", "almost-random"])
-@pytest.mark.parametrize("average", [False, True])
-def test_a_session_in_the_core_is_a_loop_of_learn_ranking(user, average):
+@pytest.mark.parametrize("options", [{}, {"average": True}, {"keep": 0.99}], ids=repr)
+def test_a_session_in_the_core_is_a_loop_of_learn_ranking(user, options):
     data = separable(30, np.random.default_rng(0), n_documents=14, n_grades=3).data
-    played, looped = PDGD(average=average), PDGD(average=average)
+    played, looped = PDGD(**options), PDGD(**options)
     session = played.play(data, make_user(user), np.random.default_rng(5), 200, k=8)
     assert session.clicks.any()
     for q, shown, clicks in zip(session.queries, session.shown, session.clicks, strict=True):
@@ -141,9 +165,9 @@ def test_users_of_other_kinds_take_the_long_way():
 
 def test_what_is_seen_ends_after_the_last_choice():
     ranking = Ranking("r", np.array([2, 0, 3, 1]), np.zeros(5))
-    assert seen_grades(ranking, [1.0, 0, 0, 0, -1]).tolist() == [1, -1, 0, 0, -1]
-    assert seen_grades(ranking, [0.0, 0, 0, 0, -1]).tolist() == [-1] * 5
-    assert seen_grades(ranking, [0.0, 3, 0, 0, -1]).tolist() == [0, 3, 0, 0, -1]
+    assert keep_seen(ranking, [1.0, 0, 0, 0, -1]).tolist() == [1, -1, 0, 0, -1]
+    assert keep_seen(ranking, [0.0, 0, 0, 0, -1]).tolist() == [-1] * 5
+    assert keep_seen(ranking, [0.0, 3, 0, 0, -1]).tolist() == [0, 3, 0, 0, -1]
 
 
 def test_other_rankings_are_refused_and_change_nothing(rng):
@@ -172,7 +196,7 @@ def test_the_core_refuses_ranks_that_are_none(rng):
         with pytest.raises(ValueError, match=r"rank|not shown"):
             _core.learn_pdgd(
                 X, y, np.array([0, 3]), None, None, np.zeros(2), None, 0, None, np.zeros(2), 0.0,
-                0.1, 1.0, np.array(ranks, np.int32), np.zeros(3),
+                0.1, 1.0, 1.0, np.array(ranks, np.int32), np.zeros(3),
             )  # fmt: skip
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rankloop import _core
 from rankloop.clicks.interleaving.base import make_rng
 from rankloop.clicks.rankers.base import click_grades
+from rankloop.clicks.rankers.gaussians import parts_of
 from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.clicks.rankers.plackett_luce import sample_ranking
 from rankloop.clicks.rankers.thompson import POSTERIOR, Thompson
@@ -17,9 +21,13 @@ from rankloop.data.simulate import mslr_like, separable
 from rankloop.exceptions import DataError
 from rankloop.feedback.ranking import PLACKETT_LUCE
 from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.ensembles.mix import Mix
 from rankloop.rankers.model_files.saving import load, save
 from rankloop.rankers.online.newton import NewtonXENDCG
+from rankloop.rankers.online.slam import Slam
 from rankloop.rankers.online.solar_ii import SolarII
+from rankloop.rankers.registry import make_ranker
+from rankloop.rankers.wrappers.prepared import Prepared
 
 
 def gaussian(rng, d):
@@ -73,7 +81,7 @@ def test_it_explores_less_and_less():
     ranker.play(data, make_user("perfect"), np.random.default_rng(0), 1500)
     assert orders() < before / 2
     assert ranker.show(query, id="a").policy == POSTERIOR
-    mixed = data.shuffled(np.random.default_rng(0))
+    mixed = data.shuffle(np.random.default_rng(0))
     assert evaluate(mixed, ranker.predict(mixed), "nDCG@10")["nDCG@10"] > 0.95
 
 
@@ -97,6 +105,7 @@ def test_rankings_are_drawn_from_the_scaled_scores_of_drawn_weights(rng):
     assert shown.policy == PLACKETT_LUCE
 
 
+@pytest.mark.slow
 def test_a_wrong_start_is_mended():
     """Long lists and noisy clicks: showing the best first would never see a relevant document."""
     data = mslr_like(60, np.random.default_rng(1), n_features=20, mean_length=100.0).data
@@ -110,6 +119,76 @@ def test_a_wrong_start_is_mended():
         ranker.play(data, user, np.random.default_rng(0), 3000)
     found, pdgd = (evaluate(data, one.predict(data), "nDCG@10")["nDCG@10"] for one in rankers)
     assert found > pdgd + 0.02
+
+
+def test_a_ranker_inside_others_draws_as_it_does_alone(rng):
+    """Thompson around maps ranks and learns, to the bit, as maps around Thompson."""
+    maps = ["minmax", "rank"]
+    outside, inside = (
+        Thompson(Prepared(NewtonXENDCG(100.0), maps=maps)),
+        Prepared(Thompson(), maps=maps),
+    )
+    for t in range(40):
+        X = rng.normal(size=(7, 3)).astype(np.float32)
+        shown = inside.show(X, id=f"r{t}", k=5)
+        if t:  # before any data the one outside does not know how many features there will be
+            assert outside.show(X, id=f"r{t}", k=5).order.tolist() == shown.order.tolist()
+        grades = click_grades(shown, rng.random(5) < 0.4)
+        outside.learn_ranking(shown, grades)
+        inside.learn_ranking(shown, grades)
+    alone, within = outside.ranker_.ranker_, inside.ranker_.ranker_
+    assert np.array_equal(alone.last_weights_, within.last_weights_)
+    assert np.array_equal(alone.root_, within.root_)
+
+
+def test_both_rankers_of_auto_draw_their_weights(rng):
+    ranker = make_ranker("thompson:ranker=auto,temperature=0")
+    data = separable(60, np.random.default_rng(2), n_features=6, n_grades=3).data
+    ranker.play(data, make_user("navigational"), rng, 300)
+    digest = ranker.digest()
+    query = data.query(0)
+    assert len({tuple(ranker.show(query, id=str(i), k=5).order) for i in range(30)}) > 3
+    assert ranker.digest() == digest  # drawing changes nothing
+    spread = copy.deepcopy(ranker).set_params(spread=0)
+    assert (
+        spread.show(query, id="r").order.tolist() == ranker.rank(query, id="r").order.tolist()[:10]
+    )
+    mixed = data.shuffle(np.random.default_rng(0))
+    assert evaluate(mixed, ranker.predict(mixed), "nDCG@10")["nDCG@10"] > 0.9
+
+
+def test_the_ridge_reaches_every_gaussian():
+    X = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32)
+    kinds = [NewtonXENDCG(10.0), Prepared(NewtonXENDCG(5.0), maps=["rank"])]
+    ranker = Thompson(Mix(kinds, "uniform"), ridge=0.5)
+    for t in range(16):  # nothing is chosen, so nothing else is learnt
+        ranker.learn_ranking(ranker.show(X, id=str(t)), [0.0, 0.0])
+    known = [part.precision_ for part in parts_of(ranker.ranker_)]
+    np.testing.assert_allclose(known, [18 * np.eye(2), 13 * np.eye(2)])
+
+
+def test_what_it_forgets_returns_to_the_prior_and_the_ridge():
+    X = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32)
+    ranker = Thompson(NewtonXENDCG(10.0), ridge=0.5, keep=0.9)
+    expected = 10.0
+    for t in range(1, 200):  # nothing is chosen, so nothing else is learnt
+        ranker.learn_ranking(ranker.show(X, id=str(t)), [0.0, 0.0])
+        since = min(1 << max((t - 1).bit_length() - 4, 0), 8)
+        if t % since == 0:
+            expected = 0.9**since * expected + (1 - 0.9**since) * 10.0 + 0.5 * since
+    np.testing.assert_allclose(ranker.ranker_.precision_, expected * np.eye(2))
+    assert expected < 18  # without forgetting, 110
+
+
+def test_it_follows_people_whose_taste_turns():
+    data = separable(60, np.random.default_rng(2), n_features=6, n_grades=3).data
+    turned, user = replace(data, X=-data.X), make_user("navigational")
+    shown = {}
+    for keep in (1.0, 0.99):
+        ranker = Thompson(keep=keep)
+        ranker.play(data, user, np.random.default_rng(0), 1000)
+        shown[keep] = ranker.play(turned, user, np.random.default_rng(1), 300).quality(turned)
+    assert shown[0.99].mean() > shown[1.0].mean() + 0.05
 
 
 def test_it_is_saved(tmp_path, rng):
@@ -130,7 +209,11 @@ def test_bad_settings_are_refused(rng):
         (Thompson(spread=-1), "spread must be a number from 0"),
         (Thompson(temperature=-1), "temperature must be a number from 0"),
         (Thompson(ridge=-1), "ridge must be a number from 0"),
+        (Thompson(keep=0), "keep must be a number above 0"),
         (Thompson(NewtonXENDCG(covariance="diagonal")), "covariance='full'"),
+        (Thompson(NewtonXENDCG(wide=1)), "covariance='full'"),
+        (Thompson(Mix([NewtonXENDCG(), Slam()])), "or consist of such rankers, as Auto"),
+        (Thompson(Prepared(Slam(), maps=["rank"])), "found Prepared"),
     ):
         with pytest.raises(DataError, match=words):
             ranker.learn_ranking(shown, grades)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import io
@@ -20,6 +21,7 @@ from rankloop.exceptions import MemoryLimitError, ParseError
 LIMIT = 2**28
 DAMAGE = (EOFError, lzma.LZMAError, gzip.BadGzipFile)
 CODECS = {
+    ".bz2": bz2.compress,
     ".gz": lambda data: gzip.compress(data, mtime=0),
     ".xz": lambda data: lzma.compress(data, preset=0),
     ".zst": zstandard.ZstdCompressor(level=1).compress,

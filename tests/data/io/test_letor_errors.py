@@ -88,6 +88,7 @@ def with_line(bad, at):
     return b"".join([*lines[:at], bad + b"\n", *lines[at:]])
 
 
+@pytest.mark.matrix
 @each_layout
 @pytest.mark.parametrize("kind", BAD_ROWS)
 def test_a_bad_row_is_named_or_left_out(path, kind, threads, block):
@@ -254,6 +255,7 @@ def test_a_missing_file_and_a_folder(path):
 CODECS = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.ZstdCompressor().compress}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("read_all", [read_letor, lambda *a, **k: list(iter_letor(*a, **k))])
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("codec", CODECS)
@@ -358,6 +360,7 @@ def test_wrong_side_files(plain, sizes, message):
 # Limits and options
 
 
+@pytest.mark.slow
 @each_layout
 def test_the_memory_limit(path, threads, block):
     rows = GOOD * 100
@@ -367,6 +370,7 @@ def test_the_memory_limit(path, threads, block):
     assert_same(data, naive_read(rows))
 
 
+@pytest.mark.slow
 def test_bringing_queries_together_counts(path):
     rows = b"".join(b"1 qid:%d 1:1\n" % (i % 2) for i in range(2000))
     message = r"bringing the rows of each query together takes more than the limit"

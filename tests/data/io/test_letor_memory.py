@@ -116,6 +116,7 @@ FILES = {  # what they hold, and MB with which they can be read
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FILES)
 def test_the_limit_holds_whatever_fills_the_memory(folder, kind):
     lines, suffices = FILES[kind]
@@ -130,6 +131,7 @@ def test_the_limit_holds_whatever_fills_the_memory(folder, kind):
         assert isinstance(ends[-2][1], int)  # and it is not met for nothing
 
 
+@pytest.mark.slow
 def test_several_files_share_the_limit(folder):
     for name in ("one", "two", "three"):
         (folder / name).write_text("".join(dense(20_000, lambda i: i // 50)))
@@ -147,6 +149,7 @@ CODECS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_small_file_that_swells_meets_the_limit(folder, codec):
     name = f"bomb.{codec}"
@@ -160,6 +163,7 @@ def test_a_small_file_that_swells_meets_the_limit(folder, codec):
             assert "memory_limit" in result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_line_without_end_is_refused_early(folder, codec):
     name = f"line.{codec}"
@@ -168,6 +172,7 @@ def test_a_line_without_end_is_refused_early(folder, codec):
         read_letor(folder / name, memory_limit=80 * MB)
 
 
+@pytest.mark.slow
 def test_threads_do_not_multiply_what_is_held(folder):
     (folder / "wide rows").write_text(FILES["long lines"][0]().__next__() * 60)
     for threads in (1, 8):

@@ -42,6 +42,7 @@ def assert_same(sparse, dense):
         assert (one is None and other is None) or np.array_equal(one, other), name
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(content=letor_files(), layout=st.sampled_from(LAYOUTS))
 def test_the_same_rows_as_dense(tmp_path_factory, content, layout):
@@ -52,6 +53,7 @@ def test_the_same_rows_as_dense(tmp_path_factory, content, layout):
         assert_same(read(path, content, block, sparse=True, threads=threads, **options), dense)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("threads", "block"), LAYOUTS)
 @pytest.mark.parametrize("kind", BAD_ROWS)
 def test_the_same_errors_as_dense(path, kind, threads, block):

@@ -213,6 +213,7 @@ WRONG = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_wrong_header_is_an_error_or_harmless(written, data):
     """Whatever a header with a right checksum says, nothing outside the file is touched."""
@@ -261,12 +262,13 @@ RANKERS = [
     rl.SolarI(random_state=3),
     rl.NewtonXENDCG(),
     rl.Auto(),
-    rl.Mapped(rl.Slam(), ["raw"], scale="log"),
-    rl.Mix([rl.Mapped(rl.Slam(), ["raw"], scale="standard"), rl.SolarI()]),
+    rl.Prepared(rl.Slam(), "log"),
+    rl.Mix([rl.Prepared(rl.Slam(), "standard"), rl.SolarI()]),
     rl.LambdaMART(trees=5),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 def test_rankers_learn_the_same_from_a_mapped_file(ranker, tmp_path, monkeypatch):
     data = some(40)
@@ -279,7 +281,7 @@ def test_rankers_learn_the_same_from_a_mapped_file(ranker, tmp_path, monkeypatch
     other = ranker.copy().fit(mapped)
     assert one.digest() == other.digest()
     np.testing.assert_array_equal(one.predict(data), other.predict(mapped))
-    if ranker.is_online:
+    if ranker.traits.is_online:
         scores = ranker.copy().predict_then_learn(mapped)
         np.testing.assert_array_equal(scores, ranker.copy().predict_then_learn(data))
 
@@ -294,6 +296,7 @@ LINEAR = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranker", LINEAR, ids=repr)
 def test_linear_rankers_find_the_same_optimum_over_parts(ranker, tmp_path, monkeypatch):
     data = some(60)

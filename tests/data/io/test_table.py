@@ -85,6 +85,7 @@ def small(n: int = 6, **options) -> QueryDataset:
 # --- round trips ---
 
 
+@pytest.mark.slow
 @FILES
 @given(data=datasets(), suffix=st.sampled_from(SUFFIXES), step=st.sampled_from([1, 200, 2**26]))
 def test_writing_and_reading_changes_nothing(tmp_path, monkeypatch, data, suffix, step):
@@ -238,6 +239,7 @@ def test_columns_can_be_named():
 # --- batches ---
 
 
+@pytest.mark.slow
 @FILES
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12),

@@ -18,6 +18,7 @@ from rankloop.exceptions import DataError, MemoryLimitError, ParseError
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_damaged_files_never_crash():
     command = [sys.executable, "-m", "benchmarks.fuzz_tables", "--inputs", "300", "--seed", "13"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

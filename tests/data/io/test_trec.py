@@ -98,6 +98,7 @@ def test_compressed_files(tmp_path, suffix, compress):
 # --- round trips ---
 
 
+@pytest.mark.slow
 @FILES
 @given(rows=lines(FINITE, WORD), chunk=st.sampled_from([1, 7, 2**22]))
 def test_qrels_come_back(tmp_path, monkeypatch, rows, chunk):
@@ -111,6 +112,7 @@ def test_qrels_come_back(tmp_path, monkeypatch, rows, chunk):
     assert back.grades.tolist() == qrels.grades.tolist()
 
 
+@pytest.mark.slow
 @FILES
 @given(rows=lines(FINITE, WORD), tag=WORD)
 def test_runs_come_back_in_rank_order(tmp_path, rows, tag):

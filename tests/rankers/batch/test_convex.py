@@ -14,7 +14,7 @@ import rankloop as rl
 from rankloop.exceptions import DataError, MeasureError, NotFittedError
 from rankloop.losses import ListNetLoss, PairwiseHinge, PairwiseLogistic, XENDCGLoss
 from rankloop.rankers.batch import preconditioner
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.batch.loss_sum import PartLoss
 from rankloop.rankers.batch.solver import Ridge, minimise
 from rankloop.rankers.search import grid
@@ -50,6 +50,7 @@ def objective(loss, C, data, w):
     return w @ w / 2 + C * value
 
 
+@pytest.mark.slow
 @each_case
 def test_the_optimum_is_that_of_another_solver(ranker, loss):
     data = noisy()
@@ -278,7 +279,7 @@ def test_early_stopping_keeps_the_best_round(ranker):
     best = max(seen, key=lambda r: (r.valid, -r.number))
     assert model.rounds_ == best.number
     assert len(seen) <= best.number + 2
-    shuffled = valid.shuffled(np.random.default_rng(0))
+    shuffled = valid.shuffle(np.random.default_rng(0))
     assert rl.evaluate(shuffled, model.predict(shuffled))["nDCG@10"] == best.valid
     again = []
     fitted(ranker, train, on_round=again.append)
@@ -329,7 +330,7 @@ def test_tolerance_is_a_share_of_the_objective():
 
 def test_queries_weigh_by_their_gains():
     """A power is a weight of each query, and documents of weight 2 count as two."""
-    data = teaching(noisy())
+    data = keep_usable(noisy())
     gains = np.add.reduceat(np.exp2(data.y) - 1, data.offsets[:-1])
     model = rl.XENDCG(C=0.3, power=0.5).fit(data)
     told = rl.XENDCG(C=0.3).fit(dataclasses.replace(data, query_weight=gains**0.5))
@@ -376,6 +377,6 @@ def test_a_bad_metric():
 @each
 def test_real_data_is_learnt(ranker, data_dir):
     train, _, test = rl.data.letor_folds(data_dir / "OHSUMED")[0].read()
-    test = test.shuffled(np.random.default_rng(0))
+    test = test.shuffle(np.random.default_rng(0))
     model = type(ranker)().fit(train)
     assert rl.evaluate(test, model.predict(test), convention="letor3")["nDCG@10"] > 0.3

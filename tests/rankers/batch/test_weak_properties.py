@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rankloop as rl
 from rankloop.exceptions import DataError, MeasureError
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.batch.stumps import BinnedPairs, cut_points
 
 from .weak_data import queries, repeated, trained
@@ -65,7 +65,7 @@ def test_the_objective_falls(name):
 @pytest.mark.parametrize("name", ROUNDS)
 def test_the_best_round_is_kept(name):
     train, valid = queries(1, n=40, ties=False), queries(2, n=40, ties=False)
-    shuffled, told, models = valid.shuffled(np.random.default_rng(0)), [], []
+    shuffled, told, models = valid.shuffle(np.random.default_rng(0)), [], []
 
     def watch(round_):
         told.append(round_.valid)
@@ -103,7 +103,7 @@ def test_query_weights_are_counts(name):
 @given(seed=st.integers(0, 1000))
 def test_permuting_documents_permutes_scores(name, seed):
     data = queries(seed, n=10)
-    shuffled = data.shuffled(np.random.default_rng(seed))
+    shuffled = data.shuffle(np.random.default_rng(seed))
     one, other = fresh(name).fit(data), fresh(name).fit(shuffled)
     assert other.predict(data) == pytest.approx(one.predict(data), abs=1e-7)
 
@@ -224,7 +224,7 @@ def test_thresholds_part_values(values, most):
 
 
 def test_slopes_are_sums_over_documents(rng):
-    data = teaching(queries(0, n=30, weights="dq"))
+    data = keep_usable(queries(0, n=30, weights="dq"))
     pairs = BinnedPairs.make(data, 2)
     potentials = rng.normal(size=len(pairs.y))
     slopes = pairs.slopes(potentials)

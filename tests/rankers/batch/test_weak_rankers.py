@@ -106,7 +106,7 @@ def test_real_data(data_dir, collection, convention):
         reached = []
         for train, valid, test in folds:
             ranker = rl.make_ranker(name).fit(train, valid=valid)
-            shuffled = test.shuffled(np.random.default_rng(1))
+            shuffled = test.shuffle(np.random.default_rng(1))
             scores = ranker.predict(shuffled)
             reached.append(rl.evaluate(shuffled, scores, "nDCG@10", convention)["nDCG@10"])
         assert np.mean(reached) > published - 0.015, (name, np.mean(reached))

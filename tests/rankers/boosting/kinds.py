@@ -27,5 +27,5 @@ def fitted(ranker, data, **options):
 
 
 def quality(ranker, data):
-    shuffled = data.shuffled(np.random.default_rng(0))
+    shuffled = data.shuffle(np.random.default_rng(0))
     return rl.evaluate(shuffled, ranker.predict(shuffled), "nDCG@10")["nDCG@10"]

@@ -55,7 +55,7 @@ def test_any_measure_and_convention(train, valid):
         model = rl.LambdaMART(trees=4, valid_measure=measure, convention=convention)
         model.fit(train, valid=valid, on_round=rounds.append)
         values[measure] = [r.valid for r in rounds]
-        shuffled = valid.shuffled(np.random.default_rng(0))
+        shuffled = valid.shuffle(np.random.default_rng(0))
         reached = rl.evaluate(shuffled, model.predict(shuffled), measure, convention)[measure]
         assert np.isclose(reached, max(values[measure]))
     with pytest.raises(ValueError, match="convention"):

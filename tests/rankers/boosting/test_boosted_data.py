@@ -12,7 +12,7 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError, MissingExtraError, ModelError, NotFittedError
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.model_files.saving import from_tree, to_tree
 
 from .kinds import each, fitted, quality
@@ -111,7 +111,7 @@ def test_grades_are_ranks_to_lambdamart(train):
 
 
 def test_lambdamart_is_lightgbms(train):
-    data = teaching(train)
+    data = keep_usable(train)
     params = {
         "objective": "lambdarank",
         "learning_rate": 0.1,
@@ -287,11 +287,11 @@ def test_what_teaches_nothing_leaves_no_trace(ranker, train, scattered):
     if scattered:
         whole[rng.random(len(whole)) < 0.3] = -1
     data = dataclasses.replace(train, y=whole)
-    assert len(teaching(data)) < len(train)
-    assert fitted(ranker, data).booster_ == fitted(ranker, teaching(data)).booster_
+    assert len(keep_usable(data)) < len(train)
+    assert fitted(ranker, data).booster_ == fitted(ranker, keep_usable(data)).booster_
     again = fitted(ranker, data).set_params(warm_start=True)
-    same = fitted(ranker, teaching(data)).set_params(warm_start=True)
-    assert again.fit(data).booster_ == same.fit(teaching(data)).booster_
+    same = fitted(ranker, keep_usable(data)).set_params(warm_start=True)
+    assert again.fit(data).booster_ == same.fit(keep_usable(data)).booster_
 
 
 @pytest.mark.parametrize("low", [0.0, 0.5])

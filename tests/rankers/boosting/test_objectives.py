@@ -11,7 +11,7 @@ from rankloop import _core, checks
 from rankloop.exceptions import DataError
 from rankloop.losses import ListNetLoss, XENDCGLoss
 from rankloop.losses.registry import find_loss
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.boosting.objectives import (
     Shape,
     SoftmaxObjective,
@@ -40,7 +40,7 @@ def scores(train):
 
 @pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0])
 def test_a_number_as_gamma(noisy, gamma):
-    data = teaching(noisy(30, seed=4))
+    data = keep_usable(noisy(30, seed=4))
     s = np.random.default_rng(0).normal(size=data.n_documents)
     value, gradient, hessian = at(SoftmaxObjective(Shape.of(data), True, gamma=gamma), s)
     costs = [XENDCGLoss(gamma).value(s[q], data.y[q]) for q in queries(data)]
@@ -77,7 +77,7 @@ def test_random_gammas_are_lightgbms_draws(train, scores):
 
 def test_tight_gammas_give_the_least_value(train, scores):
     """Against every corner of [0, 1]^m for short queries: the least of a ratio is at a corner."""
-    data = teaching(train.select(train.sizes <= 8))
+    data = keep_usable(train.select(train.sizes <= 8))
     s = np.random.default_rng(3).normal(size=data.n_documents)
     value, gradient, _ = at(SoftmaxObjective(Shape.of(data), True, "tight"), s)
     costs = []
@@ -223,7 +223,7 @@ def native(data, trees, seed, **more):
 
 
 def test_native_and_our_own_gradients_grow_the_same_trees(train, monkeypatch):
-    data = teaching(train)
+    data = keep_usable(train)
     options = {"trees": 15, "leaves": 6, "min_data_in_leaf": 5, "rate": 0.1, "random_state": 7}
     by_lightgbm = native(data, 15, 7).predict(data.X, raw_score=True)
     ours = rl.XENDCGBoost(**options).fit(data)

@@ -11,12 +11,12 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.boosting.objectives import Shape, SoftmaxObjective
 
 from .kinds import quality
 
-START = rl.Scaled(rl.XENDCG(), "log", ["minmax", "rank"])
+START = rl.Prepared(rl.XENDCG(), "log", ["minmax", "rank"])
 
 
 def test_the_score_is_the_sum(train, valid):
@@ -31,7 +31,7 @@ def test_the_score_is_the_sum(train, valid):
 
 def test_the_trees_are_lightgbms_with_these_scores(train):
     model = rl.LambdaMART(trees=10, leaves=7, min_data_in_leaf=5, rate=0.1, start=START).fit(train)
-    taught = teaching(train)
+    taught = keep_usable(train)
     scores = copy.deepcopy(START).fit(train).predict(taught)
     params = {
         "objective": "lambdarank",
@@ -52,7 +52,7 @@ def test_our_own_gradients_start_there_too(train):
     rounds = []
     start = rl.XENDCG()
     rl.XENDCGBoost(1.0, trees=1, rate=1e-9, start=start).fit(train, on_round=rounds.append)
-    taught = teaching(train)
+    taught = keep_usable(train)
     scores = rl.XENDCG().fit(train).predict(taught)
     objective = SoftmaxObjective(Shape.of(taught), True)
     assert np.isclose(rounds[0].objective, objective.at(scores, 0), atol=1e-6)
@@ -110,14 +110,14 @@ def test_saving(train, valid, tmp_path):
     again = rl.load(tmp_path / "a")
     assert np.array_equal(again.predict(valid), model.predict(valid))
     assert again.digest() == model.digest()
-    with pytest.raises(DataError, match="add to the scores of a Scaled, which LightGBM's format"):
+    with pytest.raises(DataError, match="add to the scores of a Prepared, which LightGBM's format"):
         model.save_text(tmp_path / "b")
 
 
 def test_explaining(train, valid):
     model = rl.LambdaMART(trees=5, start=START).fit(train)
     start, trees = model.explain()
-    assert start["member"].startswith("Scaled")
+    assert start["member"].startswith("Prepared")
     assert trees["features"][0] in train.feature_names
     query = valid.query(0)
     assert np.allclose(model.contributions(query).sum(axis=1), model.predict(query))

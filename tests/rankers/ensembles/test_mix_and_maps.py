@@ -10,8 +10,8 @@ import rankloop as rl
 from rankloop.data.scaling import scaler_from_name
 from rankloop.data.simulate import mslr_like, separable
 from rankloop.exceptions import DataError
-from rankloop.rankers.ensembles.mix import standardised
-from rankloop.rankers.wrappers.mapped import map_rows
+from rankloop.rankers.ensembles.mix import standardise
+from rankloop.rankers.wrappers.maps import map_rows
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_maps_stand_side_by_side(data):
 
 
 def test_raw_maps_change_nothing(data):
-    plain, mapped = rl.SolarII().fit(data), rl.Mapped(rl.SolarII(), ["raw"]).fit(data)
+    plain, mapped = rl.SolarII().fit(data), rl.Prepared(rl.SolarII(), maps=["raw"]).fit(data)
     assert np.array_equal(plain.predict(data), mapped.predict(data))
 
 
@@ -53,7 +53,7 @@ def test_units_of_features_do_not_matter_to_auto(data):
 
 
 def test_queries_are_told_by_their_ids_when_it_predicts(data):
-    ranker = rl.Mapped(rl.SolarII(), ["rank"]).fit(data)
+    ranker = rl.Prepared(rl.SolarII(), maps=["rank"]).fit(data)
     expected = ranker.predict(data)
     mixed = np.random.default_rng(0).permutation(data.n_documents)
     found = ranker.predict(data.X[mixed], qid=data.qid[mixed])
@@ -63,7 +63,7 @@ def test_queries_are_told_by_their_ids_when_it_predicts(data):
 
 def test_standardised_scores():
     offsets = np.array([0, 3, 3, 4])
-    found = standardised(np.array([1.0, 2.0, 3.0, 9.0]), offsets)
+    found = standardise(np.array([1.0, 2.0, 3.0, 9.0]), offsets)
     assert np.allclose(found, [-np.sqrt(1.5), 0, np.sqrt(1.5), 0])
 
 
@@ -118,7 +118,7 @@ def test_errors(data):
 @pytest.mark.parametrize("scale", ["standard", "log", "query-minmax"])
 def test_a_scaler_is_fitted_once_stored_and_applied(data, scale, tmp_path):
     train, more = data.select(slice(0, 50)), data.select(slice(50, 80))
-    ranker = rl.Mapped(rl.SolarII(), ["raw"], scale=scale).fit(train)
+    ranker = rl.Prepared(rl.SolarII(), scale).fit(train)
     by_hand = scaler_from_name(scale).fit(train)
     alone = rl.SolarII().fit(by_hand.transform(train))
     assert np.array_equal(ranker.predict(more), alone.predict(by_hand.transform(more)))
@@ -130,7 +130,7 @@ def test_a_scaler_is_fitted_once_stored_and_applied(data, scale, tmp_path):
 
 def test_an_unknown_scaler_is_refused_before_anything_is_forgotten(data):
     with pytest.raises(DataError, match="cube"):
-        rl.Mapped(rl.SolarII(), scale="cube").fit(data)
+        rl.Prepared(rl.SolarII(), scale="cube").fit(data)
 
 
 def test_centred_features_are_less_their_lowest_value():
@@ -150,7 +150,7 @@ def test_centring_makes_offsets_harmless(name, offset):
     far = rl.QueryDataset.from_arrays(X + offset, y, group=[10] * 30)
 
     centred = [
-        rl.Mapped(rl.make_ranker(name), maps=["centre"]).predict_then_learn(data)
+        rl.Prepared(rl.make_ranker(name), maps=["centre"]).predict_then_learn(data)
         for data in (near, far)
     ]
     assert np.array_equal(*centred)

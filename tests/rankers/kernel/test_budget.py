@@ -145,6 +145,7 @@ def test_forgetron_is_the_papers():
     assert s.ledger[2] <= 15 / 32 * s.ledger[1] + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("removal", REMOVALS)
 def test_a_budget_costs_little_where_the_problem_is_small(removal):
     data = separable(300, np.random.default_rng(3), n_documents=10, n_features=3).data

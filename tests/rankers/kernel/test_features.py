@@ -106,7 +106,7 @@ def test_linear_rankers_in_the_kernels_space(method, tmp_path):
     data = rings()
     text = f"{method}(rbf(0.1),60)"
     assert rl.evaluate(data, rl.SolarII().predict_then_learn(data), "AP")["AP"] < 0.5
-    online = rl.Mapped(rl.SolarII(gamma=1.0), [text])
+    online = rl.Prepared(rl.SolarII(gamma=1.0), maps=[text])
     assert rl.evaluate(data, online.predict_then_learn(data), "AP")["AP"] > 0.8
     lifted = rl.rankers.Lifted(rl.NewtonXENDCG(), text).fit(data)
     assert rl.evaluate(data, lifted.predict(data), "AP")["AP"] > 0.9
@@ -123,7 +123,7 @@ def test_lifting_a_batch_ranker():
     lifted.fit(data, valid=data, on_round=seen.append)
     assert lifted.rounds_ == max(r.number for r in seen if r.best)
     assert rl.evaluate(data, lifted.predict(data), "AP")["AP"] > 0.8
-    more = lifted.set_params(warm_start=True).fit(data)
+    more = lifted.set_params(ranker__warm_start=True).fit(data)
     assert more.rounds_ > 0
 
 
@@ -147,7 +147,7 @@ def test_bad_text(text, says, rows):
     with pytest.raises(DataError, match=says):
         KernelFeatures(text).fit(rows)
     with pytest.raises(DataError, match=says):
-        rl.Mapped(rl.SolarII(), [text]).fit(stream())
+        rl.Prepared(rl.SolarII(), maps=[text]).fit(stream())
     with pytest.raises(DataError, match=says):
         rl.rankers.Lifted(features=text).fit(stream())
 

@@ -8,7 +8,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.kernel.keeprank import bounds
 from rankloop.rankers.kernel.text import parse_kernel
 
@@ -40,7 +40,7 @@ def plain(**params):
 @pytest.fixture(scope="module")
 def data():
     made = separable(14, np.random.default_rng(1), n_documents=11, n_features=4, n_grades=3)
-    return teaching(made.data)
+    return keep_usable(made.data)
 
 
 @pytest.mark.parametrize("kernel", ["rbf(0.5)", "poly(2)", "linear"])
@@ -173,7 +173,7 @@ def test_ohsumed(data_dir, tmp_path):
 
     subprocess.run(["bash", str(data_dir / "unpack"), str(tmp_path)], check=True)
     train, valid, test = rl.data.letor_folds(tmp_path / "OHSUMED")[2].read()
-    test = test.shuffled(np.random.default_rng(0))
+    test = test.shuffle(np.random.default_rng(0))
     ranker = rl.KeepRank("rbf(5)", passes=2).fit(train, valid=valid)
     linear = rl.NewtonXENDCG().fit(train)
     reached = [rl.evaluate(test, r.predict(test), "AP")["AP"] for r in (ranker, linear)]

@@ -14,9 +14,9 @@ from rankloop.rankers.registry import make_ranker
 from ..streams import KERNEL, stream
 
 PRIMAL = {
-    "slam:rate=0.5": "kernel-slam:rate=0.5",
-    "slam:measure=AP,rate=0.3,decay=0.5": "kernel-slam:measure=AP,rate=0.3,decay=0.5",
-    "slam:measure=nDCG@3,margin=0.25": "kernel-slam:measure=nDCG@3,margin=0.25",
+    "slam:rate=0.5,average=False": "kernel-slam:rate=0.5",
+    "slam:measure=AP,rate=0.3,decay=0.5,average=False": "kernel-slam:measure=AP,rate=0.3,decay=0.5",
+    "slam:measure=nDCG@3,margin=0.25,average=False": "kernel-slam:measure=nDCG@3,margin=0.25",
     "minimax": "kernel-minimax",
     "minimax:rate=0.3,decay=1": "kernel-minimax:rate=0.3,decay=1",
     "solar-i": "kernel-solar-i",

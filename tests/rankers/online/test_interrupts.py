@@ -29,6 +29,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_a_long_call():
     command = [sys.executable, "-c", SCRIPT]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -12,7 +12,7 @@ from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
 from rankloop.rankers.registry import online_names
 
-RANKERS = [name for name in online_names() if name != "mapped"]
+RANKERS = online_names()
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def old_and_new():
     return old, new
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", RANKERS)
 def test_loosening_keeps_rankings(old_and_new, name):
     old, new = old_and_new
@@ -34,7 +35,7 @@ def test_loosening_keeps_rankings(old_and_new, name):
     assert np.array_equal(same.predict(new), ranker.partial_fit(new).predict(new))
 
 
-@pytest.mark.parametrize("name", ["newton", "solar-ii", "solar-ii:covariance=diagonal"])
+@pytest.mark.parametrize("name", ["newton", "solar-ii", "solar-ii:covariance=diagonal", "slam"])
 def test_where_the_target_drifts_a_loose_model_is_ahead(old_and_new, name):
     old, new = old_and_new
     ranker = rl.make_ranker(name).fit(old)

@@ -120,25 +120,6 @@ class SlamTwin(Twin):
         return v / v.sum()
 
 
-class RateFreeSlamTwin(SlamTwin):
-    """Coin betting with norms."""
-
-    def __init__(self, d, **options):
-        super().__init__(d, **options)
-        self.sum, self.won, self.staked, self.longest = np.zeros(d), 0.0, 0.0, 0.0
-
-    def learn_judged(self, X, y):
-        g = -self.subgradient(X, y)
-        length = np.linalg.norm(g)
-        if length:
-            self.won = max(0.0, self.won + g @ self.w)
-            self.sum += g
-            self.staked += length
-            self.longest = max(self.longest, length)
-            wealth = self.margin + self.won
-            self.w = wealth * self.sum / (self.longest * (self.staked + self.longest))
-
-
 class MinimaxTwin(Twin):
     """Algorithm 3 with eq. 27, 29."""
 
@@ -173,10 +154,11 @@ class XENDCGTwin(Twin):
 class NewtonTwin(Twin):
     """Literal Newton steps; with `steps=None` the minimum, found by a general solver."""
 
-    def __init__(self, d, prior=10.0, steps=3, power=0.5, gamma=1.0, covariance="full"):
+    def __init__(self, d, prior=10.0, steps=3, power=0.5, gamma=1.0, covariance="full", wide=0):
         super().__init__(d)
         self.steps, self.power, self.gamma, self.covariance = steps, power, gamma, covariance
-        self.L = prior * np.eye(d)
+        self.first = d - wide
+        self.L = prior * np.diag([1.0] * self.first + [0.25] * wide)
 
     def learn_judged(self, X, y):
         if len(set(y)) < 2:
@@ -214,6 +196,10 @@ class NewtonTwin(Twin):
         self.w, self.L = v, L + curvature(v)
         if self.covariance == "diagonal":
             self.L = np.diag(np.diag(self.L))
+        exact = self.L[: self.first, : self.first].copy()  # of wide columns, the diagonal is kept
+        if self.first < len(w):
+            self.L = np.diag(np.diag(self.L))
+            self.L[: self.first, : self.first] = exact
 
 
 class PRankTwin(Twin):

@@ -50,6 +50,7 @@ def test_going_on_is_one_pass(cls):
     assert whole.ranker_.rounds == parts.ranker_.rounds == 120
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("cls", EVERY)
 @pytest.mark.parametrize("rule", ["predtron", "loss-driven"])
 @pytest.mark.parametrize("geometry", ["euclidean", "rnorm", "group", "schatten"])
@@ -64,6 +65,7 @@ def test_they_learn(cls, rule, geometry):
     assert model.score(X[300:], y[300:]) == right.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", EVERY)
 def test_kernels_pipelines_clones_and_seeds(cls):
     def linear(A, B):
@@ -102,6 +104,7 @@ def test_grades_far_off_cost_more():
     assert np.abs(ordinal.predict(X) - y * 10).mean() < 4
 
 
+@pytest.mark.slow
 def test_multilabel_losses():
     X, y = labelled(PredtronMultilabel, 300)
     for loss in ("hamming", "subset", "error-set"):
@@ -119,6 +122,7 @@ def diabetes_quartiles():
     return X, np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cls"),
     [("digits", PredtronClassifier), ("cancer", PredtronClassifier), ("diabetes", PredtronOrdinal)],
@@ -188,6 +192,7 @@ def graded(n=300, seed=0):
     return X, np.digitize(X @ rng.normal(size=(5, 6)), [0.5, 2.0])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kernel", [None, "linear", "rbf(5)", lambda A, B: A @ B.T])
 @pytest.mark.parametrize("measure", ["nDCG", "nDCG@3", "P@2"])
 def test_labels_are_ranked(kernel, measure):
@@ -209,6 +214,7 @@ def test_the_linear_kernel_is_the_weight_matrix():
     assert np.allclose(plain.scores(X), kernel.scores(X), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [*EVERY, PredtronLabelRanker])
 def test_a_budget_bounds_what_is_held(cls):
     X, y = graded() if cls is PredtronLabelRanker else labelled(cls)

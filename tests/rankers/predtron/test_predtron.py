@@ -111,6 +111,7 @@ def test_multiclass_is_the_perceptron_on_the_worst_class():
         assert np.allclose(ranker.weights.matrix, W)
 
 
+@pytest.mark.slow
 def test_ordinal_beside_prank():
     """Both learn grades along one direction; where they do not lie so, only ours does."""
     rng = np.random.default_rng(4)
@@ -139,6 +140,7 @@ def test_every_problem_learns(name, rule):
     assert losses[-40:].sum() < 0.5 * without_learning(problem)[-40:].sum()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("average", [False, True])
@@ -165,6 +167,7 @@ def test_other_kernels_learn_what_is_not_linear():
     assert np.mean([ranker.decide(x) == label for x, label in zip(X, y, strict=True)]) > 0.95
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("geometry", ["euclidean", "rnorm", "group", "schatten"])

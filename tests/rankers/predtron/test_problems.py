@@ -93,6 +93,7 @@ def test_losses_and_their_constants(name):
         assert problem.loss(problem.correct(problem.check(y), t), y) == 0
 
 
+@pytest.mark.matrix
 @every_case
 @draws
 def test_decoding_is_the_highest_similarity(name, seed, scale, whole):
@@ -108,6 +109,7 @@ def test_decoding_is_the_highest_similarity(name, seed, scale, whole):
     assert problem.loss(worst, label) == pytest.approx(most, abs=1e-9)
 
 
+@pytest.mark.matrix
 @every_case
 @draws
 def test_loss_augmented_decoding_is_the_maximum_of_eq_2(name, seed, scale, whole):
@@ -123,6 +125,7 @@ def test_loss_augmented_decoding_is_the_maximum_of_eq_2(name, seed, scale, whole
     assert value >= problem.loss(problem.decode(t), label) - 1e-9, "it bounds the loss"
 
 
+@pytest.mark.matrix
 @every_case
 @draws
 def test_margins(name, seed, scale, whole):
@@ -155,6 +158,7 @@ def test_binary_surrogate_is_the_hinge_of_twice_the_score(t, y):
     assert Binary().surrogate(np.array([t]), y) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.matrix
 @every_case
 @draws
 def test_surrogates_have_their_gradient(name, seed, scale, whole):

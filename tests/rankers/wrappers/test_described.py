@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import rankloop as rl
-from rankloop.data.features import FEW, MAX
 from rankloop.exceptions import DataError
+from rankloop.features.hashing import bucket_of
 
 
 def shop(seed=0, queries=60):
@@ -34,8 +34,8 @@ def rankers():
         rl.rankers.Described(),
         rl.rankers.Described(rl.LambdaMART(trees=20)),
         rl.rankers.Described(rl.XENDCG()),
-        rl.rankers.OnlineDescribed(),
-        rl.rankers.OnlineDescribed(rl.Auto()),
+        rl.rankers.Described(),
+        rl.rankers.Described(rl.Auto()),
     ]
 
 
@@ -94,8 +94,8 @@ def test_others_refuse_what_they_would_take_for_numbers(ranker):
 def test_learning_goes_on_with_the_description_it_has():
     X, y, qid = shop()
     for ranker in (
-        rl.rankers.OnlineDescribed(),
-        rl.rankers.Described(rl.XENDCG(), warm_start=True),
+        rl.rankers.Described(),
+        rl.rankers.Described(rl.XENDCG(warm_start=True)),
     ):
         ranker.fit(X, y, qid=qid)
         before = ranker.features
@@ -115,12 +115,45 @@ def test_trees_see_gaps_and_categories_as_they_are():
     )
 
 
+class TestAGivenDescription:
+    """Of a live loop: kinds and limits are known, and there is no data to learn from."""
+
+    FEATURES = rl.features.Features(
+        (
+            rl.features.Feature("price", missing="indicator", default=10.0),
+            rl.features.Feature("brand", "category", limit=20, buckets=4),
+        )
+    )
+
+    @pytest.mark.parametrize("inner", [None, rl.Auto(), rl.Slam()], ids=repr)
+    def test_learning_starts_with_one_query(self, inner, tmp_path):
+        ranker = rl.rankers.Described(inner, description=self.FEATURES)
+        for _ in range(20):
+            ranker.learn([[1.0, 3.0], [np.nan, 21.0], [2.0, np.nan]], [0, 2, 1])
+        query = np.array([[1, 3], [np.nan, 21], [2, 20]], np.float32)
+        scores = ranker.predict(query, group=[3])
+        assert scores[1] > scores[0]
+        assert ranker.features == self.FEATURES
+        ranker.save(tmp_path / "model.rlm")
+        again = rl.load(tmp_path / "model.rlm")
+        assert again.digest() == ranker.digest()
+        assert np.array_equal(again.predict(query, group=[3]), scores)
+        again.learn([[1.0, 3.0], [np.nan, 21.0]], [0, 2])  # and goes on
+
+    def test_it_must_have_the_columns_of_the_data(self):
+        ranker = rl.rankers.Described(description=self.FEATURES)
+        with pytest.raises(DataError, match="the description has 2 columns, but the data has 3"):
+            ranker.learn([[1.0, 2.0, 3.0]], [1])
+        with pytest.raises(DataError, match="description must be Features"):
+            rl.rankers.Described(description="brand").learn([[1.0]], [1])
+
+
 class TestEncoding:
     def learn(self, values, **options):
         data = rl.QueryDataset.from_arrays(
             pd.DataFrame({"x": values}), [0] * len(values), group=[len(values)], allow_nan=True
         )
-        return rl.data.Features.learn(data, **options), data
+        return rl.features.Features.learn(data, **options), data
 
     def test_the_median_and_a_mark_where_training_has_gaps(self):
         learnt, data = self.learn([1.0, np.nan, 3.0, 9.0])
@@ -142,17 +175,24 @@ class TestEncoding:
         far = np.array([[-5.0], [99.0]], np.float32)
         assert learnt.encode(far).ravel().tolist() == [1, 2]
 
-    def test_many_categories_share_a_column(self):
-        words = [f"w{k}" for k in range(FEW + 1)] + ["w0"]
+    def test_each_category_has_a_column(self):
+        words = [f"w{k}" for k in range(40)] + ["w7"]
         learnt, data = self.learn(words)
-        assert learnt.encoded_names == ["share of x"]
-        assert learnt.encode(data.X)[0, 0] == np.float32(2 / len(words))
+        assert learnt.encoded_names[:3] == ["x = w7", "x = w0", "x = w1"]  # frequent ones first
+        encoded = learnt.encode(learnt.take(data))
+        assert encoded.shape == (41, 40)
+        assert encoded[7].tolist() == encoded[40].tolist() == [1.0] + [0.0] * 39
 
-    def test_rare_categories_count_as_missing(self):
-        words = [f"w{k // 2}" for k in range(2 * MAX)] + ["rare"]
-        learnt, _ = self.learn(words)
-        assert len(learnt.columns[0].categories) == MAX
-        assert "rare" not in learnt.columns[0].categories
+    def test_categories_beyond_the_limit_share_columns_by_a_hash(self):
+        words = ["a", "a", "b", "b", "c", "d", "e"]
+        learnt, data = self.learn(words, limit=2, buckets=3)
+        assert learnt.columns[0].categories == ("a", "b")
+        codes = learnt.take(data).ravel().tolist()
+        assert codes == [0, 0, 1, 1, *(2 + bucket_of(word, 3) for word in "cde")]
+        assert learnt.encode(learnt.take(data)).sum(axis=1).tolist() == [1] * 7
+        later = self.learn(["unseen"])[1]
+        assert learnt.take(later).tolist() == [[2 + bucket_of("unseen", 3)]]
+        assert self.learn(words, limit=2, buckets=0)[0].encoded_names == ["x = a", "x = b"]
 
     def test_dates_are_ages(self):
         learnt, data = self.learn(pd.to_datetime(["2026-01-01", None, "2026-01-04"]))
@@ -162,8 +202,15 @@ class TestEncoding:
     def test_a_damaged_description_is_refused(self):
         learnt, _ = self.learn([1.0, 2.0])
         told = learnt.to_dict()
-        assert rl.data.Features.from_dict(told) == learnt
-        for change in ({"kind": "colour"}, {"default": "x"}, {"shares": [1.0]}, {"more": 1}):
+        assert rl.features.Features.from_dict(told) == learnt
+        for change in (
+            {"kind": "colour"},
+            {"default": "x"},
+            {"buckets": -1},
+            {"limit": 1.5},
+            {"low": 3.0, "high": 2.0},
+            {"more": 1},
+        ):
             bad = {"columns": [{**told["columns"][0], **change}]}
             with pytest.raises(rl.ModelError, match="description of features is damaged"):
-                rl.data.Features.from_dict(bad)
+                rl.features.Features.from_dict(bad)

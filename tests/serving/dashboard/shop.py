@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankloop.serving.app import Service
-from rankloop.serving.config import as_settings
 from rankloop.serving.journal.entries import Closed
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
 from tests.serving.tools import click, ranked
 
 FEATURES = ["price", "match", "age"]

@@ -1,4 +1,4 @@
-"""The page in a real browser: no error, no other address, keys, acts, restarts, phones."""
+"""The page in a real browser: no error, no other address, keys, actions, restarts, phones."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ def test_experiments_start_and_end_from_the_page(shop, browser):
     browser.execute_script(click.format("start"))
     browser.execute_script("document.querySelector('dialog form').requestSubmit()")
     until(browser, "document.querySelector('[data-key=end]') !== null")
-    assert service.loops["shop"].published.duel.names == ("perceptron", "solar-i")
+    assert service.loops["shop"].published.experiment.names == ("perceptron", "solar-i")
     assert "solar-i against perceptron" in text(browser, "#experiment")
     browser.execute_script(click.format("end"))
     browser.execute_script("document.querySelector('dialog form').requestSubmit()")
     until(browser, "document.querySelector('[data-key=start]') !== null")
-    assert service.loops["shop"].published.duel is None
+    assert service.loops["shop"].published.experiment is None
     browser.execute_script(click.format("rollback"))
     browser.execute_script("document.querySelector('dialog input[name=position]').value = 1")
     browser.execute_script("document.querySelector('dialog form').requestSubmit()")

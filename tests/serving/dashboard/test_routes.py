@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankloop.serving.dashboard.now import still_needed
-from rankloop.serving.experiments import Tally
+from rankloop.serving.experiments.intervals import Outcomes
 from rankloop.serving.journal.entries import ExperimentStarted
 from tests.serving.tools import Clock, running
 
@@ -66,7 +66,7 @@ def test_a_loop_now(shop):
         "word": "Ready",
         "sentence": "Ranks, stores and learns.",
     }
-    assert now["counters"]["rankings"] == 180
+    assert now["totals"]["rankings"] == 180
     assert now["lag"] == 0
     assert now["open_rankings"] == 9
     assert now["closed"] == 171
@@ -121,18 +121,18 @@ def test_a_ranking_closely(shop):
 
 
 def test_what_an_experiment_still_needs():
-    tally = Tally()
+    outcomes = Outcomes()
     for i in range(200):
-        tally.add(1.0 if i % 5 < 2 else -1.0 if i % 5 == 2 else 0.0)
-    needs = still_needed(tally, 0.001)
+        outcomes.add(1.0 if i % 5 < 2 else -1.0 if i % 5 == 2 else 0.0)
+    needs = still_needed(outcomes, 0.001)
     assert needs is not None
     assert needs > 0
     for share, decided in ((0.9, False), (1.05, True)):
-        n = tally.n + round(share * needs)
-        grown = Tally(n, tally.total * n / tally.n, tally.variance * n / tally.n)
+        n = outcomes.n + round(share * needs)
+        grown = Outcomes(n, outcomes.total * n / outcomes.n, outcomes.variance * n / outcomes.n)
         assert (grown.interval(0.001).sign != 0) is decided
-    assert still_needed(Tally(), 0.05) is None
-    assert still_needed(Tally(10, 0.0, 10.0, 5, 5), 0.05) is None
+    assert still_needed(Outcomes(), 0.05) is None
+    assert still_needed(Outcomes(10, 0.0, 10.0, 5, 5), 0.05) is None
 
 
 def test_trouble_is_told_in_words(tmp_path):

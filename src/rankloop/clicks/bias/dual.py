@@ -28,11 +28,11 @@ _STEPS, _MM_STEPS = 5, 20
 class DualLearning:
     """Two softmax cross entropies, each weighted by what the other has learnt.
 
-    With f = w x the ranker and q the examination of positions, both normalised over the page, a
-    click on document i at position k teaches
+    With f = w x the ranker and q the examination of positions, both normalised over the page, the
+    losses of a click on document i at position k are
 
-        the ranker:      -(q_1 / q_k) log softmax(f)_i
-        the positions:   -(exp(f_1) / exp(f_i)) log (q_k / sum of q over the page's positions)
+        for the ranker:      -(q_1 / q_k) log softmax(f)_i
+        for the positions:   -(exp(f_1) / exp(f_i)) log (q_k / sum of q over the page's positions)
 
     where 1 is the first row of the page. The paper takes steps of stochastic gradient on both; we
     take steps of L-BFGS on the first and, in closed form, on the second, which has the same fixed
@@ -94,14 +94,14 @@ class DualLearning:
         pages: _PageSums,
         weights: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        taught = pages.clicked * weights
-        whole = pages.spread(pages.sum(taught))
+        clicked = pages.clicked * weights
+        whole = pages.spread(pages.sum(clicked))
 
         def objective(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             logs = pages.log_softmax(_core.row_products(X, w, threads()))
-            slope = whole * np.exp(logs) - taught
+            slope = whole * np.exp(logs) - clicked
             gradient = _core.column_products(X, slope, threads()) + self.ridge * w
-            return float(self.ridge / 2 * (w**2).sum() - (taught * logs).sum()), gradient
+            return float(self.ridge / 2 * (w**2).sum() - (clicked * logs).sum()), gradient
 
         for point, _ in islice(descend(objective, w, 1e-8), _STEPS):
             w = point
@@ -136,9 +136,15 @@ class _PageSums:
     def shares(
         self, weights: NDArray[np.float64], start: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Maximise the weighted log shares of clicked positions among those of their page."""
-        taught = self.clicked * weights
-        wins, clicks_a_page = add_up(self.place, taught, self._ranks), self.sum(taught)
+        """Maximise the weighted log shares of clicked positions among those of their page.
+
+        This is the likelihood of a Bradley-Terry model in which a clicked position beats the others
+        of its page. Each step maximises a lower bound that touches the likelihood at q, so that the
+        likelihood never falls: q_k becomes the weight of clicks at k, divided by the sum over pages
+        with k of their weight of clicks / their sum of q.
+        """
+        clicked = self.clicked * weights
+        wins, clicks_a_page = add_up(self.place, clicked, self._ranks), self.sum(clicked)
         q = start
         for _ in range(_MM_STEPS):
             rivals = self.spread(clicks_a_page / self.sum(q[self.place]))

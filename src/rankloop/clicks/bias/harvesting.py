@@ -140,61 +140,63 @@ class AllPairs:
                 "this log cannot separate position bias from relevance; use a log in "
                 "which documents change positions"
             )
-        kept = useful & np.isin(meetings.first, linked)
-        examination = _fit(meetings, kept, ranks, self.iterations)
-        found = np.full(ranks, np.nan)
-        found[linked] = examination[linked] / examination[0]
-        return found
+        usable = useful & np.isin(meetings.first, linked)
+        examination = _fit(meetings, usable, ranks, self.iterations)
+        relative = np.full(ranks, np.nan)
+        relative[linked] = examination[linked] / examination[0]
+        return relative
 
 
 def _cells(log: ClickLog, ranks: int) -> _Cells:
     pages = log.grouped_pages
     keys = pages.pairs.astype(np.int64) * ranks + np.minimum(pages.positions, ranks) - 1
-    found, at = np.unique(keys, return_inverse=True)
+    cells, at = np.unique(keys, return_inverse=True)
     seen = pages.row_counts
-    views = add_up(at, seen, len(found))
-    clicks = add_up(at, seen * pages.clicks, len(found))
-    kept = views > 0
-    return _Cells(found[kept] // ranks, found[kept] % ranks, clicks[kept], views[kept])
+    views = add_up(at, seen, len(cells))
+    clicks = add_up(at, seen * pages.clicks, len(cells))
+    shown = views > 0
+    return _Cells(cells[shown] // ranks, cells[shown] % ranks, clicks[shown], views[shown])
 
 
 def _meet(cells: _Cells, weights: Weights, *, only_neighbours: bool) -> _Meetings:
     """Compare every two positions of each document, and add up by the two positions."""
     if weights not in ("views", "equal"):
         raise DataError(f"weights must be 'views' or 'equal'; found {weights!r}")
-    one, two = _cells_of_a_document(cells)
+    upper, lower = _cells_of_a_document(cells)
     if only_neighbours:
-        near = cells.places[two] - cells.places[one] == 1
-        one, two = one[near], two[near]
-    n, m = cells.views[one], cells.views[two]
+        near = cells.places[lower] - cells.places[upper] == 1
+        upper, lower = upper[near], lower[near]
+    n, m = cells.views[upper], cells.views[lower]
+    # Mantel and Haenszel's weights: the precision of a difference of two rates, up to a factor.
+    # Both rates of a document get the same weight, so that both positions have the same documents.
     share = n * m / (n + m) if weights == "views" else np.ones(len(n))
     ranks = int(cells.places.max(initial=0)) + 1
-    keys, at = np.unique(cells.places[one] * ranks + cells.places[two], return_inverse=True)
+    keys, at = np.unique(cells.places[upper] * ranks + cells.places[lower], return_inverse=True)
 
     def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return add_up(at, values, len(keys))
 
     clicks = np.stack(
-        [total(share * cells.clicks[one] / n), total(share * cells.clicks[two] / m)], axis=1
+        [total(share * cells.clicks[upper] / n), total(share * cells.clicks[lower] / m)], axis=1
     )
     views = np.stack([total(share)] * 2, axis=1)
     return _Meetings(keys // ranks, keys % ranks, clicks, views)
 
 
 def _cells_of_a_document(cells: _Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all pairs of cells of one document, the lower position first.
+    """Return all pairs of cells of the same document, with the higher place on the page first.
 
-    Cells are sorted by document and position, so the second is found some steps further on.
+    Cells are sorted by document and position, so the second cell is a few steps after the first.
     """
-    ones, twos = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    uppers, lowers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     cell = np.arange(len(cells.pairs))
     for step in range(1, len(cells.pairs)):
-        one = cell[:-step][cells.pairs[step:] == cells.pairs[:-step]]
-        if len(one) == 0:
+        upper = cell[:-step][cells.pairs[step:] == cells.pairs[:-step]]
+        if len(upper) == 0:
             break
-        ones.append(one)
-        twos.append(one + step)
-    return np.concatenate(ones), np.concatenate(twos)
+        uppers.append(upper)
+        lowers.append(upper + step)
+    return np.concatenate(uppers), np.concatenate(lowers)
 
 
 def _find_linked(
@@ -210,13 +212,16 @@ def _find_linked(
 
 
 def _fit(
-    meetings: _Meetings, kept: NDArray[np.bool_], ranks: int, iterations: int
+    meetings: _Meetings, usable: NDArray[np.bool_], ranks: int, iterations: int
 ) -> NDArray[np.float64]:
-    """Fit the position-based model in which each meeting is a document shown at two positions."""
-    n = int(kept.sum())
-    clicks, views = meetings.clicks[kept], meetings.views[kept]
+    """Fit the position-based model to meetings, as if each were a query with one document.
+
+    A meeting gives four rows, with counts: a click and a skip at each of its two positions.
+    """
+    n = int(usable.sum())
+    clicks, views = meetings.clicks[usable], meetings.views[usable]
     counts = np.stack([clicks, np.maximum(views - clicks, 0)], axis=2).ravel()
-    places = np.stack([meetings.first[kept], meetings.second[kept]], axis=1) + 1
+    places = np.stack([meetings.first[usable], meetings.second[usable]], axis=1) + 1
     arrays = (
         np.arange(0, 4 * n + 1, 4),
         np.arange(n + 1),
@@ -227,7 +232,8 @@ def _fit(
         np.tile(np.array([1, 0], np.uint8), 2 * n),
     )
     relevance, examination = np.full(n, 0.5), np.full(ranks, 0.5)
-    tiny = 1e-9 * float(views.sum() / n)  # fit needs a prior; this one has no effect
+    # The core needs a prior above 0; this one is too small to matter.
+    tiny = 1e-9 * float(views.sum() / n)
     _core.fit_browsing_model(
         arrays,
         relevance,

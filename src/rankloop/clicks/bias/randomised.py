@@ -87,7 +87,7 @@ class Swaps:
     partners: NDArray[np.int64]
 
     def estimate(self, log: ClickLog) -> NDArray[np.float64]:
-        """Return examination by position, in O(rows); NaN if there was no experiment."""
+        """Return examination by position, in O(rows); NaN at positions without an experiment."""
         partners = np.asarray(self.partners)
         if partners.shape != (len(log),) or partners.dtype.kind not in "iu" or (partners < 0).any():
             raise DataError(
@@ -105,6 +105,6 @@ class Swaps:
         there = add_up(of_row, clicked * (log.positions == of_row), ranks + 1)[1:]
         first = add_up(of_row, clicked * (log.positions == 1), ranks + 1)[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(first > 0, there / first, np.nan)
-        found[0] = 1.0
-        return np.asarray(found)
+            examination = np.where(first > 0, there / first, np.nan)
+        examination[0] = 1.0
+        return np.asarray(examination)

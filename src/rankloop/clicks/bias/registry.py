@@ -18,7 +18,7 @@ BIAS_ESTIMATORS: Mapping[str, Callable[..., BiasEstimator]] = {
     "all-pairs": AllPairs,
     "adjacent": AdjacentChain,
 }
-"""Those that need a log alone; regression EM and dual learning want features besides."""
+"""The estimators that need only a log; regression EM and dual learning also need features."""
 
 
 def make_bias_estimator(name: str, ranks: int) -> BiasEstimator:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RegressionEM:
-    """P(click at k) = p_k P(relevant | x): position bias if documents are rarely shown again.
+    """P(click at k) = p_k P(relevant | x), for logs whose documents are rarely shown twice.
 
     The position-based model needs each query and document at several positions. Here relevance is
     a regression on features, so that similar documents share information. Each step computes the
@@ -78,10 +78,14 @@ class RegressionEM:
         relevance = self.relevance
         for _ in range(self.iterations):
             p = examination[place]
+            # E step. A click needs both examination and relevance. Without a click, the posterior
+            # of each is its prior times P(the other was missing), divided by P(no click).
             unclicked = 1 - p * relevant
             examined = np.where(log.clicks, 1.0, p * (1 - relevant) / unclicked)
             wanted = np.where(log.clicks, 1.0, relevant * (1 - p) / unclicked)
+            # M step: a mean for each position, and a regression on the expected relevance.
             examination = ratio(add_up(place, seen * examined, ranks), shown, self.prior)
             relevance = relevance.fit(X, wanted, seen)
             relevant = np.clip(relevance.predict(X), 1e-9, 1 - 1e-9)
+        # Clicks show only the product of both, so examination is known up to a factor.
         return np.asarray(examination / examination[0])

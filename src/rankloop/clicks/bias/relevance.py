@@ -1,4 +1,4 @@
-"""Relevance as a function of features, learnt from soft targets: what regression EM needs."""
+"""Relevance as a function of features, fitted to expected relevance, for regression EM."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ class LogisticRelevance:
             gradient[:-1] += self.ridge * w[:-1]
             return float(value + self.ridge / 2 * (w[:-1] ** 2).sum()), gradient
 
-        found = start
+        fitted = start
         for point, _ in islice(descend(objective, start, 1e-8), self.steps):
-            found = point
-        return replace(self, weights=found)
+            fitted = point
+        return replace(self, weights=fitted)
 
     def predict(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return a probability of relevance for each row."""

@@ -1,4 +1,4 @@
-"""What an estimate of position bias is, and how far it can be trusted."""
+"""Estimates of position bias, with intervals from resampled queries."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PositionBias:
 
     @property
     def positions(self) -> NDArray[np.int64]:
-        """From 1."""
+        """The positions, counted from 1."""
         return np.arange(1, len(self.examination) + 1)
 
     def at(self, positions: ArrayLike, floor: float = 0.0) -> NDArray[np.float64]:
@@ -66,14 +66,14 @@ class PositionBias:
             if a position has no estimate.
         """
         places = np.minimum(np.asarray(positions), len(self.examination))
-        found = np.maximum(self.examination[places - 1], floor)
-        if np.isnan(found).any():
-            where = int(places[np.isnan(found)][0])
+        examination = np.maximum(self.examination[places - 1], floor)
+        if np.isnan(examination).any():
+            where = int(places[np.isnan(examination)][0])
             raise DataError(
                 f"position {where} has no estimate; estimate position bias again with a "
                 "smaller number of ranks"
             )
-        return np.asarray(found)
+        return np.asarray(examination)
 
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
@@ -124,10 +124,10 @@ def estimate_bias(
     ----------
     Efron and Tibshirani, An introduction to the bootstrap (1993), 13.3.
     """
-    found = estimator.estimate(log)
-    name, empty = type(estimator).__name__, np.full(len(found), np.nan)
+    examination = estimator.estimate(log)
+    name, empty = type(estimator).__name__, np.full(len(examination), np.nan)
     if rng is None:
-        return PositionBias(name, found, empty, empty)
+        return PositionBias(name, examination, empty, empty)
     check_rng(rng)
     check_counts(rounds=rounds)
     if not 0 < confidence < 1:
@@ -141,9 +141,9 @@ def estimate_bias(
     failed = rounds - len(resampled)
     notes = (f"{failed:,} of {rounds:,} resampled logs could not be used",) if failed else ()
     if failed > _MAX_FAILED * rounds:
-        return PositionBias(name, found, empty, empty, notes=notes)
+        return PositionBias(name, examination, empty, empty, notes=notes)
     low, high = _percentiles(np.array(resampled), confidence)
-    return PositionBias(name, found, low, high, confidence, notes)
+    return PositionBias(name, examination, low, high, confidence, notes)
 
 
 def resample_queries(log: ClickLog, rng: np.random.Generator) -> ClickLog:

@@ -25,7 +25,7 @@ class BalancedList(Interleaved):
     ranks: NDArray[np.float64]  # (documents, 2), infinite if a ranking does not have it
 
     def preferences(self, clicks: ArrayLike) -> NDArray[np.float64]:
-        """Return who has more of the clicked documents among its top."""
+        """Return which ranking has more of the clicked documents near its top."""
         clicked = as_clicked(clicks, self)
         if not clicked.any():
             return np.zeros((2, 2))
@@ -53,8 +53,8 @@ class Balanced(Interleaver):
     --------
     >>> shown = Balanced().interleave([["a", "b"], ["c", "a"]], np.random.default_rng(0))
     >>> shown.documents
-    ('c', 'a', 'b')
-    >>> shown.preferences([1, 0, 0]).tolist()
+    ('c', 'a')
+    >>> shown.preferences([1, 0]).tolist()
     [[0.0, -1.0], [1.0, 0.0]]
 
     References
@@ -67,7 +67,7 @@ class Balanced(Interleaver):
         self, rankings: Sequence[Ranking], rng: np.random.Generator, k: int = 10
     ) -> BalancedList:
         """Make one list of at most k documents."""
-        check_rankings(rankings, rng, k, most=2)
+        k = check_rankings(rankings, rng, k, most=2)
         first = int(rng.integers(2))
         shown: list[Hashable] = []
         taken: set[Hashable] = set()

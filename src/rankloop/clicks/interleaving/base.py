@@ -1,4 +1,4 @@
-"""What interleaving is: one list made from several rankings, and preferences read from clicks."""
+"""The interface of interleaving: a list of several rankings, and preferences from its clicks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ranking: TypeAlias = Sequence[Hashable]
 
 
 class Interleaved(ABC):
-    """A list that was shown, with what is needed to read its clicks.
+    """A list that was shown, with everything needed to tell which ranker its clicks prefer.
 
     documents : from the top
     """
@@ -48,10 +48,19 @@ class Interleaver(ABC):
 
         Parameters
         ----------
-        rankings : one per ranker, at least two; they need not contain the same documents
+        rankings : one per ranker, at least two; they need not contain the same documents, but must
+            have the same length, or each at least k
         rng : random generator; :func:`make_rng` makes one from a ranking's id
-        k : the length of the list
+        k : the length of the list; it is shorter if the rankings are. Rankings of different
+            documents give a list that is as long as one of them
         """
+
+    def bound(self, k: int, rankers: int = 2) -> float:  # noqa: ARG002 - of other methods
+        """Return the largest size of a preference between two rankers on a list of k documents.
+
+        A confidence sequence for values in [-1, 1] takes preferences divided by this bound.
+        """
+        return 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +99,30 @@ def as_clicked(clicks: ArrayLike, shown: Interleaved) -> NDArray[np.bool_]:
 
 def check_rankings(
     rankings: Sequence[Ranking], rng: np.random.Generator, k: int, most: int | None = None
-) -> None:
-    """Raise unless there are two rankings or more, at most `most`, and the list has a length."""
+) -> int:
+    """Return the length of a list that prefers none of these rankings; raise if there is none.
+
+    There must be two or more, at most `most`. If they have different documents, the list is no
+    longer than each of them: one that runs out would get fewer documents into the list, and random
+    clicks would then prefer the other.
+    """
     check_rng(rng)
     check_counts(k=k)
     if len(rankings) < 2 or (most is not None and len(rankings) > most):
         wanted = "two rankings" if most == 2 else "at least two rankings"
         raise DataError(f"interleaving needs {wanted}; found {len(rankings)}")
+    lengths = [len(ranking) for ranking in rankings]
+    shortest, first = min(lengths), set(rankings[0])
+    if shortest >= k or all(len(r) == len(first) and set(r) == first for r in rankings):
+        return k
+    if max(lengths) == shortest:
+        return shortest
+    way = f"show at most {shortest} (k={shortest})" if shortest else "leave the empty one out"
+    raise DataError(
+        f"the rankings have {', '.join(map(str, lengths))} documents, so on a list of {k} random "
+        f"clicks would prefer the ranking that runs out last; {way}, or give rankings of the same "
+        "length"
+    )
 
 
 def make_rng(ranking_id: str) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""Optimised interleaving: draw lists so that random clicks favour nobody and differences show."""
+"""Optimised interleaving: lists drawn so that random clicks favour no ranker."""
 
 from __future__ import annotations
 
@@ -59,11 +59,15 @@ class Optimised(Interleaver):
 
     lists: int | None = 10
 
+    def bound(self, k: int, rankers: int = 2) -> float:  # noqa: ARG002
+        """Return the sum of 1 / rank: as much as clicks on a ranker's own top documents give."""
+        return sum(1 / rank for rank in range(1, k + 1))
+
     def interleave(
         self, rankings: Sequence[Ranking], rng: np.random.Generator, k: int = 10
     ) -> Credited:
         """Make one list of at most k documents."""
-        check_rankings(rankings, rng, k, most=2 if self.lists is None else None)
+        k = check_rankings(rankings, rng, k, most=2 if self.lists is None else None)
         if self.lists is not None and self.lists < 1:
             raise DataError(f"lists must be at least 1, or None for all; found {self.lists}")
         if self.lists is None:
@@ -73,7 +77,7 @@ class Optimised(Interleaver):
         known = list(dict.fromkeys(document for shown in candidates for document in shown))
         worth = 1 / ranks_of(known, rankings)
         place = {document: row for row, document in enumerate(known)}
-        credit = worth[[[place[one] for one in shown] for shown in candidates]]
+        credit = worth[[[place[document] for document in shown] for shown in candidates]]
         chances = probabilities(credit)
         chosen = min(int(np.searchsorted(np.cumsum(chances), rng.random())), len(candidates) - 1)
         return Credited(candidates[chosen], credit[chosen], by_sign=False)
@@ -85,8 +89,8 @@ def sample_lists(
     """Return different lists, each position filled by a ranker drawn at random."""
     length = min(k, len({document for ranking in rankings for document in ranking}))
     turns = rng.integers(len(rankings), size=(lists, length)).tolist()
-    found = dict.fromkeys(_fill(rankings, order) for order in turns)
-    return list(found)
+    candidates = dict.fromkeys(_fill(rankings, order) for order in turns)
+    return list(candidates)
 
 
 def all_lists(rankings: Sequence[Ranking], k: int) -> list[tuple[Hashable, ...]]:
@@ -97,7 +101,7 @@ def all_lists(rankings: Sequence[Ranking], k: int) -> list[tuple[Hashable, ...]]
         more: dict[tuple[Hashable, ...], None] = {}
         for shown in grown:
             for ranking in rankings:
-                best = next((one for one in ranking if one not in shown), None)
+                best = next((document for document in ranking if document not in shown), None)
                 if best is not None:
                     more[(*shown, best)] = None
         grown = list(more)
@@ -112,8 +116,10 @@ def all_lists(rankings: Sequence[Ranking], k: int) -> list[tuple[Hashable, ...]]
 def _fill(rankings: Sequence[Ranking], turns: list[int]) -> tuple[Hashable, ...]:
     shown: dict[Hashable, None] = {}
     for ranker in turns:
-        order = (rankings[ranker], *rankings)  # others, if it has nothing left
-        shown[next(one for ranking in order for one in ranking if one not in shown)] = None
+        order = (rankings[ranker], *rankings)  # the others, if this ranker has nothing left
+        shown[
+            next(document for ranking in order for document in ranking if document not in shown)
+        ] = None
     return tuple(shown)
 
 
@@ -124,14 +130,20 @@ def probabilities(credit: NDArray[np.float64]) -> NDArray[np.float64]:
     ----------
     credit : (lists, positions, rankers) the credit that a ranker gets for a click there
     """
+    # unfair[(depth, ranker), list]: by how much clicks on all documents down to a depth favour a
+    # ranker. The expectation over lists must be 0 at every depth, so the chances p solve
+    # unfair p = 0, p >= 0, sum p = 1. If there is no solution, non-negative least squares finds the
+    # p that comes nearest.
     upto = credit.cumsum(axis=1)
     unfair = (upto - upto.mean(axis=2, keepdims=True)).reshape(len(credit), -1).T
-    scale = 1e3 * max(1.0, float(np.abs(unfair).max()))  # makes them add up to 1
+    scale = 1e3 * max(1.0, float(np.abs(unfair).max()))  # so heavy that they add up to 1
     system = np.vstack([unfair, np.full(len(credit), scale)])
     chances, _ = nnls(system, np.r_[np.zeros(len(unfair)), scale])
     chances = chances / chances.sum()
     if np.abs(unfair @ chances).max() > _UNBIASED:
         return np.asarray(chances)
+    # Several p may be fair. A linear program takes the one with the least expected square of the
+    # differences in credit, where clicks are less likely further down.
     discounts = 1 / np.arange(1, credit.shape[1] + 1)
     earned = np.einsum("lkr,k->lr", credit, discounts)
     spread = ((earned - earned.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)

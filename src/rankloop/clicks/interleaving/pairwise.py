@@ -31,7 +31,7 @@ class PairwiseList(Interleaved):
     choices: tuple[int, ...]
 
     def preferences(self, clicks: ArrayLike) -> NDArray[np.float64]:
-        """Return by how much more of the clicks' preferences a ranker agrees with."""
+        """Return the difference between the weights of preferences that two rankers agree with."""
         clicked = as_clicked(clicks, self)
         r = self.ranks.shape[1]
         if not clicked.any():
@@ -41,14 +41,18 @@ class PairwiseList(Interleaved):
         winner, loser = np.repeat(winners, len(losers)), np.tile(losers, len(winners))
         best = self.ranks.min(axis=1).astype(np.int64) - 1  # where it could first have been shown
         late, early = np.maximum(best[winner], best[loser]), np.minimum(best[winner], best[loser])
+        # Only pairs that could have been shown in either order: both places are at or below `late`.
         either = np.minimum(winner, loser) >= late
         winner, loser, late, early = winner[either], loser[either], late[either], early[either]
-        # the chance that the one which could come earlier was left until the other could come
+        # The chance that the document which could come earlier was not drawn before the other one
+        # became a candidate: at each position, one of `choices` candidates was drawn.
         stays = np.array([1 - 1 / n if n > 1 else 1.0 for n in self.choices])
         upto = np.r_[1.0, np.cumprod(stays)]
         agrees = self.ranks[winner] < self.ranks[loser]
-        share = (agrees / (upto[late] / upto[early])[:, None]).sum(axis=0) / max(len(winner), 1)
-        return np.asarray(share[:, None] - share[None, :])
+        # Not divided by the number of pairs, which depends on the list: the mean over lists would
+        # then prefer a ranker even if clicks ignore the documents.
+        weight = (agrees / (upto[late] / upto[early])[:, None]).sum(axis=0)
+        return np.asarray(weight[:, None] - weight[None, :])
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,14 @@ class PairwisePreference(Interleaver):
     A clicked document is preferred to the unclicked ones above it and to the next one below it. A
     pair counts only if either document could have come first. It is divided by the probability
     that both were still available for their positions, and counts for the rankers that order it in
-    the same way. Random clicks then prefer nobody, and a ranker that is better on every pair wins.
+    the same way. Clicks that ignore the documents, even if they depend on the position, then prefer
+    nobody on average, and a ranker that is better on every pair wins.
 
     Notes
     -----
+    The inverse of a small probability is large, so that single lists may have large outcomes; see
+    :meth:`bound`. Compare means over many lists.
+
     Cost: O(k rankers) per list, O(clicks k rankers) to read its clicks.
 
     Examples
@@ -77,11 +85,15 @@ class PairwisePreference(Interleaver):
     (2017), algorithms 1 and 2.
     """
 
+    def bound(self, k: int, rankers: int = 2) -> float:  # noqa: ARG002
+        """Return 2^k - k - 1: of the pairs of positions i < j, each has a weight up to 2^(i-1)."""
+        return 2.0**k - k - 1
+
     def interleave(
         self, rankings: Sequence[Ranking], rng: np.random.Generator, k: int = 10
     ) -> PairwiseList:
         """Make one list of at most k documents."""
-        check_rankings(rankings, rng, k)
+        k = check_rankings(rankings, rng, k)
         shown: list[Hashable] = []
         choices: list[int] = []
         candidates: list[Hashable] = []

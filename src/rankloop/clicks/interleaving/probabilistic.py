@@ -1,4 +1,4 @@
-"""Probabilistic interleaving: soft rankings, and credit by the probability of who picked."""
+"""Probabilistic interleaving: rankers draw documents, and share the credit by probability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ProbabilisticList(Interleaved):
-    """A list made by :class:`Probabilistic`; shares are the probabilities of who picked."""
+    """A list made by :class:`Probabilistic`; shares: P(this ranker drew the document)."""
 
     documents: tuple[Hashable, ...]
     shares: NDArray[np.float64]  # (documents, rankers), each row adds up to 1
@@ -31,8 +31,9 @@ class ProbabilisticList(Interleaved):
         picked = self.shares[as_clicked(clicks, self)]
         r = self.shares.shape[1]
         n = len(picked)
-        gaps = np.zeros((r, r, 2 * n + 1))  # the distribution of clicks of i less those of j
+        gaps = np.zeros((r, r, 2 * n + 1))  # P(clicks of ranker i minus those of j)
         gaps[:, :, n] = 1.0
+        # One convolution per click: it counts for i (gap + 1), for j (gap - 1), or for neither.
         for share in picked:
             mine, other = share[:, None, None], share[None, :, None]
             up, down = np.zeros_like(gaps), np.zeros_like(gaps)
@@ -82,7 +83,7 @@ class Probabilistic(Interleaver):
         self, rankings: Sequence[Ranking], rng: np.random.Generator, k: int = 10
     ) -> ProbabilisticList:
         """Make one list of at most k documents."""
-        check_rankings(rankings, rng, k)
+        k = check_rankings(rankings, rng, k)
         if not self.tau > 0:
             raise DataError(f"tau must be above 0; found {self.tau!r}")
         orders = [_draw_order(ranking, self.tau, rng) for ranking in rankings]
@@ -90,8 +91,10 @@ class Probabilistic(Interleaver):
         pickers = rng.integers(len(rankings), size=length).tolist()
         shown: list[Hashable] = []
         for picker in pickers:
-            turns = (orders[picker], *orders)  # others, if it has nothing left
-            shown.append(next(one for order in turns for one in order if one not in shown))
+            turns = (orders[picker], *orders)  # the others, if it has nothing left
+            shown.append(
+                next(document for order in turns for document in order if document not in shown)
+            )
         return ProbabilisticList(tuple(shown), _shares(shown, rankings, self.tau))
 
 

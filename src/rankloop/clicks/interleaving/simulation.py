@@ -1,4 +1,4 @@
-"""Interleaving tried out on judged queries and simulated users."""
+"""Simulations of interleaving with judged queries and simulated users."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ AB = "A/B"
 
 def rankings_of(data: QueryDataset, scores: Sequence[ArrayLike]) -> list[list[list[int]]]:
     """Return the ranking of each query by each ranker: rows of the query, from the top."""
-    orders = [rank_order(data, np.asarray(one)) for one in scores]
-    found = []
+    orders = [rank_order(data, np.asarray(values)) for values in scores]
+    rankings = []
     for first, end in zip(data.offsets, data.offsets[1:], strict=False):
-        found.append([(order[first:end] - first).tolist() for order in orders])
-    return found
+        rankings.append([(order[first:end] - first).tolist() for order in orders])
+    return rankings
 
 
 def play(
@@ -53,13 +53,13 @@ def play(
     queries = rng.integers(len(data), size=impressions).tolist()
     lists = [method.interleave(rankings[q], rng, k) for q in queries]
     shown = [
-        data.offsets[q] + np.asarray(one.documents, np.int64)
-        for q, one in zip(queries, lists, strict=True)
+        data.offsets[q] + np.asarray(page.documents, np.int64)
+        for q, page in zip(queries, lists, strict=True)
     ]
     offsets = np.r_[0, np.cumsum([len(rows) for rows in shown])]
     clicks = user.sample(rng, data.y[np.concatenate(shown)], offsets)
-    for p, one in enumerate(lists):
-        yield one, clicks[offsets[p] : offsets[p + 1]]
+    for p, page in enumerate(lists):
+        yield page, clicks[offsets[p] : offsets[p + 1]]
 
 
 def binary_error(preferences: NDArray[np.float64], quality: ArrayLike) -> float:
@@ -86,17 +86,18 @@ class Sensitivity:
     difference : of the first ranker's quality less the second's, by true grades
     impressions : the numbers of impressions after which the experiments were evaluated
     right : by method, the share of repeats whose mean outcome has the correct sign
-    found : by method, the share of repeats in which a test finds the difference, correctly
+    power : by method, the share of repeats in which a test finds the difference, with the correct
+        sign
     """
 
     difference: float
     impressions: NDArray[np.int64]
     right: Mapping[str, NDArray[np.float64]]
-    found: Mapping[str, NDArray[np.float64]]
+    power: Mapping[str, NDArray[np.float64]]
 
     def impressions_needed(self, method: str, share: float = 0.8) -> int | None:
         """Return the impressions after which a difference is found this often; None: not enough."""
-        enough = np.flatnonzero(self.found[method] >= share)
+        enough = np.flatnonzero(self.power[method] >= share)
         return int(self.impressions[enough[0]]) if len(enough) else None
 
 
@@ -140,11 +141,11 @@ def measure_sensitivity(
     >>> from rankloop.clicks.users import make_user
     >>> from rankloop.data.dataset import QueryDataset
     >>> data = QueryDataset.from_arrays(np.zeros((10, 1)), [2, 1] + [0] * 8, group=[10])
-    >>> found = measure_sensitivity(
+    >>> sensitivity = measure_sensitivity(
     ...     data, (data.y, -data.y), {"team draft": TeamDraft()}, make_user("perfect"),
     ...     np.random.default_rng(0), impressions=50, repeats=5
     ... )
-    >>> float(found.right["team draft"][-1]), AB in found.right
+    >>> float(sensitivity.right["team draft"][-1]), AB in sensitivity.right
     (1.0, True)
 
     References
@@ -153,7 +154,7 @@ def measure_sensitivity(
     """
     check_rng(rng)
     check_counts(impressions=impressions, repeats=repeats, k=k)
-    quality = [evaluate(data, np.asarray(one), measure)[measure] for one in scores]
+    quality = [evaluate(data, np.asarray(values), measure)[measure] for values in scores]
     difference = quality[0] - quality[1]
     if difference == 0:
         raise DataError(f"both rankers have the same {measure}; there is no difference to find")
@@ -172,8 +173,8 @@ def measure_sensitivity(
     return Sensitivity(
         float(difference),
         steps,
-        {name: (np.sign(found) == true).mean(axis=0) for name, found in z.items()},
-        {name: (true * found > threshold).mean(axis=0) for name, found in z.items()},
+        {name: (np.sign(statistics) == true).mean(axis=0) for name, statistics in z.items()},
+        {name: (true * statistics > threshold).mean(axis=0) for name, statistics in z.items()},
     )
 
 

@@ -52,7 +52,7 @@ class SampleOnlyScored(Interleaver):
         self, rankings: Sequence[Ranking], rng: np.random.Generator, k: int = 10
     ) -> Credited:
         """Make one list of at most k documents."""
-        check_rankings(rankings, rng, k)
+        k = check_rankings(rankings, rng, k)
         if not self.tau > 0:
             raise DataError(f"tau must be above 0; found {self.tau!r}")
         documents, _ = draft(rankings, rng, k)

@@ -56,7 +56,7 @@ class TeamDraft(Interleaver):
         self, rankings: Sequence[Ranking], rng: np.random.Generator, k: int = 10
     ) -> Credited:
         """Make one list of at most k documents."""
-        check_rankings(rankings, rng, k)
+        k = check_rankings(rankings, rng, k)
         documents, teams = draft(rankings, rng, k, self.credit_shared)
         credit = np.equal.outer(teams, np.arange(len(rankings))).astype(np.float64)
         return Credited(tuple(documents), credit)
@@ -73,7 +73,7 @@ def draft(
     while len(shown) < k:
         before = len(shown)
         for team in rng.permutation(len(rankings)).tolist():
-            pick = next((one for one in left[team] if one not in taken), None)
+            pick = next((document for document in left[team] if document not in taken), None)
             if pick is None or len(shown) == k:
                 continue
             shown.append(pick)
@@ -88,7 +88,7 @@ def find_shared_top(rankings: Sequence[Ranking], k: int) -> list[Hashable]:
     """Return the documents at the top that all rankings share, at most k."""
     top: list[Hashable] = []
     for documents in zip(*rankings, strict=False):
-        if len(top) == k or any(one != documents[0] for one in documents[1:]):
+        if len(top) == k or any(document != documents[0] for document in documents[1:]):
             break
         top.append(documents[0])
     return top

@@ -1,4 +1,4 @@
-"""Turning the columns of a log into arrays we can trust, or saying which value is wrong."""
+"""Check the columns of a log and convert them to arrays; an error says which value is wrong."""
 
 from __future__ import annotations
 
@@ -71,6 +71,31 @@ def as_propensities(
             f"propensities must be above 0 and at most 1; found {chances[bad[0]]} in row {bad[0]}"
         )
     return chances if order is None else chances[order]
+
+
+def as_seen(values: ArrayLike, n: int, order: NDArray[np.int64] | None) -> NDArray[np.bool_]:
+    """Return whether each of n documents was looked at, in the order of the log's rows."""
+    seen = as_weights(values, "seen") > 0
+    check_length("seen", seen, n)
+    return seen if order is None else seen[order]
+
+
+def page_counts(
+    values: ArrayLike, n: int, order: NDArray[np.int64] | None, offsets: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how often each page was shown; raise if its rows differ."""
+    counts = as_weights(values, "count")
+    check_length("count", counts, n)
+    counts = counts if order is None else counts[order]
+    first = counts[offsets[:-1]]
+    differs = np.flatnonzero(counts != np.repeat(first, np.diff(offsets)))
+    if len(differs):
+        row = differs[0] if order is None else order[differs[0]]
+        raise DataError(
+            f"row {row} has the count {counts[differs[0]]:g}, but other rows of its page have "
+            "another; a count says how often the whole page was shown"
+        )
+    return first
 
 
 def page_order(

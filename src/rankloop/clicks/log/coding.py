@@ -43,7 +43,7 @@ def code_ids(values: ArrayLike, name: str) -> tuple[NDArray[np.int32], Ids]:
 
 
 def match_ids(ids: Ids, known: Ids) -> NDArray[np.int64]:
-    """Return the code of each id in `known`, or -1; ids of another kind match nothing.
+    """Return the code of each id in `known`, or -1; numbers never match text.
 
     >>> match_ids(np.array([7, 8]), np.array([9, 8])).tolist()
     [-1, 1]
@@ -52,5 +52,5 @@ def match_ids(ids: Ids, known: Ids) -> NDArray[np.int64]:
         return np.arange(len(known))
     if (ids.dtype == TEXT) != (known.dtype == TEXT):
         return np.full(len(ids), -1, np.int64)
-    places = {one: code for code, one in enumerate(known.tolist())}
-    return np.fromiter((places.get(one, -1) for one in ids.tolist()), np.int64, len(ids))
+    places = {name: code for code, name in enumerate(known.tolist())}
+    return np.fromiter((places.get(name, -1) for name in ids.tolist()), np.int64, len(ids))

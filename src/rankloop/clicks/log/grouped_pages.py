@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
-from rankloop.clicks.log.pairs import PairTable
+from rankloop.clicks.log.pair_table import PairTable
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def group(log: ClickLog) -> GroupedPages:
     """Group the pages of a log by query, in O(rows)."""
     if len(log) == 0:
         raise DataError("the log has no pages; there is nothing to learn from")
-    found = _core.group_click_log(
+    arrays = _core.group_click_log(
         log.offsets,
         log.queries,
         log.documents,
@@ -99,4 +99,4 @@ def group(log: ClickLog) -> GroupedPages:
         log.counts,
         len(log.query_ids),
     )
-    return GroupedPages(*found, log.query_ids, log.document_ids)
+    return GroupedPages(*arrays, log.query_ids, log.document_ids)

@@ -13,8 +13,10 @@ from rankloop.clicks.log.checks import (
     as_clicks,
     as_positions,
     as_propensities,
+    as_seen,
     check_one_query,
     check_pages,
+    page_counts,
     page_order,
     whole_or_text,
 )
@@ -22,6 +24,7 @@ from rankloop.clicks.log.coding import code_ids, match_ids
 from rankloop.clicks.log.grouped_pages import GroupedPages, group
 from rankloop.data.grouping import as_ids, group_by_id
 from rankloop.data.validation import as_weights, check_length
+from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,6 +90,7 @@ class ClickLog:
         page: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
         seen: ArrayLike | None = None,
+        count: ArrayLike | None = None,
     ) -> ClickLog:
         """Group rows into pages; each row is one shown document.
 
@@ -97,7 +101,9 @@ class ClickLog:
         position : where it was shown, from 1; None: in the order of the rows
         page : the id of each row's page; None: all rows of a query are one page
         propensity : how likely this document was to be shown there
-        seen : how often the page was seen, the same in all its rows
+        seen : whether somebody looked at the document: 0 if it is known that nobody did, and any
+            number above 0 otherwise. Rows with 0 are left out, and counted in `notes`
+        count : how often the page was shown, the same in all its rows; None: once
 
         Raises
         ------
@@ -133,13 +139,42 @@ class ClickLog:
             clicks if order is None else clicks[order],
             query_ids,
             document_ids,
-            None if seen is None else as_weights(seen, "seen")[first],
+            None if count is None else page_counts(count, n, order, grouping.offsets),
             None if propensity is None else as_propensities(propensity, n, order),
             grouping.ids if page is not None else None,
             order,
         )
         check_pages(log)
-        return log
+        return log if seen is None else log.without_unseen(as_seen(seen, n, order))
+
+    def without_unseen(self, seen: ArrayLike) -> ClickLog:
+        """Leave out documents that nobody looked at; positions stay, so pages may have gaps.
+
+        >>> log = ClickLog.from_pages([("shoes", ["a", "b", "c"], ["b"])])
+        >>> kept = log.without_unseen([1, 1, 0])
+        >>> kept, kept.notes
+        (ClickLog(1 page, 1 query, 2 shown documents, 1 click), ('1 unseen document left out',))
+        """
+        keep = np.asarray(seen, bool)
+        check_length("seen", keep, len(self.documents))
+        wrong = np.flatnonzero(self.clicks & ~keep)
+        if len(wrong):
+            where = wrong[0] if self.rows is None else self.rows[wrong[0]]
+            raise DataError(f"row {where} was clicked, but seen says that nobody looked at it")
+        if keep.all():
+            return self
+        sizes = np.diff(np.r_[0, np.cumsum(keep)][self.offsets])
+        left = replace(
+            self,
+            offsets=np.r_[0, np.cumsum(sizes)],
+            documents=self.documents[keep],
+            positions=self.positions[keep],
+            clicks=self.clicks[keep],
+            propensities=None if self.propensities is None else self.propensities[keep],
+            rows=np.flatnonzero(keep) if self.rows is None else self.rows[keep],
+        ).select(sizes > 0)
+        note = f"{count(int((~keep).sum()), 'unseen document', 'unseen documents')} left out"
+        return replace(left, notes=(*self.notes, note))
 
     @classmethod
     def from_pages(
@@ -158,7 +193,7 @@ class ClickLog:
             marked = set(clicked)
             queries.append(query)
             documents.extend(shown)
-            clicks.extend(one in marked for one in shown)
+            clicks.extend(document in marked for document in shown)
             sizes.append(len(shown))
             astray += len(marked.difference(shown))
         log = cls.from_rows(

@@ -1,4 +1,4 @@
-"""What a click log holds, and what to know before learning from it."""
+"""Numbers of a click log, and warnings about what cannot be learnt from it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from rankloop.clicks.models.counts import add_up
 from rankloop.clicks.offpolicy.shares import by_page, pages_seen
+from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
@@ -49,8 +50,8 @@ def summarise_log(log: ClickLog) -> LogSummary:
 
     >>> from rankloop.clicks.log.log import ClickLog
     >>> log = ClickLog.from_pages([("q", ["a", "b"], ["b"]), ("q", ["b", "a"], [])])
-    >>> found = summarise_log(log)
-    >>> found.click_rates, found.moved, found.clicked_pages
+    >>> summary = summarise_log(log)
+    >>> summary.click_rates, summary.moved, summary.clicked_pages
     ((0.0, 0.5), 1.0, 0.5)
     """
     seen = log.row_counts
@@ -64,11 +65,7 @@ def summarise_log(log: ClickLog) -> LogSummary:
     moved = _measure_moved(log)
     notes = list(log.notes)
     if moved < _FEW_MOVED:
-        notes.append(
-            f"{moved:.1%} of (query, document) pairs were shown at two positions or more, "
-            "so position bias cannot be separated from relevance; randomise a little, or log from "
-            "several rankers"
-        )
+        notes.append(_inseparable(moved))
     if not log.clicks.any():
         notes.append("nothing was clicked: there is nothing to learn from")
     return LogSummary(
@@ -82,6 +79,21 @@ def summarise_log(log: ClickLog) -> LogSummary:
         click_rates=tuple((clicks[there] / views[there]).tolist()),
         moved=moved,
         notes=tuple(notes),
+    )
+
+
+def check_separable(log: ClickLog) -> None:
+    """Raise if hardly any document was shown at two positions: bias cannot be estimated then."""
+    moved = _measure_moved(log)
+    if moved < _FEW_MOVED:
+        raise DataError(_inseparable(moved))
+
+
+def _inseparable(moved: float) -> str:
+    return (
+        f"{moved:.1%} of (query, document) pairs were shown at two positions or more, "
+        "so position bias cannot be separated from relevance; randomise a little, or log from "
+        "several rankers"
     )
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from rankloop._utils.messages import show_names
 from rankloop.clicks.log.log import ClickLog
-from rankloop.data.io.files import bare_suffix, open_input
+from rankloop.data.io.files import bare_suffix
 from rankloop.data.io.tables.sources import arrow, in_file, in_memory
+from rankloop.data.io.tables.text import for_arrow
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
@@ -23,14 +24,26 @@ if TYPE_CHECKING:
 
 ROLES = {
     "query": ("query", "query_id", "qid", "user_query"),
-    "document": ("document", "document_id", "doc_id", "docid", "item", "item_id"),
+    "document": (
+        "document",
+        "document_id",
+        "doc_id",
+        "docid",
+        "item",
+        "item_id",
+        "product",
+        "product_id",
+    ),
     "clicked": ("clicked", "click", "clicks", "click_bool"),
     "position": ("position", "rank"),
     "page": ("page", "page_id", "session_id", "ranking_id", "impression_id"),
     "propensity": ("propensity",),
     "seen": ("seen",),
+    "count": ("page_count",),
 }
 """What a column of a click table can be, with its usual names."""
+_ENOUGH = 10
+"""Rows from which on a log without any row that was not clicked is refused."""
 _NEEDED = ("query", "document", "clicked")
 
 
@@ -42,7 +55,7 @@ def read_click_table(path: str | os.PathLike[str], **columns: str) -> ClickLog:
     path : `.csv` or `.tsv`, plain or compressed; other files are detected by their first bytes
     columns : `query="srch_id"` names the column of a role. Roles that are not named are found by
         their usual names, see `ROLES`; `query`, `document` and `clicked` are needed, `position`,
-        `page`, `propensity` and `seen` are not. Other columns are not read.
+        `page`, `propensity`, `seen` and `count` are not. Other columns are not read.
 
     Raises
     ------
@@ -117,11 +130,10 @@ def _read_csv(path: str | os.PathLike[str]) -> pyarrow.Table:
     from pyarrow import ArrowException, csv
 
     options = csv.ParseOptions(delimiter="\t" if bare_suffix(path) == ".tsv" else ",")
-    with open_input(path) as file:
-        try:
-            return csv.read_csv(file, parse_options=options)
-        except ArrowException as error:
-            raise ParseError(os.fspath(path), None, f"cannot read it: {error}") from None
+    try:
+        return csv.read_csv(for_arrow(os.fspath(path)), parse_options=options)
+    except ArrowException as error:
+        raise ParseError(os.fspath(path), None, f"cannot read it: {error}") from None
 
 
 def _build(source: TableSource, columns: dict[str, str]) -> ClickLog:
@@ -132,11 +144,22 @@ def _build(source: TableSource, columns: dict[str, str]) -> ClickLog:
     if table is None or table.num_rows == 0:
         raise DataError("it has no rows; expected one row per shown document")
     values = {role: _values(table, name) for role, name in roles.items()}
+    _refuse_clicked_only(values["clicked"])
     try:
         return ClickLog.from_rows(**values)
     except DataError as error:
         used = ", ".join(f"{role}={name!r}" for role, name in roles.items())
         raise DataError(f"{error} (columns: {used})") from None
+
+
+def _refuse_clicked_only(clicked: Any) -> None:
+    """Raise if a log of some length has clicked rows only: nothing says what was passed over."""
+    clicks = np.asarray(clicked)
+    if len(clicks) >= _ENOUGH and clicks.dtype.kind in "biuf" and (clicks > 0).all():
+        raise DataError(
+            f"all {len(clicks):,} rows were clicked; a ranker learns from what was shown and not "
+            "clicked, too: log every document of each page, with 0 where there was no click"
+        )
 
 
 def _values(table: pyarrow.Table, name: str) -> Any:
@@ -153,7 +176,7 @@ def _resolve(present: Sequence[str], given: dict[str, str]) -> dict[str, str]:
     for name in given.values():
         if name not in present:
             raise DataError(f"there is no column {name!r}; the columns are {show_names(present)}")
-    found = dict(given)
+    roles = dict(given)
     for role, usual in ROLES.items():
         fit = [name for name in present if name.lower() in usual and name not in given.values()]
         if role in given:
@@ -163,10 +186,10 @@ def _resolve(present: Sequence[str], given: dict[str, str]) -> dict[str, str]:
                 f"{show_names(fit)} could each be the {role}; pass {role}= to choose one"
             )
         if fit:
-            found[role] = fit[0]
+            roles[role] = fit[0]
         elif role in _NEEDED:
             raise DataError(
                 f"no column is named {show_names(usual, ' or ')}; pass {role}= to name the column; "
                 f"the columns are {show_names(present)}"
             )
-    return found
+    return roles

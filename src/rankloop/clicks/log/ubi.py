@@ -1,4 +1,4 @@
-"""User behavior insights: queries and events as OpenSearch and Elasticsearch keep them."""
+"""User Behavior Insights: the queries and events that OpenSearch and Elasticsearch store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BULK = {"index", "create"}
 
 @dataclass
 class _Search:
-    """What is known of one query_id while reading."""
+    """What the files say about one query_id."""
 
     text: str | None = None
     hits: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ def read_ubi(
 
 
 class _PageRows:
-    """Columns of the rows gathered so far."""
+    """The columns of a click table, to which pages are added one by one."""
 
     def __init__(self) -> None:
         self.pages: list[str] = []
@@ -98,7 +98,7 @@ class _PageRows:
         self.clicks: list[bool] = []
 
     def add(self, name: str, search: _Search, left: Counter[str], first: int) -> None:
-        shown = _shown(search, first)
+        shown = _find_positions(search, first)
         if search.text is None or not shown:
             left["queries without text or shown documents"] += 1
             return
@@ -131,7 +131,7 @@ class _PageRows:
         )
 
 
-def _shown(search: _Search, first: int) -> dict[str, int]:
+def _find_positions(search: _Search, first: int) -> dict[str, int]:
     """Return the position from 1 of each document that the page shows."""
     ranks = {document: rank for rank, document in reversed(list(enumerate(search.hits, start=1)))}
     if not search.impressions:

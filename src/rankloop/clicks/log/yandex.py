@@ -1,4 +1,4 @@
-"""Yandex's text of result pages."""
+"""The text format in which Yandex published result pages with clicks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _pages(line: bytes, name: str, number: int) -> Iterator[tuple[str, list[str]
             continue
         head, colon, clicked = page.partition(":")
         query, tab, shown = head.strip().partition("\t")
-        documents = [one.strip() for one in shown.split(",")]
+        documents = [document.strip() for document in shown.split(",")]
         if not (colon and tab and query and all(documents)):
             raise ParseError(
                 name,
@@ -54,4 +54,8 @@ def _pages(line: bytes, name: str, number: int) -> Iterator[tuple[str, list[str]
                 f"found {page.strip()[:60]!r}, expected 'query TAB document,document,... : "
                 "clicked , clicked'",
             )
-        yield query, documents, [one.strip() for one in clicked.split(",") if one.strip()]
+        yield (
+            query,
+            documents,
+            [document.strip() for document in clicked.split(",") if document.strip()],
+        )

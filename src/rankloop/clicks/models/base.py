@@ -1,4 +1,4 @@
-"""What every click model can do, and what their parameters have in common."""
+"""The base class of click models, and helpers for their parameters."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def count_ranks(ranks: int | None, log: ClickLog) -> int:
 
 
 def by_position(values: NDArray[np.float64], log: ClickLog) -> NDArray[np.float64]:
-    """Return the number of each row's position; positions beyond the last share its number."""
+    """Return the value of each row's position; positions beyond the last one share its value."""
     return np.take(values, np.minimum(log.positions, len(values)) - 1)
 
 

@@ -1,7 +1,7 @@
-"""What users do with given pages: the part that click models and simulated users share.
+"""What users do with given pages, which click models and simulated users have in common.
 
-A behaviour holds numbers for each shown document and knows three things: how likely each is
-clicked, how likely once the clicks above it are known, and how to draw clicks.
+A behaviour has three methods: the probability of a click on each document, the same probability
+once the clicks above the document are known, and a method that draws clicks.
 """
 
 from __future__ import annotations

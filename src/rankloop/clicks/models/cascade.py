@@ -13,7 +13,7 @@ from rankloop.clicks.models.counts import by_pair, first_and_last_clicks, prior_
 
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.log.pairs import PairTable
+    from rankloop.clicks.log.pair_table import PairTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ class Cascade(ClickModel):
         pages = log.grouped_pages
         first, _ = first_and_last_clicks(pages)
         seen = pages.row_counts * (np.arange(len(pages.pairs)) <= first)
-        found = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
-        return replace(self, attraction=pages.table(found, prior_mean(self.prior)))
+        attraction = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
+        return replace(self, attraction=pages.table(attraction, prior_mean(self.prior)))
 
     def behaviour(self, log: ClickLog) -> Chain:
         """Return what users do with the pages of a log."""

@@ -1,4 +1,4 @@
-"""The click chain model: a clicked document is relevant by its attraction."""
+"""The click chain model: after a click, users read on by how relevant the document was."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankloop.clicks.models.dbn import count_up_to_last_click
 
 if TYPE_CHECKING:
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.log.pairs import PairTable
+    from rankloop.clicks.log.pair_table import PairTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ def by_rank(pages: GroupedPages, weights: NDArray[np.float64], ranks: int) -> ND
 def first_and_last_clicks(
     pages: GroupedPages,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each row the first and last clicked row of its page; the end if none has one."""
+    """Return for each row the first and the last clicked row of its page; without one, the end."""
     sizes = np.diff(pages.offsets)
     starts, ends = pages.offsets[:-1], pages.offsets[1:]
     clicked = np.flatnonzero(pages.clicks)

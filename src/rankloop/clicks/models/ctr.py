@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.log.pairs import PairTable
+    from rankloop.clicks.log.pair_table import PairTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,8 @@ class DocumentCTR(ClickModel):
         check_prior(self.prior)
         pages = log.grouped_pages
         seen = pages.row_counts
-        found = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
-        return replace(self, rates=pages.table(found, prior_mean(self.prior)))
+        rates = ratio(by_pair(pages, seen * pages.clicks), by_pair(pages, seen), self.prior)
+        return replace(self, rates=pages.table(rates, prior_mean(self.prior)))
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""

@@ -1,4 +1,4 @@
-"""The dynamic Bayesian network model: a click may satisfy, and then the user stops."""
+"""The dynamic Bayesian network model: users stop when a clicked document satisfies them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.log.grouped_pages import GroupedPages
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.log.pairs import PairTable
+    from rankloop.clicks.log.pair_table import PairTable
 
 
 @dataclass(frozen=True, eq=False)
 class DBN(ClickModel):
-    """Attraction decides about clicks; satisfied users stop, others read on with gamma.
+    """Users click attractive documents, stop if satisfied, and else read on with probability gamma.
 
     P(click | examined) = alpha_uq. A click satisfies the user with probability sigma_uq, and a
     satisfied user stops; any other user reads on with probability gamma. `fit` starts from the
@@ -132,7 +132,11 @@ class SDBN(DBN):
 def count_up_to_last_click(
     pages: GroupedPages, prior: tuple[float, float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return attraction and satisfaction by pair; all above the last click count as examined."""
+    """Return attraction and satisfaction by pair, counted over the rows down to the last click.
+
+    These rows were examined for certain; whether rows below were examined is not known. This is the
+    paper's estimator, and the start of EM, which adds what rows below the last click say.
+    """
     row, (_, last) = np.arange(len(pages.pairs)), first_and_last_clicks(pages)
     seen = pages.row_counts * (row <= last)
     clicked = seen * pages.clicks

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.log.pairs import PairTable
+    from rankloop.clicks.log.pair_table import PairTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +73,8 @@ class PBM(ClickModel):
     def fit(self, log: ClickLog) -> Self:
         """Return the model with its parameters learnt from a log."""
         ranks = count_ranks(self.ranks, log)
-        found, attraction = fit_browsing(log, ranks, self.prior, self.iterations)
-        return replace(self, examination=found, attraction=attraction)
+        examination, attraction = fit_browsing(log, ranks, self.prior, self.iterations)
+        return replace(self, examination=examination, attraction=attraction)
 
     def behaviour(self, log: ClickLog) -> Independent:
         """Return what users do with the pages of a log."""

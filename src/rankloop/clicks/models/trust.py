@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.log.pairs import PairTable
+    from rankloop.clicks.log.pair_table import PairTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.clicks.log.log import ClickLog
-    from rankloop.clicks.log.pairs import PairTable
+    from rankloop.clicks.log.pair_table import PairTable
 
 _MANY_RANKS = 50
 
@@ -64,8 +64,8 @@ class UBM(ClickModel):
         """Return the model with its parameters learnt from a log."""
         ranks = count_ranks(self.ranks, log)
         ranks = min(ranks, _MANY_RANKS) if self.ranks is None else ranks
-        found, attraction = fit_browsing(log, ranks, self.prior, self.iterations, True)
-        return replace(self, examination=found, attraction=attraction)
+        examination, attraction = fit_browsing(log, ranks, self.prior, self.iterations, True)
+        return replace(self, examination=examination, attraction=attraction)
 
     def behaviour(self, log: ClickLog) -> Browsing:
         """Return what users do with the pages of a log."""

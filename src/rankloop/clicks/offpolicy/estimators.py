@@ -89,8 +89,9 @@ class SelfNormalised:
             )
         rows = _Rows(log, target, measure, self.examination, self.clip, self.exposure)
         relevance = log.clicks / rows.propensity
-        found = rows.shares(rows.weight * relevance)
-        return replace(found, denominators=by_page(log, relevance))
+        shares = rows.shares(rows.weight * relevance)
+        # The same inverse propensities above and below: a common factor cancels.
+        return replace(shares, denominators=by_page(log, relevance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +132,7 @@ class DoublyRobust:
         if exposure is None:
             exposure = pool_exposure(log, self.examination)
         rows = _Rows(log, target, measure, self.examination, self.clip, exposure)
+        # What the click says beyond the estimate; its expectation is 0 if the estimate is right.
         surprise = log.clicks - rows.slope * r - rows.offset
         value = rows.weight * (r + surprise / rows.propensity)
         return rows.shares(value + rows.base_values)
@@ -157,7 +159,7 @@ class Direct:
 
 
 class _Rows:
-    """Weights, slopes and propensities of the rows of a log."""
+    """The weight, slope, offset and propensity of each row of a log, and sums over its pages."""
 
     def __init__(
         self,
@@ -176,6 +178,8 @@ class _Rows:
         self.slope = examination.slope_at(log.positions)
         self.offset = examination.offset_at(log.positions)
         chance = self.slope if exposure is None else _as_rows(exposure, log, "exposure")
+        # A document that is never examined cannot get a click, so its relevance is unknown. It is
+        # left out, and `supported` tells the caller how much weight remains.
         possible = np.maximum(chance, clip) > 0
         self.propensity = np.where(possible, np.maximum(chance, clip), 1.0)
         lost = missing_weight(log, target, measure, examination)
@@ -199,11 +203,11 @@ class _Rows:
 
 
 def _as_rows(values: ArrayLike, log: ClickLog, name: str) -> NDArray[np.float64]:
-    found = np.asarray(values, np.float64)
-    check_length(name, found, len(log.documents))
-    if not np.isfinite(found).all():
+    numbers = np.asarray(values, np.float64)
+    check_length(name, numbers, len(log.documents))
+    if not np.isfinite(numbers).all():
         raise DataError(
-            f"the {name} of row {int((~np.isfinite(found)).argmax())} is not finite; "
+            f"the {name} of row {int((~np.isfinite(numbers)).argmax())} is not finite; "
             "give finite numbers"
         )
-    return found
+    return numbers

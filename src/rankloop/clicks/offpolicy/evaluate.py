@@ -123,15 +123,15 @@ def evaluate_policy(
     if not 0 < confidence < 1:
         raise DataError(f"confidence must be between 0 and 1; found {confidence!r}")
     wanted = parse_measure(measure)
-    found = estimator.shares(log, target, wanted)
-    if found.supported < least_supported:
+    shares = estimator.shares(log, target, wanted)
+    if shares.supported < least_supported:
         raise DataError(
-            f"the log cannot answer this: it covers only {found.supported:.0%} of "
+            f"the log cannot answer this: it covers only {shares.supported:.0%} of "
             f"what the ranker would show, but at least {least_supported:.0%} is "
             "required; use a log with more randomness, evaluate a ranker that is "
             "closer to the logged one, or lower least_supported"
         )
-    size = effective_size(found.weights)
+    size = effective_size(shares.weights)
     if size < least_size:
         raise DataError(
             f"the log cannot answer this: the estimate would be based on {size:.1f} "
@@ -139,11 +139,14 @@ def evaluate_policy(
             "more pages, clip propensities, or lower least_size"
         )
     counts = np.ones(len(log)) if log.counts is None else log.counts
-    above, below = (counts * found.numerators).sum(), (counts * found.denominators).sum()
+    above, below = (counts * shares.numerators).sum(), (counts * shares.denominators).sum()
     if not below > 0:
         raise DataError("the log cannot answer this: no click has a weight above 0")
     value = float(above / below)
-    moved = counts * (found.numerators - value * found.denominators) / below
+    # The value is a ratio of sums. To first order, a page moves it by (numerator - value x
+    # denominator) / sum of denominators. Pages of a query are not independent, so these are added
+    # up by query, and their squares give the variance.
+    moved = counts * (shares.numerators - value * shares.denominators) / below
     influence = add_up(log.queries, moved, len(log.query_ids))[np.unique(log.queries)]
     half = _half_width(influence, confidence)
     return PolicyValue(
@@ -154,8 +157,8 @@ def evaluate_policy(
         value + half,
         confidence,
         size,
-        found.supported,
-        found.cut,
+        shares.supported,
+        shares.cut,
         influence,
     )
 
@@ -171,6 +174,7 @@ def effective_size(weights: NDArray[np.float64]) -> float:
 
 
 def _half_width(influence: NDArray[np.float64], confidence: float) -> float:
+    """Return half the width of a normal interval, from the influence of each query."""
     n = len(influence)
     if n < 2:
         return float("inf")

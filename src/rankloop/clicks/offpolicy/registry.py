@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rankloop.clicks.offpolicy.shares import PolicyEstimator
 
 ESTIMATORS = ("ips", "snips", "dr", "direct")
-"""Inverse propensities, self-normalised, doubly robust, and a model's word alone."""
+"""Inverse propensities, self-normalised ones, doubly robust, and estimated relevance alone."""
 
 
 def examination_of(text: str, log: ClickLog, ranks: int) -> Examination:
@@ -61,14 +61,16 @@ def compare_policies(
     """
     new = TargetPages.by_scores(log, scores)
     old = TargetPages.by_scores(log, -log.positions.astype(np.float64))
-    found = []
+    rows = []
     for name in estimators:
         estimator = _estimator(name, log, examination, clip)
-        values = [evaluate_policy(log, one, estimator, measure, **options) for one in (new, old)]
+        values = [
+            evaluate_policy(log, pages, estimator, measure, **options) for pages in (new, old)
+        ]
         for what, value in zip(("ranker", "logged"), values, strict=True):
-            found.append({"of": what, "estimator": name, **value.to_dict()})
-        found.append({"of": "difference", "estimator": name, **_difference(*values).to_dict()})
-    return found
+            rows.append({"of": what, "estimator": name, **value.to_dict()})
+        rows.append({"of": "difference", "estimator": name, **_difference(*values).to_dict()})
+    return rows
 
 
 def _difference(new: PolicyValue, old: PolicyValue) -> PolicyValue:

@@ -54,7 +54,10 @@ def by_page(log: ClickLog, values: NDArray[np.float64]) -> NDArray[np.float64]:
 def missing_weight(
     log: ClickLog, target: TargetPages, measure: PageMeasure, examination: Examination | None
 ) -> float:
-    """Return the weight of positions that no logged document fills, as if they were the first."""
+    """Return the weight of positions that no logged document fills.
+
+    Which positions these are is not known; the first ones weigh most, so they are assumed.
+    """
     most = int(target.missing.max(initial=0))
     upto = np.r_[0.0, np.cumsum(measure.weights(np.arange(1, most + 1), examination))]
     counts = np.ones(len(log)) if log.counts is None else log.counts

@@ -1,4 +1,4 @@
-"""What a ranker would show, and how much each position counts."""
+"""The pages that a ranker would show, and measures of their value."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Clicks(PageMeasure):
     def weights(
         self, positions: NDArray[np.int64], examination: Examination | None
     ) -> NDArray[np.float64]:
-        """Return how likely each position is examined; 1 where clicks are counted as they are."""
+        """Return the examination of each position; 1 if clicks are counted without a model."""
         if examination is None:
             return (positions > 0).astype(np.float64)
         return np.where(positions > 0, examination.slope_at(np.maximum(positions, 1)), 0.0)
@@ -160,10 +160,10 @@ def parse_measure(text: str | PageMeasure) -> PageMeasure:
         return text
     if text == "clicks":
         return Clicks()
-    found = re.fullmatch(r"(DCG|P)(?:@([1-9][0-9]*))?", text)
-    if found is None or (found[1] == "P" and found[2] is None):
+    match = re.fullmatch(r"(DCG|P)(?:@([1-9][0-9]*))?", text)
+    if match is None or (match[1] == "P" and match[2] is None):
         raise MeasureError(
             f"the measure of a log must be 'clicks', 'DCG', 'DCG@k' or 'P@k'; found {text!r}"
         )
-    cutoff = None if found[2] is None else int(found[2])
-    return Discounted(cutoff) if found[1] == "DCG" or cutoff is None else Precision(cutoff)
+    cutoff = None if match[2] is None else int(match[2])
+    return Discounted(cutoff) if match[1] == "DCG" or cutoff is None else Precision(cutoff)

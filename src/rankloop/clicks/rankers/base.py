@@ -1,4 +1,4 @@
-"""What a ranker for clicks does: it chooses what is shown, and learns from what is chosen."""
+"""The interface of rankers that choose what is shown and learn from clicks on it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ClickRanker(ABC):
 
     @abstractmethod
     def _draw(self, X: NDArray[np.float32], rng: np.random.Generator, k: int) -> dict[str, Any]:
-        """Choose the first k candidates: the attributes of a ranking that follow."""
+        """Choose the first k candidates; return the attributes of the ranking that depend on it."""
 
     @abstractmethod
     def learn_ranking(self, ranking: Ranking, grades: ArrayLike) -> Self:
@@ -91,14 +91,14 @@ def click_grades(ranking: Ranking, clicks: ArrayLike) -> NDArray[np.float64]:
     return grades
 
 
-def seen_grades(ranking: Ranking, grades: ArrayLike) -> NDArray[np.float64]:
+def keep_seen(ranking: Ranking, grades: ArrayLike) -> NDArray[np.float64]:
     """Return the grades of what was most likely seen: up to the last choice, and one after it.
 
     Documents further down count as not shown. If nothing was chosen, nothing was seen.
 
     >>> from rankloop.feedback.ranking import best_first
     >>> shown = best_first([0.9, 0.8, 0.7, 0.6, 0.5], id="r1")
-    >>> seen_grades(shown, [0.0, 1.0, 0.0, 0.0, 0.0]).tolist()
+    >>> keep_seen(shown, [0.0, 1.0, 0.0, 0.0, 0.0]).tolist()
     [0.0, 1.0, 0.0, -1.0, -1.0]
     """
     worth = np.asarray(grades, np.float64)
@@ -112,10 +112,10 @@ def seen_grades(ranking: Ranking, grades: ArrayLike) -> NDArray[np.float64]:
 
 
 def features_of(ranking: Ranking) -> NDArray[np.float32]:
-    """Return the features of a ranking's candidates, or say that they are needed."""
+    """Return the features of a ranking's candidates; raise if it does not hold them."""
     if ranking.X is None:
         raise DataError(
             f"ranking {ranking.id!r} does not hold the features of its candidates, so nothing can "
-            "be learnt from it; keep them, or add them with dataclasses.replace(ranking, X=...)"
+            "be learnt from it; store them, or add them with dataclasses.replace(ranking, X=...)"
         )
     return ranking.X

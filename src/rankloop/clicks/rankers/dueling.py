@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from rankloop.feedback.ranking import Ranking
     from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.traits import Traits
 
     Floats = NDArray[np.float64]
 
@@ -45,7 +47,7 @@ class DuelingRanker(LinearRanker, ClickRanker):
     there. A subclass defines the number of neighbours.
     """
 
-    baseline: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(LinearRanker.traits, is_baseline=True)
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_",)
     _sizes: ClassVar[int] = 0  # it has no parameter clip
 
@@ -72,7 +74,7 @@ class DuelingRanker(LinearRanker, ClickRanker):
             w, version = now.weights_, now.version_
         directions = self._directions(rng, X.shape[1])
         scores = [row_scores(X, w), *(row_scores(X, w + self.step * u) for u in directions)]
-        rankings = [best_first(one, id="").order.tolist() for one in scores]
+        rankings = [best_first(values, id="").order.tolist() for values in scores]
         order, teams = draft(rankings, rng, k)
         return {
             "order": np.array(order, np.int64),
@@ -124,8 +126,8 @@ class DuelingRanker(LinearRanker, ClickRanker):
             weight = 1.0 if query_weight is None else float(query_weight[q])
             rng = np.random.default_rng([self.seed, queries + q])
             directions = self._directions(rng, len(w))
-            rankers = [w, *(w + self.step * u for u in directions)]
-            reached = [_quality(X[first:end], one, grades[first:end]) for one in rankers]
+            candidates = [w, *(w + self.step * u for u in directions)]
+            reached = [_quality(X[first:end], weights, grades[first:end]) for weights in candidates]
             winners = directions[np.array(reached[1:]) > reached[0]]
             updates += self._move(w, winners, weight)
             if total is not None:
@@ -146,5 +148,5 @@ class DuelingRanker(LinearRanker, ClickRanker):
 def _quality(X: NDArray[np.float32], w: Floats, grades: Floats) -> float:
     scores = row_scores(X, w)
     offsets = np.array([0, len(X)])
-    found = measure_queries(scores, grades, offsets, _COMPARED_BY, as_convention("lightgbm"))
-    return float(found[0, 0])
+    values = measure_queries(scores, grades, offsets, _COMPARED_BY, as_convention("lightgbm"))
+    return float(values[0, 0])

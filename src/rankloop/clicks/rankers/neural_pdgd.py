@@ -8,7 +8,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils.arithmetic import row_pairs, tanh
-from rankloop.clicks.rankers.drawn import DrawsRankings
+from rankloop.clicks.rankers.plackett_luce import PlackettLuceRanker
 from rankloop.data.grouping import one_query
 from rankloop.rankers.batch.network import explain_units
 from rankloop.rankers.forms import Array
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-class NeuralPDGD(DrawsRankings):
+class NeuralPDGD(PlackettLuceRanker):
     """PDGD with one layer of hidden units, for targets that no linear ranker can learn.
 
         s = tanh(X V + b) w
@@ -144,9 +144,11 @@ class NeuralPDGD(DrawsRankings):
                 self._step(query, self.n_queries_seen_ + q)
 
     def _step(self, query: Queries, done: int) -> None:
-        """Learn from one query after a number of others."""
+        """Learn from one query; `done` queries were learnt before, by which the rate decays."""
         X, units = query.X.astype(np.float64), self._units(query.X)
         slopes = self._slopes(query, _times(units, self.weights_), done)
+        # Backpropagation: the gradient at the input of each hidden unit, tanh' being 1 - tanh^2. It
+        # is computed before the weights change, because all steps belong to one gradient.
         pull = slopes[:, None] * self.weights_ * (1 - units * units)
         self.weights_ = self.weights_ + _times(units.T, slopes)
         self.hidden_bias_ = self.hidden_bias_ + _times(pull.T, np.ones(len(X)))
@@ -155,7 +157,8 @@ class NeuralPDGD(DrawsRankings):
     def _slopes(self, query: Queries, scores: Floats, done: int) -> Floats:
         """Return how PDGD would change each score.
 
-        For a linear ranker whose documents are unit vectors, the scores are the weights.
+        The core knows only linear rankers. With unit vectors as documents, the weights of a linear
+        ranker are the scores, so its step is the step of the scores.
         """
         m, moved = len(scores), scores.copy()
         _core.learn_pdgd(
@@ -172,6 +175,7 @@ class NeuralPDGD(DrawsRankings):
             0.0,
             self.rate,
             self.decay,
+            1.0,
             *self._shown,
         )
         return moved - scores

@@ -56,8 +56,8 @@ class Session:
         there = self.shown >= 0
         scores[(offsets[:-1, None] + self.shown)[there]] = places[there]
         rules = as_convention(convention)
-        found = measure_queries(scores, data.y[rows], offsets, (parse(measure),), rules)
-        return np.where(np.isnan(found[0]), 0.0, found[0])
+        values = measure_queries(scores, data.y[rows], offsets, (parse(measure),), rules)
+        return np.where(np.isnan(values[0]), 0.0, values[0])
 
 
 def play(
@@ -98,7 +98,8 @@ def play(
         ranking = ranker.show(data.X[first:end], id=f"{names}-{t}", k=k)
         n, rows = len(ranking), first + ranking.order
         shown[t, :n] = ranking.order
-        # What a user does who reads from the top depends on the documents alone.
+        # For users who read from the top, behaviour was computed once for all rows; for others it
+        # depends on the positions of this page.
         page = by_row.page(rows) if isinstance(by_row, Chain) else user.behaviour(data.y[rows])
         clicks[t, :n] = page.sample(rng)
         ranker.learn_ranking(ranking, click_grades(ranking, clicks[t, :n]))

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop._utils.arithmetic import row_scores
-from rankloop.clicks.rankers.click_trained import ClickTrainedRanker
+from rankloop.clicks.rankers.from_clicks import ClickTrainedRanker
+from rankloop.clicks.rankers.gaussians import is_full_gaussian, parts_of, with_gaussians
+from rankloop.data.grouping import one_query
 from rankloop.exceptions import DataError
+from rankloop.rankers.online.second_order import SecondOrderRanker
 from rankloop.rankers.parameters import check_number
 
 if TYPE_CHECKING:
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
     from rankloop.rankers.base import Rows
     from rankloop.rankers.online.base import OnlineRanker
-    from rankloop.rankers.online.second_order import SecondOrderRanker
+
+_FORGET_DOUBLINGS = 3  # it forgets at least every 2^3 rankings
 
 POSTERIOR = "posterior"
 """The policy that ranks by weights drawn from a posterior, best first."""
@@ -33,11 +36,11 @@ class Thompson(ClickTrainedRanker):
         v = w + spread L^(-1/2) z,   z ~ N(0, I),
 
     and drawn from their Plackett-Luce model with a low temperature. So the first rankings are
-    nearly random, and directions that clicks have settled stay as they are. The temperature keeps
-    a little exploration for ever: with the best documents first, only documents at the top would
-    be compared in the end, and what was learnt about all others would fade. It learns from clicks
-    like :class:`ClickTrainedRanker`. After t rankings, L also includes `ridge` t times the
-    identity: then w minimises a mean loss with a fixed penalty. Without it, the ranker would
+    nearly random, and the weights vary little in directions that clicks have already decided. The
+    temperature always leaves a little exploration: with the best documents first, only documents at
+    the top would be compared in the end, and what was learnt about all others would fade. It learns
+    from clicks like :class:`ClickTrainedRanker`. After t rankings, L also includes `ridge` t times
+    the identity: then w minimises a mean loss with a fixed penalty. Without it, the ranker would
     overfit to a few frequent queries.
 
     Where we depart: Thompson sampling has a spread of 1, no ridge and no temperature. A smaller
@@ -46,11 +49,15 @@ class Thompson(ClickTrainedRanker):
 
     Parameters
     ----------
-    ranker : an online ranker of second order with its full covariance; None: second-order XE_NDCG
-        with a prior of 100
+    ranker : an online ranker of second order with its full covariance, or one that consists of
+        such rankers, as `auto` does: then each draws its weights; None: second-order XE_NDCG with a
+        prior of 100
     spread : standard deviation of the drawn weights, as a multiple of the posterior's; 0: no draws
     ridge : precision that each ranking adds around 0, from 0; about 0.02 to 0.2 for features from
         0 to 1
+    keep : share of what is known that each ranking leaves, above 0 and at most 1. Below 1 it
+        forgets, explores again, and follows people whose taste changes; 0.9995 forgets half in
+        about 1,400 rankings
     temperature, seen, largest, passes, random_state : see :class:`ClickTrainedRanker`
 
     Attributes
@@ -59,8 +66,9 @@ class Thompson(ClickTrainedRanker):
 
     Notes
     -----
-    Cost: the ranker's, and O(d^2 + m d) to show a ranking of m candidates. The ridge is added in
-    steps, 8 to 16 while the number of rankings doubles, each O(d^3).
+    Cost: the ranker's, and O(d^2 + m d) to show a ranking of m candidates, for each Gaussian. The
+    ridge is added in steps, 8 to 16 while the number of rankings doubles, each O(d^3); with `keep`
+    below 1, there is a step at least every 8 rankings.
 
     Examples
     --------
@@ -85,6 +93,7 @@ class Thompson(ClickTrainedRanker):
         ranker: OnlineRanker | None = None,
         spread: float = 0.35,
         ridge: float = 0.05,
+        keep: float = 1.0,
         temperature: float = 0.35,
         seen: str | Sequence[float] = "learnt",
         largest: float = 10.0,
@@ -94,38 +103,62 @@ class Thompson(ClickTrainedRanker):
         self.ranker = ranker
         self.spread = spread
         self.ridge = ridge
+        self.keep = keep
         self.temperature = temperature
         self.seen = seen
         self.largest = largest
         self.passes = passes
         self.random_state = random_state
 
-    ranker_: SecondOrderRanker
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("spread", self.spread)
         check_number("ridge", self.ridge)
-        if self.ranker is not None and getattr(self.ranker, "covariance", None) != "full":
-            raise DataError(
-                "ranker must be one of second order with covariance='full', such as "
-                f"NewtonXENDCG(); found {self.ranker!r}"
-            )
+        check_number("keep", self.keep, 0, 1, above=True)
+        if self.ranker is not None:
+            made = self._fresh()
+            if not isinstance(made, SecondOrderRanker):
+                made._reset(1)  # so that it has its members
+            if not all(is_full_gaussian(part) for part in parts_of(made)):
+                raise DataError(
+                    "ranker must be one of second order with covariance='full', such as "
+                    "NewtonXENDCG(), or consist of such rankers, as Auto() does; found "
+                    f"{self.ranker!r}"
+                )
 
     def _scores_to_show(self, X: Rows, rng: np.random.Generator) -> NDArray[np.float64]:
-        ranker, d = self.ranker_, X.shape[1]
-        drawn = _core.draw_posterior(
-            ranker.last_weights_, ranker.root_, rng.random(d + d % 2), self.spread
-        )
-        return row_scores(X, drawn).astype(np.float64)
+        def draw(gaussian: SecondOrderRanker) -> None:
+            d = gaussian.n_features_in_
+            draws = rng.random(d + d % 2)
+            mean, root = gaussian.last_weights_, gaussian.root_
+            drawn = _core.draw_posterior(mean, root, draws, self.spread)
+            vars(gaussian).update(last_weights_=drawn, sum_=None)  # the drawn weights rank
+
+        drawn = with_gaussians(self.ranker_, draw)
+        return np.asarray(drawn._score_rows(X, one_query(len(X))), np.float64)
 
     def _after_example(self) -> None:
+        # Adding the ridge costs O(d^3), so it is added for several rankings at once: the number of
+        # rankings between two steps doubles with the number of all rankings.
         done = self.n_queries_seen_
-        since = 1 << max((done - 1).bit_length() - 4, 0)  # rankings from one step to the next
-        if done % since or self.ridge == 0:
+        doublings = max((done - 1).bit_length() - 4, 0)
+        since = 1 << (doublings if self.keep == 1 else min(doublings, _FORGET_DOUBLINGS))
+        if done % since or (self.ridge == 0 and self.keep == 1):
             return
         ranker = self.ranker_.copy()
-        weights, root = ranker.last_weights_.copy(), ranker.root_.copy()
-        _core.pull_to_zero(weights, root, self.ridge * since)
-        vars(ranker).update(last_weights_=weights, root_=root)
-        vars(self)["ranker_"] = ranker
+        if self.keep < 1:
+            ranker._discount_past(_power(self.keep, since))
+
+        def pull(gaussian: SecondOrderRanker) -> None:
+            weights, root = gaussian.last_weights_.copy(), gaussian.root_.copy()
+            _core.pull_to_zero(weights, root, self.ridge * since)
+            vars(gaussian).update(last_weights_=weights, root_=root)
+
+        vars(self)["ranker_"] = with_gaussians(ranker, pull)
+
+
+def _power(keep: float, n: int) -> float:
+    """Return keep^n by products, which have the same bits everywhere; n is a power of 2."""
+    while n > 1:
+        keep, n = keep * keep, n // 2
+    return keep

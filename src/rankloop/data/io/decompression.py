@@ -6,12 +6,14 @@ needs a longer history than the limit is refused (xz and zstd files choose its l
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
+import zipfile
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
-from rankloop.exceptions import MissingExtraError
+from rankloop.exceptions import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,23 +33,51 @@ class DecompressionLimitError(Exception):
 
 
 def decompress(raw: BinaryIO, codec: str, limit: int) -> BinaryIO:
-    """Return the content of a compressed file: `.gz`, `.xz` or `.zst`.
+    """Return the content of a compressed file: `.gz`, `.bz2`, `.xz`, `.zst` or `.zip`.
 
-    Reading it raises EOFError, LZMAError, zlib.error or BadGzipFile if the file is incomplete or
-    damaged, and DecompressionLimitError if its decompression needs more bytes than the limit.
+    Reading it raises EOFError, OSError, LZMAError, zlib.error, BadZipFile or BadGzipFile if the
+    file is incomplete or damaged, and DecompressionLimitError if its decompression needs more bytes
+    than the limit.
     """
     if codec == ".gz":  # which looks back 32 KB
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    pieces = _xz_pieces(raw, limit) if codec == ".xz" else _zstd_pieces(raw, limit)
+    if codec == ".zip":
+        return _only_member(raw)
+    if codec == ".bz2":  # which has blocks of at most 900 KB
+        pieces = _bzip2_pieces(raw)
+    else:
+        pieces = _xz_pieces(raw, limit) if codec == ".xz" else _zstd_pieces(raw, limit)
     return cast("BinaryIO", io.BufferedReader(_Pieces(raw, pieces, limit)))
 
 
 def memory_taken(stream: BinaryIO) -> int:
     """Return the bytes that decompressing a stream may take; 0 if it is not compressed."""
-    if isinstance(stream, gzip.GzipFile):
+    if isinstance(stream, gzip.GzipFile | zipfile.ZipExtFile):
         return _PIECE
     pieces = getattr(stream, "raw", None)
     return pieces.limit + _PIECE if isinstance(pieces, _Pieces) else 0
+
+
+def _only_member(raw: BinaryIO) -> BinaryIO:
+    """Return the only file of an archive."""
+    if not raw.seekable():
+        raise DataError("a zip archive cannot be read from standard input; unpack it first")
+    archive = zipfile.ZipFile(raw)
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    names = [member.filename for member in members]
+    if any(name.startswith(("xl/", "word/")) for name in names):
+        raise DataError("it is a document of an office program; save the table as CSV")
+    if len(members) != 1:
+        shown = f": {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
+        raise DataError(
+            f"the zip archive has {len(members)} files{shown}; expected one: unpack it, and name "
+            "the files to read"
+        )
+    if members[0].flag_bits & 1:
+        raise DataError("the zip archive is encrypted; unpack it first")
+    if members[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError("the zip archive has another compression than deflate; unpack it first")
+    return cast("BinaryIO", archive.open(members[0]))
 
 
 class _Pieces(io.RawIOBase):
@@ -92,6 +122,22 @@ def _xz_pieces(raw: IO[bytes], limit: int) -> Iterator[bytes]:
         chunk = decoder.unused_data.lstrip(b"\0")
         while not chunk and (more := raw.read(_PIECE)):
             chunk = more.lstrip(b"\0")
+
+
+def _bzip2_pieces(raw: IO[bytes]) -> Iterator[bytes]:
+    """Yield the content of streams one after the other."""
+    chunk = raw.read(_PIECE)
+    while chunk:
+        decoder = bz2.BZ2Decompressor()
+        while not decoder.eof:
+            if not chunk and decoder.needs_input:
+                raise EOFError("it ends before its end-of-stream mark")
+            try:
+                yield decoder.decompress(chunk, _PIECE)
+            except OSError as error:
+                raise EOFError(str(error)) from None
+            chunk = raw.read(_PIECE) if decoder.needs_input and not decoder.eof else b""
+        chunk = decoder.unused_data or raw.read(_PIECE)
 
 
 def _zstd_pieces(raw: IO[bytes], limit: int) -> Iterator[bytes]:

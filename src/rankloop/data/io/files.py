@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import io
 import lzma
 import os
 import sys
+import zipfile
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -19,14 +21,20 @@ from rankloop.data.io.decompression import (
 )
 from rankloop.data.io.replacing import replace_when_done
 from rankloop.data.memory import show_size
-from rankloop.exceptions import MemoryLimitError, ParseError, RankloopError
+from rankloop.exceptions import DataError, MemoryLimitError, ParseError, RankloopError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst")
+COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
 DECOMPRESSION_LIMIT = 2**28
-_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_MAGIC = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\x00": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PK\x03\x04": ".zip",
+}
 
 
 def bare_suffix(path: str | os.PathLike[str]) -> str:
@@ -55,12 +63,12 @@ def open_input(
         with _open(name) as raw:
             head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
             codec = next((code for magic, code in _MAGIC.items() if head.startswith(magic)), None)
-            yield raw if codec is None else decompress(raw, codec, decompression_limit)
+            yield raw if codec is None else _decompress(name, raw, codec, decompression_limit)
     except gzip.BadGzipFile as error:
         raise damage_error(name, error) from None
     except OSError as error:
         raise unreadable(name, error) from None
-    except (EOFError, lzma.LZMAError, zlib.error) as error:
+    except (EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
         raise damage_error(name, error) from None
     except DecompressionLimitError as error:
         raise MemoryLimitError(
@@ -73,6 +81,13 @@ def open_input(
         raise MemoryLimitError(
             f"{name}: there is not enough memory to read it; read it in parts"
         ) from None
+
+
+def _decompress(name: str, raw: BinaryIO, codec: str, limit: int) -> BinaryIO:
+    try:
+        return decompress(raw, codec, limit)
+    except DataError as error:
+        raise ParseError(name, None, str(error)) from None
 
 
 @contextlib.contextmanager
@@ -118,6 +133,8 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if Path(name).suffix == ".zip":
+        raise DataError(f"zip archives are read, but not written; end {name!r} in .gz, .xz or .zst")
     with replace_when_done(name) as partial, partial.open("wb") as raw:
         stream = _compress(raw, Path(name).suffix)
         yield stream
@@ -128,6 +145,8 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def _compress(raw: BinaryIO, suffix: str) -> BinaryIO:
     if suffix == ".gz":
         return cast("BinaryIO", gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
+    if suffix == ".bz2":
+        return cast("BinaryIO", bz2.BZ2File(raw, "wb"))
     if suffix == ".xz":
         return cast("BinaryIO", lzma.LZMAFile(raw, "wb"))
     if suffix == ".zst":

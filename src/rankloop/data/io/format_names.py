@@ -22,6 +22,7 @@ BY_SUFFIX = {
     ".tsv": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".qrels": "qrels",
     ".rlds": "rlds",
 }
@@ -69,7 +70,7 @@ def detect(path: PathLike) -> str:
         return BY_SUFFIX[bare_suffix(name)]
     lines = (line.split() for line in head.splitlines())
     words = next((line for line in lines if line and not line[0].startswith(b"#")), [])
-    if words and words[0].startswith(b"{"):
+    if words and words[0].startswith((b"{", b"[")):
         return "jsonl"
     if len(words) == 4 and not any(b":" in word for word in words):
         return "qrels"
@@ -82,7 +83,9 @@ def decide_format(path: PathLike, format: str | None = None) -> str:
     """Return the format in which to read a file: the given one, or else the detected one.
 
     This is the one place where that is decided. Detection opens the file, so callers decide once
-    and pass the result on, for example as `format=` of :func:`rankloop.read`.
+    and pass the result on, for example as `format=` of :func:`rankloop.read`. The file itself is
+    not passed on: the formats of all files are needed before the first is read (to check options,
+    and to read tables together), and a folder may have more files than a process may hold open.
     """
     check_format(format)
     if is_sql(path):

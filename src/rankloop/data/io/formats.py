@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.data.features import Features
+    from rankloop.features.columns import Features
 
 _LETOR = {*(field.name for field in fields(LetorOptions)), "query_file"}
 
@@ -49,7 +49,7 @@ def read(
     like, width : the features of the model that will use the data, as a description or as names,
         and their number: tables are read with these columns, text with this number of features
     options : options of text files (:class:`rankloop.data.io.letor_rows.LetorOptions`) or of
-        tables (:class:`rankloop.data.io.tables.columns.TableOptions`); an option that applies to
+        tables (:class:`rankloop.data.io.tables.roles.TableOptions`); an option that applies to
         none of the files is an error
     """
     if not paths:

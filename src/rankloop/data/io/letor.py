@@ -100,10 +100,10 @@ def read_letor(
         parts.append(part)
         del part
     if {0, 1} <= set(bases):
-        zero, one = paths[bases.index(0)], paths[bases.index(1)]
+        from_zero, from_one = paths[bases.index(0)], paths[bases.index(1)]
         raise DataError(
-            f"{os.fspath(zero)} counts features from 0, {os.fspath(one)} apparently from 1; say "
-            "which with zero_based=True or False"
+            f"{os.fspath(from_zero)} counts features from 0, {os.fspath(from_one)} apparently "
+            "from 1; say which with zero_based=True or False"
         )
     return join_within(parts, limit - taken)
 

@@ -164,10 +164,10 @@ def check_rows(name: str, reader: _core.LetorReader, any_rows: bool) -> None:
     """Raise if a file has no rows."""
     if not any_rows:
         lines = reader.lines
-        found = (
+        problem = (
             "the file is empty" if lines == 0 else f"none of its {lines:,} lines is a usable row"
         )
-        raise ParseError(name, None, f"{found}; expected rows such as '2 qid:10 1:0.5 2:0.25'")
+        raise ParseError(name, None, f"{problem}; expected rows such as '2 qid:10 1:0.5 2:0.25'")
 
 
 def make_reader(
@@ -273,8 +273,8 @@ def _texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> Ids:
 def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Grouping:
     """Group rows by the sizes in a side file, one whole number per line."""
     beside = [f"{name}.query", f"{name}.group"]
-    found = query_file or next((p for p in beside if Path(p).is_file()), None)
-    if found is None:
+    path = query_file or next((p for p in beside if Path(p).is_file()), None)
+    if path is None:
         raise ParseError(
             name,
             None,
@@ -282,12 +282,12 @@ def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Group
             f"looked for {beside[0]} and {beside[1]}",
         )
     longest = 1 << 20 | 24 * n_rows  # room for one number per row, but not for a decompression bomb
-    with open_input(found) as stream:
+    with open_input(path) as stream:
         text = stream.read(longest + 1)
     try:
         if len(text) > longest:
             raise ParseError(
-                os.fspath(found), None, f"it is too long for the {n_rows:,} rows of {name}"
+                os.fspath(path), None, f"it is too long for the {n_rows:,} rows of {name}"
             )
         sizes = np.array([int(word) for word in text.split()], np.int64)
         return group_by_size(sizes, n_rows)
@@ -295,5 +295,5 @@ def _side_grouping(name: str, query_file: PathLike | None, n_rows: int) -> Group
         if isinstance(error, ParseError):
             raise
         raise ParseError(
-            os.fspath(found), None, f"expected one query size per line: {error}"
+            os.fspath(path), None, f"expected one query size per line: {error}"
         ) from None

@@ -51,7 +51,7 @@ def data_files(place: PathLike) -> list[str]:
             return [name]
         if (folder / "Fold1").is_dir():
             return data_files(folder / "Fold1")
-        known = _known_files(folder.iterdir()) or _known_files(folder.rglob("*"))
+        known = _list_files(folder.iterdir()) or _list_files(folder.rglob("*"))
     except (OSError, ValueError) as error:
         raise unreadable(name, error) from None
     parts = [f for f in known if stem(f)[:1] == "S" and stem(f)[1:].isdigit()]
@@ -67,14 +67,14 @@ def data_files(place: PathLike) -> list[str]:
 
 
 def _fitting(pattern: str) -> list[str]:
-    found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - pathlib has no such pattern
-    files = [name for place in found for name in data_files(place)]
+    places = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - pathlib has no such pattern
+    files = [name for place in places for name in data_files(place)]
     if not files:
         raise ParseError(pattern, None, "no file matches this pattern")
     return files
 
 
-def _known_files(files: Iterator[Path]) -> list[Path]:
+def _list_files(files: Iterator[Path]) -> list[Path]:
     return sorted(
         file
         for file in files
@@ -107,17 +107,17 @@ def _remote_files(name: str) -> list[str]:
     system, path = _fsspec(name)
     try:
         if _PATTERN.search(path):
-            found = sorted(system.glob(path))  # type: ignore[attr-defined]
+            files = sorted(system.glob(path))  # type: ignore[attr-defined]
         elif system.isdir(path):  # type: ignore[attr-defined]
-            found = sorted(system.find(path))  # type: ignore[attr-defined]
-            found = [f for f in found if {bare_suffix(f)} & {*BY_SUFFIX, *TEXT_SUFFIXES}]
+            files = sorted(system.find(path))  # type: ignore[attr-defined]
+            files = [f for f in files if {bare_suffix(f)} & {*BY_SUFFIX, *TEXT_SUFFIXES}]
         else:
             return [name]
     except Exception as error:  # each store raises its own
         raise unreadable(name, error) from None
-    if not found:
+    if not files:
         raise ParseError(name, None, "there are no data files")
-    return [system.unstrip_protocol(file) for file in found]  # type: ignore[attr-defined]
+    return [system.unstrip_protocol(file) for file in files]  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.features import Features
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.files import unreadable
 from rankloop.data.sparse_rows import SparseRows, as_dense_type
 from rankloop.exceptions import DataError, ParseError
+from rankloop.features.columns import Features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,10 +87,10 @@ def _header(name: str, file: NDArray[np.uint8]) -> dict[str, Any]:
     if zlib.crc32(text) != crc:
         raise _damage_error(name, "its header does not match the checksum")
     try:
-        found: dict[str, Any] = json.loads(text)
+        header: dict[str, Any] = json.loads(text)
     except ValueError as error:
         raise _damage_error(name, error) from None
-    return {**found, "end": at} if isinstance(found, dict) else {"end": at}
+    return {**header, "end": at} if isinstance(header, dict) else {"end": at}
 
 
 def _open_mapped(
@@ -99,14 +99,14 @@ def _open_mapped(
     n, q, d = (_count(header, name) for name in ("documents", "queries", "features"))
 
     def array(name: str, kind: str, *shape: int) -> NDArray[Any]:
-        told = header["arrays"][name]
-        at, length = _count(told, "at"), math.prod(shape) * np.dtype(kind).itemsize
-        if (length and told["type"] != kind) or list(told["shape"]) != list(shape):
-            raise DataError(f"{name} is {told['type']} of shape {told['shape']}, not {shape}")
+        record = header["arrays"][name]
+        at, length = _count(record, "at"), math.prod(shape) * np.dtype(kind).itemsize
+        if (length and record["type"] != kind) or list(record["shape"]) != list(shape):
+            raise DataError(f"{name} is {record['type']} of shape {record['shape']}, not {shape}")
         if at % ALIGNED or at < FIRST or at + length > header["end"]:
             raise DataError(f"{name} does not lie within the file")
         values = file[at : at + length]
-        if verify and zlib.crc32(values) != told["crc32"]:
+        if verify and zlib.crc32(values) != record["crc32"]:
             raise DataError(f"{name} does not match its checksum")
         return values.view(kind).reshape(shape)
 
@@ -116,10 +116,10 @@ def _open_mapped(
         if count and (ends[0] < 0 or (np.diff(ends) < 0).any()):
             raise DataError(f"{name} is damaged")
         whole = array(f"{name}.text", "|u1", length).tobytes()
-        found = np.empty(count, TEXT)
+        ids = np.empty(count, TEXT)
         for i, (a, b) in enumerate(zip([0, *ends.tolist()], ends.tolist(), strict=False)):
-            found[i] = whole[a:b].decode()
-        return found
+            ids[i] = whole[a:b].decode()
+        return ids
 
     def features() -> NDArray[np.float32]:
         if "X" in header["arrays"]:
@@ -136,7 +136,7 @@ def _open_mapped(
 
     names, described = header["feature_names"], header["described"]
     numbers = "query_ids" in header["arrays"]
-    found = QueryDataset(
+    data = QueryDataset(
         features(),
         np.asarray(array("y", "<f8", n)) if n else np.zeros(0),
         np.asarray(array("offsets", "<i8", q + 1)),
@@ -149,12 +149,12 @@ def _open_mapped(
         None if described is None else Features.from_dict(described),
     )
     if header["has_missing"] is False:
-        vars(found)["has_missing"] = False
-    return found
+        vars(data)["has_missing"] = False
+    return data
 
 
-def _count(told: Any, name: str) -> int:
-    value = told[name]
+def _count(record: Any, name: str) -> int:
+    value = record[name]
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise DataError(f"{name} is {value!r}")
     return value

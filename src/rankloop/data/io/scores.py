@@ -39,8 +39,8 @@ def read_scores(path: str | os.PathLike[str], n: int | None = None) -> NDArray[n
         except ValueError:
             scores[i] = np.nan
         if np.isnan(scores[i]):
-            found = line[:40].decode(errors="backslashreplace")
-            raise ParseError(name, i + 1, f"found {found!r}; expected one number")
+            content = line[:40].decode(errors="backslashreplace")
+            raise ParseError(name, i + 1, f"found {content!r}; expected one number")
     return scores
 
 

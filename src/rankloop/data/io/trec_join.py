@@ -62,12 +62,12 @@ def join(qrels: Qrels, run: Run) -> Joined:
     n = len(qrels)
     query, key = _keys(qrels, run, "judgements")
     n_queries = int(query[:n].max(initial=-1)) + 1
-    kept = query[n:] < n_queries
-    if not kept.any():
+    is_judged = query[n:] < n_queries
+    if not is_judged.any():
         raise _nothing_in_common("judgements", qrels.query_ids, run.query_ids)
-    grades, known = _look_up(key[n:][kept], key[:n], qrels.grades, -1.0)
+    grades, known = _look_up(key[n:][is_judged], key[:n], qrels.grades, -1.0)
     absent = ~np.isin(key[:n], key[n:])
-    row_query = np.r_[query[n:][kept], query[:n][absent]]
+    row_query = np.r_[query[n:][is_judged], query[:n][absent]]
     order = np.argsort(row_query, kind="stable")
     _, first = np.unique(query[:n], return_index=True)
     dataset = QueryDataset(
@@ -75,13 +75,13 @@ def join(qrels: Qrels, run: Run) -> Joined:
         np.r_[grades, qrels.grades[absent]][order],
         np.r_[0, np.cumsum(np.bincount(row_query, minlength=n_queries))],
         qrels.query_ids[first],
-        np.concatenate([run.doc_ids[kept], qrels.doc_ids[absent]])[order],
+        np.concatenate([run.doc_ids[is_judged], qrels.doc_ids[absent]])[order],
     )
     return Joined(
         dataset,
-        np.r_[run.scores[kept], np.full(absent.sum(), -np.inf)][order],
-        n_unjudged_queries=len(np.unique(query[n:][~kept])),
-        n_missing_queries=n_queries - len(np.unique(query[n:][kept])),
+        np.r_[run.scores[is_judged], np.full(absent.sum(), -np.inf)][order],
+        n_unjudged_queries=len(np.unique(query[n:][~is_judged])),
+        n_missing_queries=n_queries - len(np.unique(query[n:][is_judged])),
         n_unjudged=int((~known).sum()),
         n_not_retrieved=int(absent.sum()),
     )
@@ -98,10 +98,10 @@ def run_scores(dataset: QueryDataset, run: Run) -> NDArray[np.float64]:
     known = Qrels(dataset.qid, _doc_ids(dataset), dataset.y)
     n = len(known)
     query, key = _keys(known, run, "data set")
-    kept = query[n:] <= query[:n].max(initial=-1)
-    if not kept.any():
+    is_judged = query[n:] <= query[:n].max(initial=-1)
+    if not is_judged.any():
         raise _nothing_in_common("data set", known.query_ids, run.query_ids)
-    stray = np.flatnonzero(kept & ~np.isin(key[n:], key[:n]))
+    stray = np.flatnonzero(is_judged & ~np.isin(key[n:], key[:n]))
     if len(stray):
         query_id, doc_id = run.query_ids[stray[0]], run.doc_ids[stray[0]]
         raise DataError(
@@ -191,8 +191,8 @@ def _look_up(
     """Return the values of keys, and which keys are known."""
     order = np.argsort(known)
     at = order[np.minimum(np.searchsorted(known, key, sorter=order), len(known) - 1)]
-    found = known[at] == key
-    return np.where(found, values[at], missing), found
+    is_known = known[at] == key
+    return np.where(is_known, values[at], missing), is_known
 
 
 def _nothing_in_common(what: str, ids: Ids, run_ids: Ids) -> DataError:

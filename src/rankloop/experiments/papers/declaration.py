@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 """A claim is settled where this interval around a number does not reach its threshold."""
 
 
-class Verdict(StrEnum):
+class ReproductionVerdict(StrEnum):
     """How a number compares with the published one."""
 
     OK = "OK"
@@ -36,27 +36,32 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedScore:
     """A number of a paper: ours is OK within `tolerance`, ABOVE where it is better than that.
 
     lower_is_better : for errors
 
-    >>> Published(0.45, 0.01).judge(Measured(0.47)), Published(0.45, 0.01).judge(Measured(0.43))
-    (<Verdict.ABOVE: 'ABOVE'>, <Verdict.NEAR: 'NEAR'>)
+    >>> published = PublishedScore(0.45, 0.01)
+    >>> published.judge(Estimate(0.47)), published.judge(Estimate(0.43))
+    (<ReproductionVerdict.ABOVE: 'ABOVE'>, <ReproductionVerdict.NEAR: 'NEAR'>)
     """
 
     value: float
     tolerance: float
     lower_is_better: bool = False
 
-    def judge(self, ours: Measured) -> Verdict:
+    def judge(self, ours: Estimate) -> ReproductionVerdict:
         """Say how near ours is."""
         better = self.value - ours.value if self.lower_is_better else ours.value - self.value
         if abs(better) <= self.tolerance:
-            return Verdict.OK
+            return ReproductionVerdict.OK
         if better > 0:
-            return Verdict.ABOVE
-        return Verdict.NEAR if -better <= NEAR * self.tolerance else Verdict.FAR
+            return ReproductionVerdict.ABOVE
+        return (
+            ReproductionVerdict.NEAR
+            if -better <= NEAR * self.tolerance
+            else ReproductionVerdict.FAR
+        )
 
     def __str__(self) -> str:
         return f"{self.value:.4f}"
@@ -71,10 +76,10 @@ class Claim:
 
     slack : how far on the wrong side still counts as near
 
-    >>> Claim(above=0).judge(Measured.over([0.02, -0.01, 0.05]))
-    <Verdict.NEAR: 'NEAR'>
-    >>> Claim(below=0.1).judge(Measured(0.05))
-    <Verdict.OK: 'OK'>
+    >>> Claim(above=0).judge(Estimate.over([0.02, -0.01, 0.05]))
+    <ReproductionVerdict.NEAR: 'NEAR'>
+    >>> Claim(below=0.1).judge(Estimate(0.05))
+    <ReproductionVerdict.OK: 'OK'>
     """
 
     above: float | None = None
@@ -88,13 +93,13 @@ class Claim:
                 "stay below"
             )
 
-    def judge(self, ours: Measured) -> Verdict:
+    def judge(self, ours: Estimate) -> ReproductionVerdict:
         """Say whether it holds."""
         right = ours.value - self.above if self.above is not None else self._below - ours.value
         if right > ours.interval:
-            return Verdict.OK
+            return ReproductionVerdict.OK
         near = max(ours.interval, self.slack)
-        return Verdict.NEAR if right >= -near and near > 0 else Verdict.FAR
+        return ReproductionVerdict.NEAR if right >= -near and near > 0 else ReproductionVerdict.FAR
 
     @property
     def _below(self) -> float:
@@ -106,36 +111,45 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A number of ours.
+class Estimate:
+    """A number of ours, with its uncertainty.
 
     spread : its standard deviation over permutations, folds or trials
     error : the standard error of the mean over them
     trials : the number of each
+    overlap : test queries per training query, if the trials split the same queries at random
     """
 
     value: float
     spread: float = 0.0
     error: float = 0.0
     trials: tuple[float, ...] = ()
+    overlap: float = 0.0
 
     @classmethod
-    def over(cls, trials: Iterable[float]) -> Measured:
+    def over(cls, trials: Iterable[float], overlap: float = 0.0) -> Estimate:
         """Return the mean over trials, with its spread and error.
 
-        >>> Measured.over([1.0, 3.0]).error
+        Random splits of the same queries share most of their training data, so they are not
+        independent, and more of them do not make the mean exact. The variance of the mean over n
+        is then spread^2 (1/n + overlap) instead of spread^2 / n (Nadeau and Bengio, Inference for
+        the generalization error, 2003).
+
+        >>> Estimate.over([1.0, 3.0]).error
         1.0
+        >>> round(Estimate.over([1.0, 3.0], overlap=1 / 3).error, 3)
+        1.291
         """
         values = np.array(list(trials), np.float64)
         spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        error = spread / math.sqrt(len(values))
-        return cls(float(values.mean()), spread, error, tuple(values.tolist()))
+        error = spread * math.sqrt(1 / len(values) + overlap)
+        return cls(float(values.mean()), spread, error, tuple(values.tolist()), overlap)
 
     @property
     def interval(self) -> float:
         """Half of its 95% interval, by Student's t over the trials; 0 for a single number.
 
-        >>> round(Measured.over([1.0, 2.0, 3.0]).interval, 3)
+        >>> round(Estimate.over([1.0, 2.0, 3.0]).interval, 3)
         2.484
         """
         freedom = len(self.trials) - 1
@@ -143,15 +157,16 @@ class Measured:
             return 0.0
         return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * self.error
 
-    def minus(self, other: Measured) -> Measured:
+    def minus(self, other: Estimate) -> Estimate:
         """Return the difference, trial by trial."""
         if len(self.trials) != len(other.trials) or not self.trials:
-            return Measured(self.value - other.value)
-        return Measured.over(a - b for a, b in zip(self.trials, other.trials, strict=True))
+            return Estimate(self.value - other.value)
+        differences = (a - b for a, b in zip(self.trials, other.trials, strict=True))
+        return Estimate.over(differences, self.overlap)
 
 
 @dataclass(frozen=True)
-class Curve:
+class FigureCurve:
     """A line of a figure."""
 
     name: str
@@ -160,15 +175,15 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a part gave.
+class PartResult:
+    """The result of a part.
 
     values : by the names that the part's expectations have
     curves : by panel of the figure
     """
 
-    values: Mapping[str, Measured]
-    curves: Mapping[str, list[Curve]] = field(default_factory=dict)
+    values: Mapping[str, Estimate]
+    curves: Mapping[str, list[FigureCurve]] = field(default_factory=dict)
     axes: tuple[str, str] = ("", "")
     notes: tuple[str, ...] = ()
 
@@ -195,7 +210,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Part:
+class ExperimentPart:
     """One data set of an experiment.
 
     data : its name, or None where the part makes its own
@@ -207,8 +222,8 @@ class Part:
     """
 
     name: str
-    run: Callable[[Source, Setting], Found]
-    expected: Mapping[str, Published | Claim]
+    run: Callable[[Source, Setting], PartResult]
+    expected: Mapping[str, PublishedScore | Claim]
     data: str | None = None
     convention: str = "standard"
     stand_in: int = 0
@@ -226,7 +241,7 @@ class Experiment:
     paper: str
     source: str
     shows: str
-    parts: tuple[Part, ...]
+    parts: tuple[ExperimentPart, ...]
     reason: str = ""
 
     @property
@@ -237,7 +252,7 @@ class Experiment:
 
 def row(
     prefix: str, names: str, values: str, tolerance: float | tuple[float, ...], **options: Any
-) -> dict[str, Published]:
+) -> dict[str, PublishedScore]:
     """Read a row of a published table.
 
     >>> row("SOLAR-I", "nDCG@1 nDCG@5", ".5060 .4479", 0.01)["SOLAR-I, nDCG@5"].value
@@ -246,6 +261,6 @@ def row(
     numbers = [float(text) for text in values.split()]
     tolerances = tolerance if isinstance(tolerance, tuple) else (tolerance,) * len(numbers)
     return {
-        f"{prefix}, {name}": Published(number, allowed, **options)
+        f"{prefix}, {name}": PublishedScore(number, allowed, **options)
         for name, number, allowed in zip(names.split(), numbers, tolerances, strict=True)
     }

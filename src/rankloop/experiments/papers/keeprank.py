@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rankloop.experiments.papers.declaration import (
     Claim,
     Experiment,
-    Found,
-    Part,
-    Published,
+    ExperimentPart,
+    PartResult,
+    PublishedScore,
 )
 from rankloop.experiments.papers.protocols import by_folds
 
@@ -60,11 +60,11 @@ TABLE = Experiment(
     "Table 4",
     "MAP over five folds; the width of the kernel is chosen on validation data.",
     tuple(
-        Part(
+        ExperimentPart(
             name,
             by_folds(RANKERS, ["AP"], _RULES, chosen_by="AP"),
             {
-                f"{ranker}, AP": Published(value, 0.01)
+                f"{ranker}, AP": PublishedScore(value, 0.01)
                 for ranker, value in zip(RANKERS, values, strict=True)
             },
             name,
@@ -82,31 +82,31 @@ GRADED = {"KeepRank, graded": "keeprank:targets=graded"}
 
 def _figures(
     source: Source, setting: Setting, *, rankers: Mapping[str, str], chosen_by: str
-) -> Found:
+) -> PartResult:
     """Run over folds; the notes compare KeepRank with our own rankers."""
     measures = [f"{measure}@{k}" for measure in ("P", "nDCG") for k in _TOP]
     rules = dict.fromkeys(rankers, "letor3")
-    found = by_folds(rankers, measures, rules, chosen_by=chosen_by)(source, setting)
+    result = by_folds(rankers, measures, rules, chosen_by=chosen_by)(source, setting)
     notes = []
     for measure in ("P", "nDCG"):
         means = {
-            name: sum(found.values[f"{name}, {measure}@{k}"].value for k in _TOP) / len(_TOP)
+            name: sum(result.values[f"{name}, {measure}@{k}"].value for k in _TOP) / len(_TOP)
             for name in rankers
         }
-        told = ", ".join(f"{name} {value:.4f}" for name, value in means.items())
-        notes.append(f"mean of {measure}@1 to @10, all of them ours: {told}")
-    return Found(found.values, found.curves, found.axes, tuple(notes))
+        text = ", ".join(f"{name} {value:.4f}" for name, value in means.items())
+        notes.append(f"mean of {measure}@1 to @10, all of them ours: {text}")
+    return PartResult(result.values, result.curves, result.axes, tuple(notes))
 
 
-def _figure_parts() -> tuple[Part, ...]:
+def _figure_parts() -> tuple[ExperimentPart, ...]:
     parts = []
     for name, rows in LETOR.items():
-        baselines: dict[str, Published | Claim] = {
-            f"{ranker}, nDCG@{k}": Published(value, 0.03 if k == 1 else 0.01)
+        baselines: dict[str, PublishedScore | Claim] = {
+            f"{ranker}, nDCG@{k}": PublishedScore(value, 0.03 if k == 1 else 0.01)
             for ranker, values in rows.items()
             for k, value in values.items()
         }
-        claims: dict[str, Published | Claim] = {
+        claims: dict[str, PublishedScore | Claim] = {
             f"KeepRank, nDCG@{k}": Claim(above=max(v[k] for v in rows.values()), slack=slack)
             for k, slack in ((1, 0.03), (10, 0.01))
         }
@@ -117,7 +117,7 @@ def _figure_parts() -> tuple[Part, ...]:
         ):
             run = partial(_figures, rankers={**rankers, **GRADED}, chosen_by=chosen_by)
             part = f"{name}, chosen by {chosen_by}"
-            parts.append(Part(part, run, expected, name, "letor3", seconds=400))
+            parts.append(ExperimentPart(part, run, expected, name, "letor3", seconds=400))
     return tuple(parts)
 
 

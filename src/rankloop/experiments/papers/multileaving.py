@@ -16,12 +16,12 @@ from rankloop.clicks.users import make_user
 from rankloop.data.joining import concat
 from rankloop.experiments.papers.declaration import (
     Claim,
-    Curve,
+    Estimate,
     Experiment,
-    Found,
-    Measured,
-    Part,
-    Published,
+    ExperimentPart,
+    FigureCurve,
+    PartResult,
+    PublishedScore,
 )
 from rankloop.measures.evaluation import evaluate
 
@@ -61,7 +61,7 @@ _RANKERS, _POINTS = 5, 20
 _BETTER = "the best of the others less PPM"
 
 
-def run(source: Source, setting: Setting) -> Found:
+def run(source: Source, setting: Setting) -> PartResult:
     """Rank by single features, and let users of the training queries find the better ones.
 
     A run draws a fold and five features; equal values are ordered at random. Users click on the
@@ -84,21 +84,21 @@ def run(source: Source, setting: Setting) -> Found:
         for name, method in METHODS.items():
             total, seen = np.zeros((_RANKERS, _RANKERS)), 0
             played = play(method, rankings, shown, user, rng, impressions)
-            for n, (one, clicks) in enumerate(played, start=1):
-                total += one.preferences(clicks)
+            for n, (page, clicks) in enumerate(played, start=1):
+                total += page.preferences(clicks)
                 if n == at[seen]:
                     errors[name][number, seen] = binary_error(total, quality)
                     seen += 1
-    last = {name: found[:, -1] for name, found in errors.items()}
-    over = {name: Measured.over(found) for name, found in last.items()}
+    last = {name: error[:, -1] for name, error in errors.items()}
+    over = {name: Estimate.over(error) for name, error in last.items()}
     rest = min((o for name, o in over.items() if name != "PPM"), key=lambda o: o.value)
-    values = {f"{name}, binary error": found for name, found in over.items()}
-    return Found(
+    values = {f"{name}, binary error": estimate for name, estimate in over.items()}
+    return PartResult(
         {**values, _BETTER: rest.minus(over["PPM"])},
         {
             "binary error": [
-                Curve(name, at.astype(float).tolist(), found.mean(axis=0).tolist())
-                for name, found in errors.items()
+                FigureCurve(name, at.astype(float).tolist(), error.mean(axis=0).tolist())
+                for name, error in errors.items()
             ]
         },
         ("impressions", "pairs of rankers not told apart"),
@@ -122,12 +122,12 @@ TABLE = Experiment(
     "Table 2, five rankers, informational",
     "Pairwise preference multileaving finds the better rankers as well as any other method.",
     tuple(
-        Part(
+        ExperimentPart(
             name,
             run,
             {
                 **{
-                    f"{method}, binary error": Published(error, 0.03, lower_is_better=True)
+                    f"{method}, binary error": PublishedScore(error, 0.03, lower_is_better=True)
                     for method, error in zip(METHODS, errors, strict=True)
                 },
                 _BETTER: Claim(above=0, slack=0.01),

@@ -12,12 +12,12 @@ from rankloop.data.scaling import QueryMinMax
 from rankloop.experiments.click_streams import click_streams
 from rankloop.experiments.papers.declaration import (
     Claim,
-    Curve,
+    Estimate,
     Experiment,
-    Found,
-    Measured,
-    Part,
-    Published,
+    ExperimentPart,
+    FigureCurve,
+    PartResult,
+    PublishedScore,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _RUNS = {"DBGD": 10, "MGD": 5, "PDGD": 125}
 _AHEAD = "PDGD less the better of DBGD and MGD, informational"
 
 
-def run(source: Source, setting: Setting) -> Found:
+def run(source: Source, setting: Setting) -> PartResult:
     """Learn from simulated clicks on the training part of each fold, and measure on its test part.
 
     Features are scaled to 0 to 1 query by query; lists have ten places; the user may stop after
@@ -58,8 +58,8 @@ def run(source: Source, setting: Setting) -> Found:
     for fold in source.folds:
         train, _, test = fold.read()
         parts.append((_scale(train), _scale(test)))
-    values: dict[str, Measured] = {}
-    curves: dict[str, list[Curve]] = {user: [] for user in _USERS}
+    values: dict[str, Estimate] = {}
+    curves: dict[str, list[FigureCurve]] = {user: [] for user in _USERS}
     for name, ranker in _RANKERS.items():
         runs = setting.trials(_RUNS[name])
         streams = click_streams(
@@ -72,10 +72,10 @@ def run(source: Source, setting: Setting) -> Found:
             seed=setting.seed,
         )
         for stream in streams:
-            values[f"{name}, {stream.user}, nDCG@10"] = Measured.over(stream.final)
-            values[f"{name}, {stream.user}, online"] = Measured.over(stream.online)
+            values[f"{name}, {stream.user}, nDCG@10"] = Estimate.over(stream.final)
+            values[f"{name}, {stream.user}, online"] = Estimate.over(stream.online)
             curves[stream.user].append(
-                Curve(
+                FigureCurve(
                     name,
                     stream.impressions.astype(float).tolist(),
                     stream.held_out.mean(axis=0).tolist(),
@@ -84,7 +84,7 @@ def run(source: Source, setting: Setting) -> Found:
     rows = {name: values[f"{name}, informational, nDCG@10"] for name in _RANKERS}
     best = max((rows["DBGD"], rows["MGD"]), key=lambda row: row.value)
     values[_AHEAD] = rows["PDGD"].minus(best)
-    return Found(
+    return PartResult(
         values,
         curves,
         ("impressions", "nDCG@10 of held-out queries"),
@@ -103,14 +103,14 @@ def _scale(data: QueryDataset) -> QueryDataset:
     return QueryMinMax().fit(data).transform(data)
 
 
-def _expected_values() -> dict[str, Published | Claim]:
-    expected: dict[str, Published | Claim] = {}
+def _list_expectations() -> dict[str, PublishedScore | Claim]:
+    expected: dict[str, PublishedScore | Claim] = {}
     for name, row in _FINAL.items():
         for user, value in zip(_USERS, row, strict=True):
             allowed = 0.003 if name == "PDGD" else 0.01
-            expected[f"{name}, {user}, nDCG@10"] = Published(value, allowed)
+            expected[f"{name}, {user}, nDCG@10"] = PublishedScore(value, allowed)
     for user, value in zip(_USERS, _ONLINE, strict=True):
-        expected[f"PDGD, {user}, online"] = Published(value, 5.0)
+        expected[f"PDGD, {user}, online"] = PublishedScore(value, 5.0)
     expected[_AHEAD] = Claim(above=0, slack=0.005)
     return expected
 
@@ -120,7 +120,7 @@ TABLE3 = Experiment(
     PAPER,
     "Tables 2 and 3, linear rankers on MQ2008",
     "PDGD learns more from clicks than dueling bandits do, whoever clicks.",
-    (Part("MQ2008", run, _expected_values(), "MQ2008", seconds=600),),
+    (ExperimentPart("MQ2008", run, _list_expectations(), "MQ2008", seconds=600),),
 )
 
 EXPERIMENTS = (TABLE3,)

@@ -10,11 +10,11 @@ import numpy as np
 from rankloop.data.simulate import predtron_gaussian, predtron_sparse
 from rankloop.experiments.papers.declaration import (
     Claim,
-    Curve,
+    Estimate,
     Experiment,
-    Found,
-    Measured,
-    Part,
+    ExperimentPart,
+    FigureCurve,
+    PartResult,
 )
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.registry import make_ranker
@@ -48,14 +48,14 @@ def _features(p: int, n: int, rng: np.random.Generator, **options: Any) -> Simul
 
 def _loss(text: str, simulate: Callable[..., Simulated], n: int, draws: int) -> list[float]:
     """Learn from n queries; return the mean loss on new ones, a number a draw."""
-    found = []
+    losses = []
     for draw in range(draws):
         rng = np.random.default_rng(draw)
         train = simulate(n, rng)
-        test = simulate(_NEW, rng, weights=train.weights).data.shuffled(rng)
+        test = simulate(_NEW, rng, weights=train.weights).data.shuffle(rng)
         ranker = make_ranker(text).fit(train.data)
-        found.append(1 - evaluate(test, ranker.predict(test), "nDCG")["nDCG"])
-    return found
+        losses.append(1 - evaluate(test, ranker.predict(test), "nDCG")["nDCG"])
+    return losses
 
 
 def _figure(
@@ -66,49 +66,59 @@ def _figure(
     values: Sequence[int],
     vary: Callable[[int], tuple[Callable[..., Simulated], int]],
     axis: str,
-    claims: Callable[[Mapping[str, list[Measured]]], Mapping[str, Measured]],
-) -> Found:
+    claims: Callable[[Mapping[str, list[Estimate]]], Mapping[str, Estimate]],
+) -> PartResult:
     """Draw the loss by what is varied; `vary` gives a simulator and the number of queries."""
     shown = [values[0], values[-1]] if setting.quick else values
     curves = {}
     for name, text in rankers.items():
         runs = [_loss(text, *vary(value), setting.trials(10)) for value in shown]
-        curves[name] = [Measured.over(run) for run in runs]
+        curves[name] = [Estimate.over(run) for run in runs]
     x = [float(value) for value in shown]
-    return Found(
+    return PartResult(
         claims(curves),
-        {"1 - nDCG": [Curve(name, x, [m.value for m in y]) for name, y in curves.items()]},
+        {"1 - nDCG": [FigureCurve(name, x, [m.value for m in y]) for name, y in curves.items()]},
         (axis, "loss on new queries"),
         (_NOTE,),
     )
 
 
-def _steep_ahead(curves: Mapping[str, list[Measured]]) -> dict[str, Measured]:
+def _steep_ahead(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
     return {
         "-i^1.1 ahead of 1/i": curves["f = 1/i"][-1].minus(curves["f = -i^1.1"][-1]),
         "-i^2 ahead of 1/i": curves["f = 1/i"][-1].minus(curves["f = -i^2"][-1]),
     }
 
 
-def _figure_a(curves: Mapping[str, list[Measured]]) -> dict[str, Measured]:
+def _figure_a(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
     falls = [curve[0].minus(curve[-1]) for curve in curves.values()]
     least = min(falls, key=lambda fall: fall.value)
-    return {**_steep_ahead(curves), "the least that a loss falls with n": least}
+    at_60 = min(3, len(curves["f = 1/i"]) - 1)  # of 10, 20, 40, 60, ...; the last in a quick run
+    return {
+        **_steep_ahead(curves),
+        "the least that a loss falls with n": least,
+        "-i^1.1, loss at n = 60": curves["f = -i^1.1"][at_60],
+        "-i^2, loss at n = 60": curves["f = -i^2"][at_60],
+        "1/i, loss at n = 100": curves["f = 1/i"][-1],
+    }
 
 
-def _figure_b(curves: Mapping[str, list[Measured]]) -> dict[str, Measured]:
+def _figure_b(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
     grows = [curve[-1].minus(curve[0]) for curve in curves.values()]
     least = min(grows, key=lambda growth: growth.value)
     return {**_steep_ahead(curves), "the least that a loss grows with m": least}
 
 
-def _figure_c(curves: Mapping[str, list[Measured]]) -> dict[str, Measured]:
+def _figure_c(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
     l1, l2 = curves["L1 margin"], curves["L2 margin"]
     return {
         "L2 worsens by": l2[-1].minus(l2[0]),
         "L1 worsens by": l1[-1].minus(l1[0]),
     }
 
+
+_ALMOST_0 = 0.01
+"""What figure 1 a calls almost 0: the steep f reach it with 60 queries, 1/i not with 100."""
 
 _AHEAD = {
     "-i^1.1 ahead of 1/i": Claim(above=0, slack=0.005),
@@ -121,7 +131,7 @@ FIGURE_1A = Experiment(
     "Figure 1 a",
     "The loss falls with the number of training queries; steep f are better than 1/i.",
     (
-        Part(
+        ExperimentPart(
             "simulated",
             partial(
                 _figure,
@@ -131,14 +141,23 @@ FIGURE_1A = Experiment(
                 axis="training queries n",
                 claims=_figure_a,
             ),
-            {**_AHEAD, "the least that a loss falls with n": Claim(above=0)},
+            {
+                **_AHEAD,
+                "the least that a loss falls with n": Claim(above=0),
+                "-i^1.1, loss at n = 60": Claim(below=_ALMOST_0),
+                "-i^2, loss at n = 60": Claim(below=_ALMOST_0),
+                "1/i, loss at n = 100": Claim(above=_ALMOST_0),
+            },
             seconds=20,
         ),
     ),
+    "The order of the three f is the published one, but with 100 queries f = 1/i reaches a loss of "
+    ".0065, too, where the paper has a large one. It depends on the number of features, which the "
+    "paper does not give: with 5,000 features and noise .3 (figure 1 b), 1/i is .06 behind -i^1.1.",
 )
 
 
-def _by_length(name: str, p: int, noise: float) -> Part:
+def _by_length(name: str, p: int, noise: float) -> ExperimentPart:
     run = partial(
         _figure,
         rankers=_FUNCTIONS,
@@ -147,7 +166,7 @@ def _by_length(name: str, p: int, noise: float) -> Part:
         axis="documents m",
         claims=_figure_b,
     )
-    return Part(
+    return ExperimentPart(
         name, run, {**_AHEAD, "the least that a loss grows with m": Claim(above=0)}, seconds=p / 10
     )
 
@@ -164,7 +183,8 @@ FIGURE_1B = Experiment(
     "The result depends on the number of features, with 30 queries to learn from. From lists of "
     "5 to lists of 40 documents, the loss of f = -i^1.1 changes by -.05, -.05 and +.08 with 100, "
     "1,000 and 5,000 features and noise .3, and by -.09, -.11 and -.02 with noise 1 (4 draws). "
-    "If there are few features, longer lists contain more to learn from.",
+    "If there are few features, longer lists contain more to learn from. None of the 48 settings "
+    "that were tried (features, noise, centres and variance) gave all of figure 1 b.",
 )
 FIGURE_1C = Experiment(
     "predtron-fig1c",
@@ -172,7 +192,7 @@ FIGURE_1C = Experiment(
     "Figure 1 c",
     "With 5 relevant features, more irrelevant ones harm the L2 geometry, but not L1.",
     (
-        Part(
+        ExperimentPart(
             "simulated",
             partial(
                 _figure,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.experiments.compare import compare_rankers
-from rankloop.experiments.papers.declaration import Curve, Found, Measured
+from rankloop.experiments.papers.declaration import Estimate, FigureCurve, PartResult
 from rankloop.experiments.progressive import progressive
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.registry import make_online_ranker
@@ -38,7 +38,7 @@ def online(
     shuffle: bool = True,
     prepare: Callable[[QueryDataset], QueryDataset] | None = None,
     make: Callable[[Setting], QueryDataset] | None = None,
-) -> Callable[[Source, Setting], Found]:
+) -> Callable[[Source, Setting], PartResult]:
     """One pass over a stream, each query measured before it is learnt from.
 
     Values are named `ranker, measure`; curves are means so far.
@@ -52,7 +52,7 @@ def online(
     make : makes the data, where the paper simulates it
     """
 
-    def run(source: Source, setting: Setting) -> Found:
+    def run(source: Source, setting: Setting) -> PartResult:
         data = source.data if make is None else make(setting)
         data = data if prepare is None else prepare(data)
         most = len(data) if make else setting.pick(queries or len(data), 60)
@@ -75,8 +75,8 @@ def online(
             for stream in streams
             if stream.ranker == text
         ]
-        return Found(
-            {f"{s.ranker}, {s.measure}": Measured.over(s.means) for s in named},
+        return PartResult(
+            {f"{s.ranker}, {s.measure}": Estimate.over(s.means) for s in named},
             curves(named),
             ("queries", "mean so far"),
             tuple(notes),
@@ -102,7 +102,7 @@ def _leak(data: QueryDataset, measure: str, convention: str | Convention, settin
     """Say how well the order of the file ranks, without any ranker."""
     nothing = np.zeros(data.n_documents)
     known = evaluate(data, nothing, measure, convention)[measure]
-    mixed = data.shuffled(np.random.default_rng(setting.seed))
+    mixed = data.shuffle(np.random.default_rng(setting.seed))
     chance = evaluate(mixed, nothing, measure, convention)[measure]
     return f"the file's own order has {measure} {known:.3f}, a random one {chance:.3f}"
 
@@ -127,7 +127,7 @@ def by_folds(
     *,
     chosen_by: str,
     grids: Mapping[str, Mapping[str, Search]] | None = None,
-) -> Callable[[Source, Setting], Found]:
+) -> Callable[[Source, Setting], PartResult]:
     """Run over the data set's own folds, parameters chosen on their validation parts.
 
     Parameters
@@ -138,7 +138,7 @@ def by_folds(
     grids : what to choose from, by name; default: the ranker's own
     """
 
-    def run(source: Source, setting: Setting) -> Found:
+    def run(source: Source, setting: Setting) -> PartResult:
         wanted = [chosen_by, *(measure for measure in measures if measure != chosen_by)]
         rules = list(dict.fromkeys(conventions.values()))
         standings = compare_rankers(
@@ -151,14 +151,14 @@ def by_folds(
             search=not setting.quick,
             grids={rankers[name]: grid for name, grid in (grids or {}).items()},
         )
-        found = {(row.ranker, row.measure, row.convention): row for row in standings.rows}
+        by_name = {(row.ranker, row.measure, row.convention): row for row in standings.rows}
         rows = {
-            (name, measure): found[text, measure, conventions[name]]
+            (name, measure): by_name[text, measure, conventions[name]]
             for name, text in rankers.items()
             for measure in measures
         }
-        return Found(
-            {f"{name}, {m}": Measured.over(row.fold_means) for (name, m), row in rows.items()},
+        return PartResult(
+            {f"{name}, {m}": Estimate.over(row.fold_means) for (name, m), row in rows.items()},
             _by_cutoff(rows, rankers),
             ("cutoff", "mean over folds"),
         )
@@ -168,9 +168,9 @@ def by_folds(
 
 def _by_cutoff(
     rows: Mapping[tuple[str, str], Standing], rankers: Mapping[str, str]
-) -> dict[str, list[Curve]]:
+) -> dict[str, list[FigureCurve]]:
     """Draw measures with several cutoffs: one panel per measure, one line per ranker."""
-    panels: dict[str, list[Curve]] = {}
+    panels: dict[str, list[FigureCurve]] = {}
     families: dict[str, list[str]] = {}
     for measure in dict.fromkeys(measure for _, measure in rows):
         families.setdefault(measure.partition("@")[0], []).append(measure)
@@ -179,31 +179,32 @@ def _by_cutoff(
             continue
         cutoffs = [float(measure.partition("@")[2]) for measure in measures]
         panels[family] = [
-            Curve(name, cutoffs, [rows[name, measure].mean for measure in measures])
+            FigureCurve(name, cutoffs, [rows[name, measure].mean for measure in measures])
             for name in rankers
         ]
     return panels
 
 
-def curves(streams: Sequence[Stream]) -> dict[str, list[Curve]]:
+def curves(streams: Sequence[Stream]) -> dict[str, list[FigureCurve]]:
     """Thin the curves of streams, one panel a measure."""
-    panels: dict[str, list[Curve]] = {}
+    panels: dict[str, list[FigureCurve]] = {}
     for stream in streams:
         curve = stream.curve()
         at = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(int))
         at = at[~np.isnan(curve[at])]
-        line = Curve(stream.ranker, (at + 1.0).tolist(), curve[at].tolist())
+        line = FigureCurve(stream.ranker, (at + 1.0).tolist(), curve[at].tolist())
         panels.setdefault(str(stream.measure), []).append(line)
     return panels
 
 
 def with_claims(
-    run: Callable[[Source, Setting], Found], claims: Callable[[Found], Mapping[str, Measured]]
-) -> Callable[[Source, Setting], Found]:
+    run: Callable[[Source, Setting], PartResult],
+    claims: Callable[[PartResult], Mapping[str, Estimate]],
+) -> Callable[[Source, Setting], PartResult]:
     """Add the numbers that claims are about."""
 
-    def both(source: Source, setting: Setting) -> Found:
-        found = run(source, setting)
-        return replace(found, values={**found.values, **claims(found)})
+    def both(source: Source, setting: Setting) -> PartResult:
+        result = run(source, setting)
+        return replace(result, values={**result.values, **claims(result)})
 
     return both

@@ -7,41 +7,45 @@ import re
 from typing import TYPE_CHECKING
 
 from rankloop.data.io.replacing import replace_when_done
-from rankloop.experiments.papers.declaration import Verdict
+from rankloop.experiments.papers.declaration import ReproductionVerdict
 from rankloop.plotting.curves import plot_curves
-from rankloop.plotting.save import save_figure
+from rankloop.plotting.figures import save_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from rankloop.experiments.papers.declaration import Experiment
-    from rankloop.experiments.papers.runner import Judged, Outcome
+    from rankloop.experiments.papers.runner import Reproduction, ScoreComparison
 
 
-def write(outcome: Outcome, folder: Path) -> list[Path]:
-    """Write an outcome into a folder; return the files, the page first."""
+_COUNTS = re.compile(r"^\*\*(.+?)\.\*\* Remake", re.MULTILINE)
+_FEWER = re.compile(r"^This run had at most (\d+) trials", re.MULTILINE)
+
+
+def write(reproduction: Reproduction, folder: Path) -> list[Path]:
+    """Write a reproduction into a folder; return the files, the page first."""
     folder.mkdir(parents=True, exist_ok=True)
-    name = outcome.experiment.id
+    name = reproduction.experiment.id
     pictures = []
-    for part, found in outcome.found.items():
-        if not found.curves:
+    for part, result in reproduction.results.items():
+        if not result.curves:
             continue
         picture = folder / (re.sub(r"[^\w.-]+", "-", f"{name}-{part}") + ".png")
-        title = f"{part}: {outcome.sources[part]}"
-        save_figure(plot_curves(found.curves, found.axes, title), picture)
+        title = f"{part}: {reproduction.sources[part]}"
+        save_figure(plot_curves(result.curves, result.axes, title), picture)
         pictures.append(picture)
     page, numbers = folder / f"{name}.md", folder / f"{name}.json"
-    _write(page, markdown(outcome, [picture.name for picture in pictures]))
-    _write(numbers, json.dumps(outcome.to_dict(), indent=1) + "\n")
+    _write(page, markdown(reproduction, [picture.name for picture in pictures]))
+    _write(numbers, json.dumps(reproduction.to_dict(), indent=1) + "\n")
     return [page, numbers, *pictures]
 
 
-def markdown(outcome: Outcome, pictures: list[str]) -> str:
+def markdown(reproduction: Reproduction, pictures: list[str]) -> str:
     """Return the page of one experiment."""
-    experiment = outcome.experiment
-    counts = ", ".join(f"{n} {verdict}" for verdict, n in outcome.count().items() if n)
-    most = outcome.setting.max_trials
+    experiment = reproduction.experiment
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in reproduction.count().items() if n)
+    most = reproduction.setting.max_trials
     fewer = f" --trials {most}" if most else ""
     lines = [
         f"# {experiment.id}: {experiment.source}",
@@ -54,22 +58,40 @@ def markdown(outcome: Outcome, pictures: list[str]) -> str:
         "",
         "| part | data | value | ours | ± | published | verdict |",
         "|---|---|---|---:|---:|---:|---|",
-        *(_line(judged) for judged in outcome.judged if judged.verdict != Verdict.NOT_RUN),
+        *(
+            _line(comparison)
+            for comparison in reproduction.comparisons
+            if comparison.verdict != ReproductionVerdict.NOT_RUN
+        ),
     ]
-    missing = sorted({(j.part, str(j.verdict), j.why) for j in outcome.judged if j.why})
+    missing: dict[tuple[str, str], dict[str, int]] = {}
+    for c in reproduction.comparisons:
+        if c.why:
+            parts = missing.setdefault((str(c.verdict), c.why), {})
+            parts[c.part] = parts.get(c.part, 0) + 1
     remarks = [
-        *(f"- {part}: {verdict}, {why}" for part, verdict, why in missing),
-        *(f"- {part}: {note}" for part, found in outcome.found.items() for note in found.notes),
+        *(
+            f"- {', '.join(parts)}: {verdict} ({sum(parts.values())}): {why}"
+            for (verdict, why), parts in missing.items()
+        ),
+        *(
+            f"- {part}: {note}"
+            for part, result in reproduction.results.items()
+            for note in result.notes
+        ),
     ]
-    lines += ["", f"**Why some are far.** {outcome.reason}"] if outcome.reason else []
+    lines += ["", f"**Why some are far.** {reproduction.reason}"] if reproduction.reason else []
     lines += ["", *remarks] if remarks else []
     lines += ["", *(f"![{picture}]({picture})" for picture in pictures)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def write_index(folder: Path, experiments: Iterable[Experiment]) -> Path:
-    """Write a page that leads to those of all experiments that have been run into a folder."""
-    verdicts = [str(verdict) for verdict in Verdict]
+    """Write a page that leads to those of all experiments that have been run into a folder.
+
+    It reads their pages, since these are what is kept of a run.
+    """
+    verdicts = [str(verdict) for verdict in ReproductionVerdict]
     lines = [
         "# Tables and figures of the papers",
         "",
@@ -78,14 +100,16 @@ def write_index(folder: Path, experiments: Iterable[Experiment]) -> Path:
     ]
     sums = dict.fromkeys(verdicts, 0)
     for experiment in experiments:
-        name, numbers = experiment.id, folder / f"{experiment.id}.json"
-        if not numbers.is_file():
+        name, page = experiment.id, folder / f"{experiment.id}.md"
+        if not page.is_file():
             continue
-        told = json.loads(numbers.read_text())
-        counts = {verdict: told["verdicts"].get(verdict, 0) for verdict in verdicts}
+        text = page.read_text()
+        found = _COUNTS.search(text)
+        known = dict(part.split(" ", 1)[::-1] for part in found[1].split(", ")) if found else {}
+        counts = {verdict: int(known.get(verdict, 0)) for verdict in verdicts}
         sums = {verdict: sums[verdict] + n for verdict, n in counts.items()}
-        most = told.get("max_trials")
-        shows = experiment.shows + (f" (at most {most} trials)" if most else "")
+        fewer = _FEWER.search(text)
+        shows = experiment.shows + (f" (at most {fewer[1]} trials)" if fewer else "")
         lines.append(f"| [{name}]({name}.md) | {shows} | {_cells(counts)} |")
     lines.append(f"| all | | {_cells(sums)} |")
     path = folder / "results.md"
@@ -97,12 +121,14 @@ def _cells(counts: Mapping[str, int]) -> str:
     return " | ".join(map(str, counts.values()))
 
 
-def _line(judged: Judged) -> str:
-    spread = f"{judged.spread:.4f}" if judged.spread else ""
-    where = f"{judged.data}, {judged.convention}" if judged.published is not None else judged.data
+def _line(comparison: ScoreComparison) -> str:
+    spread = f"{comparison.spread:.4f}" if comparison.spread else ""
+    where = comparison.data
+    if comparison.published is not None:
+        where += f", {comparison.convention}"
     return (
-        f"| {judged.part} | {where} | {judged.name} | {judged.ours:.4f} | {spread} "
-        f"| {judged.expected} | {judged.verdict} |"
+        f"| {comparison.part} | {where} | {comparison.name} | {comparison.ours:.4f} | {spread} "
+        f"| {comparison.expected} | {comparison.verdict} |"
     )
 
 

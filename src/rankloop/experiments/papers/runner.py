@@ -1,4 +1,4 @@
-"""Running experiments: parts one after the other, each kept when it is done, then judged."""
+"""Run the parts of an experiment, store each when it is done, and compare with the paper."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 import rankloop
 from rankloop.data.io.replacing import replace_when_done
+from rankloop.experiments.papers.collections import COLLECTIONS
 from rankloop.experiments.papers.datasets import Source, find, stand_in
 from rankloop.experiments.papers.declaration import (
     Claim,
-    Curve,
-    Found,
-    Measured,
-    Published,
-    Verdict,
+    Estimate,
+    FigureCurve,
+    PartResult,
+    PublishedScore,
+    ReproductionVerdict,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from rankloop.experiments.papers.declaration import Experiment, Part, Setting
+    from rankloop.experiments.papers.declaration import Experiment, ExperimentPart, Setting
 
 
 _OTHER = {
-    "sample": "numbers were published for the whole data set, of which this is a part",
+    "sample": "numbers were published for the whole collection, and this is a part of it",
     "simulated": "numbers were published for the real data",
 }
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoreComparison:
     """One number, compared with the published one."""
 
     part: str
     name: str
-    verdict: Verdict
+    verdict: ReproductionVerdict
     ours: float | None
     spread: float | None  # of a number over trials; of a claim, its standard error
     published: float | None
@@ -57,23 +58,23 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """An experiment that was run: its numbers, judged, and what its parts gave."""
+class Reproduction:
+    """An experiment that was run: the results of its parts, and how they compare with the paper."""
 
     experiment: Experiment
-    judged: tuple[Judged, ...]
-    found: dict[str, Found]
+    comparisons: tuple[ScoreComparison, ...]
+    results: dict[str, PartResult]
     sources: dict[str, str]
     setting: Setting
 
-    def count(self) -> dict[Verdict, int]:
+    def count(self) -> dict[ReproductionVerdict, int]:
         """Count the verdicts."""
-        return {v: sum(j.verdict == v for j in self.judged) for v in Verdict}
+        return {v: sum(c.verdict == v for c in self.comparisons) for v in ReproductionVerdict}
 
     @property
     def reason(self) -> str:
         """Why numbers are far; empty where none is."""
-        return self.experiment.reason if self.count()[Verdict.FAR] else ""
+        return self.experiment.reason if self.count()[ReproductionVerdict.FAR] else ""
 
     def to_dict(self) -> dict[str, object]:
         """Return what the command line prints as JSON."""
@@ -83,9 +84,9 @@ class Outcome:
             "source": self.experiment.source,
             "max_trials": self.setting.max_trials,
             "verdicts": {str(v): n for v, n in self.count().items()},
-            "values": [judged.to_dict() for judged in self.judged],
+            "values": [comparison.to_dict() for comparison in self.comparisons],
             "reason": self.reason,
-            "notes": [note for found in self.found.values() for note in found.notes],
+            "notes": [note for result in self.results.values() for note in result.notes],
         }
 
 
@@ -95,7 +96,7 @@ def run(
     data: Sequence[str] = (),
     keep: Path | None = None,
     on_part: Callable[[str, float], None] | None = None,
-) -> Outcome:
+) -> Reproduction:
     """Run an experiment.
 
     Parameters
@@ -104,8 +105,8 @@ def run(
     keep : a folder for finished parts, which are not run again
     on_part : called before each part with its name and the share of the work done
     """
-    judged: list[Judged] = []
-    found, sources = {}, {}
+    comparisons: list[ScoreComparison] = []
+    results, sources = {}, {}
     done, whole = 0.0, experiment.seconds
     for part in experiment.parts:
         if on_part is not None:
@@ -113,15 +114,15 @@ def run(
         done += part.seconds
         source = _source(part, setting, data)
         if source is None:
-            judged.extend(_not_run(part))
+            comparisons.extend(_not_run(experiment, part))
             continue
         sources[part.name] = str(source)
-        found[part.name] = _load_or_run(experiment, part, source, setting, keep)
-        judged.extend(_judge(part, source, found[part.name], setting))
-    return Outcome(experiment, tuple(judged), found, sources, setting)
+        results[part.name] = _load_or_run(experiment, part, source, setting, keep)
+        comparisons.extend(_judge(part, source, results[part.name], setting))
+    return Reproduction(experiment, tuple(comparisons), results, sources, setting)
 
 
-def _source(part: Part, setting: Setting, data: Sequence[str]) -> Source | None:
+def _source(part: ExperimentPart, setting: Setting, data: Sequence[str]) -> Source | None:
     if part.data is None:
         return Source(part.name)
     source = find(part.data, data)
@@ -130,42 +131,46 @@ def _source(part: Part, setting: Setting, data: Sequence[str]) -> Source | None:
     return source
 
 
-def _not_run(part: Part) -> Iterator[Judged]:
+def _not_run(experiment: Experiment, part: ExperimentPart) -> Iterator[ScoreComparison]:
+    assert part.data is not None
+    advice = COLLECTIONS[part.data].get
+    why = f"{advice}, then `rankloop reproduce {experiment.id} --data DIR`"
     for name, expected in part.expected.items():
-        why = f"{part.data} was not available"
-        yield _judged(part, name, Verdict.NOT_RUN, None, expected, "none", why)
+        yield _compare(part, name, ReproductionVerdict.NOT_RUN, None, expected, "none", why)
 
 
-def _judge(part: Part, source: Source, found: Found, setting: Setting) -> Iterator[Judged]:
+def _judge(
+    part: ExperimentPart, source: Source, result: PartResult, setting: Setting
+) -> Iterator[ScoreComparison]:
     for name, expected in part.expected.items():
-        ours, why = found.values.get(name), ""
+        ours, why = result.values.get(name), ""
         if ours is None:
-            verdict, why = Verdict.NOT_RUN, "left out of a quick run"
+            verdict, why = ReproductionVerdict.NOT_RUN, "left out of a quick run"
         elif setting.quick:
-            verdict, why = Verdict.NOT_JUDGED, "a quick run is not judged"
-        elif isinstance(expected, Published) and source.kind in _OTHER:
-            verdict, why = Verdict.NOT_JUDGED, _OTHER[source.kind]
+            verdict, why = ReproductionVerdict.NOT_JUDGED, "a quick run is not judged"
+        elif isinstance(expected, PublishedScore) and source.kind in _OTHER:
+            verdict, why = ReproductionVerdict.NOT_JUDGED, _OTHER[source.kind]
         else:
             verdict = expected.judge(ours)
-        yield _judged(part, name, verdict, ours, expected, str(source), why)
+        yield _compare(part, name, verdict, ours, expected, str(source), why)
 
 
-def _judged(
-    part: Part,
+def _compare(
+    part: ExperimentPart,
     name: str,
-    verdict: Verdict,
-    ours: Measured | None,
-    expected: Published | Claim,
+    verdict: ReproductionVerdict,
+    ours: Estimate | None,
+    expected: PublishedScore | Claim,
     data: str,
     why: str,
-) -> Judged:
+) -> ScoreComparison:
     value = spread = None
     if ours is not None:
         value = ours.value
-        spread = ours.spread if isinstance(expected, Published) else ours.error
-    number = expected.value if isinstance(expected, Published) else None
-    tolerance = expected.tolerance if isinstance(expected, Published) else expected.slack
-    return Judged(
+        spread = ours.spread if isinstance(expected, PublishedScore) else ours.error
+    number = expected.value if isinstance(expected, PublishedScore) else None
+    tolerance = expected.tolerance if isinstance(expected, PublishedScore) else expected.slack
+    return ScoreComparison(
         part.name,
         name,
         verdict,
@@ -181,8 +186,12 @@ def _judged(
 
 
 def _load_or_run(
-    experiment: Experiment, part: Part, source: Source, setting: Setting, keep: Path | None
-) -> Found:
+    experiment: Experiment,
+    part: ExperimentPart,
+    source: Source,
+    setting: Setting,
+    keep: Path | None,
+) -> PartResult:
     if keep is None:
         return part.run(source, setting)
     key = [rankloop.__version__, experiment.id, part.name, str(source), asdict(setting)]
@@ -190,20 +199,23 @@ def _load_or_run(
     path = keep / f"{experiment.id}-{digest}.json"
     if path.is_file():
         return _from_dict(json.loads(path.read_text()))
-    found = part.run(source, setting)
+    result = part.run(source, setting)
     keep.mkdir(parents=True, exist_ok=True)
     with replace_when_done(path) as partial:
-        partial.write_text(json.dumps(asdict(found), indent=1))
-    return found
+        partial.write_text(json.dumps(asdict(result), indent=1))
+    return result
 
 
-def _from_dict(tree: dict[str, Any]) -> Found:
-    return Found(
+def _from_dict(tree: dict[str, Any]) -> PartResult:
+    return PartResult(
         {
-            name: Measured(**{**value, "trials": tuple(value["trials"])})
+            name: Estimate(**{**value, "trials": tuple(value["trials"])})
             for name, value in tree["values"].items()
         },
-        {panel: [Curve(**curve) for curve in curves] for panel, curves in tree["curves"].items()},
+        {
+            panel: [FigureCurve(**curve) for curve in curves]
+            for panel, curves in tree["curves"].items()
+        },
         tuple(tree["axes"]),
         tuple(tree["notes"]),
     )

@@ -9,11 +9,11 @@ from scipy.special import log_softmax
 
 from rankloop.experiments.papers.declaration import (
     Claim,
-    Curve,
+    Estimate,
     Experiment,
-    Found,
-    Measured,
-    Part,
+    ExperimentPart,
+    FigureCurve,
+    PartResult,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def jensen_gap(phi: NDArray[np.float64], log_rho: NDArray[np.float64]) -> float:
     return float(np.log(phi @ np.exp(log_rho)) - phi @ log_rho)
 
 
-def _jensen(source: Source, setting: Setting) -> Found:  # noqa: ARG001
+def _jensen(source: Source, setting: Setting) -> PartResult:  # noqa: ARG001
     rng = np.random.default_rng(setting.seed)
     clouds, spreads = [], []
     for example in range(setting.pick(10, 4)):
@@ -41,10 +41,10 @@ def _jensen(source: Source, setting: Setting) -> Found:  # noqa: ARG001
         for _ in range(setting.pick(200, 50)):
             gains = np.exp2(grades) - rng.random(100)
             gaps.append(jensen_gap(gains / gains.sum(), log_rho))
-        clouds.append(Curve(f"example {example + 1}", [example + 1.0] * len(gaps), gaps))
+        clouds.append(FigureCurve(f"example {example + 1}", [example + 1.0] * len(gaps), gaps))
         spreads.append(float(np.std(gaps) / np.mean(gaps)))
-    share = Measured.over(spreads)
-    return Found(
+    share = Estimate.over(spreads)
+    return PartResult(
         {"the gap's deviation over draws of gamma, as a share of it": share},
         {"Jensen gap": clouds},
         ("example", "gap, a point for each gamma"),
@@ -57,7 +57,7 @@ FIGURE_1 = Experiment(
     "Figure 1",
     "The choice of gamma changes the Jensen gap, and so the tightness of the bound.",
     (
-        Part(
+        ExperimentPart(
             "simulated",
             _jensen,
             {"the gap's deviation over draws of gamma, as a share of it": Claim(above=0.01)},

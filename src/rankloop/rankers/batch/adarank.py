@@ -9,11 +9,11 @@ import numpy as np
 from rankloop.exceptions import MeasureError, ModelError
 from rankloop.measures.measure import parse
 from rankloop.rankers.batch.base import BatchRanker, refuse_document_weights
-from rankloop.rankers.batch.measured import Objective, linear_scores, nonzero_parts
+from rankloop.rankers.batch.measured import MeasureObjective, linear_scores, nonzero_parts
 from rankloop.rankers.batch.near_equal import NOISE, best_first
 from rankloop.rankers.forms import Array
 from rankloop.rankers.parameters import check_number, check_whole
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,7 +86,7 @@ class AdaRank(BatchRanker):
     """
 
     search_space: ClassVar[Mapping[str, Search]] = {
-        "measure": Choice(("nDCG@5", "nDCG@10", "nDCG", "AP"))
+        "measure": OneOf(("nDCG@5", "nDCG@10", "nDCG", "AP"))
     }
     _learns: ClassVar[tuple[str, ...]] = ("features_", "alphas_")
     features_: NDArray[np.int64]
@@ -130,7 +130,7 @@ class AdaRank(BatchRanker):
         refuse_document_weights(self, data)
         if parse(self.measure).name == "DCG":
             raise MeasureError(f"AdaRank needs a measure between 0 and 1; found {self.measure}")
-        Objective.check(self.measure, data)
+        MeasureObjective.check(self.measure, data)
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -150,7 +150,7 @@ class AdaRank(BatchRanker):
             raise ModelError("features_ and alphas_ differ in length")
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        E = Objective(self.measure, data)
+        E = MeasureObjective(self.measure, data)
         if len(E.data) == 0:
             return
         table = E.of_features(self.both_directions)
@@ -181,6 +181,6 @@ class AdaRank(BatchRanker):
         return linear_scores(X, self.weights_)
 
 
-def _hard_queries(E: Objective, values: Floats) -> tuple[Floats, float]:
+def _hard_queries(E: MeasureObjective, values: Floats) -> tuple[Floats, float]:
     """Return query weights, larger where the measure is lower, and the mean of the measure."""
     return E.weights * np.exp(-values), float(np.average(values, weights=E.weights))

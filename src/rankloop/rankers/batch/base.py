@@ -80,9 +80,9 @@ class BatchRanker(Ranker):
             f"{type(self).__name__} must define _rounds or _fit"
         )
 
-    def _taught(self, data: QueryDataset) -> QueryDataset:
+    def _usable_data(self, data: QueryDataset) -> QueryDataset:
         """Return the data for :meth:`_rounds`; override it to leave out rows in another way."""
-        return teaching(data)
+        return keep_usable(data)
 
     def _scorer(self, X: Rows, offsets: Offsets) -> Callable[[], Scores]:
         """Return a function that scores rows after each round; override it to score faster."""
@@ -123,7 +123,7 @@ class BatchRanker(Ranker):
             yield from self._fit_once(data, valid, on_round)
             return
         if valid is None and self.patience is not None:
-            data, valid = held_out(data)
+            data, valid = hold_out(data)
         if valid is None or self.patience is None:  # there is no number of rounds to find
             whole = data if valid is None else together(data, valid)
             yield from self._fit_once(whole, None, on_round)
@@ -149,7 +149,7 @@ class BatchRanker(Ranker):
     ) -> Iterator[None]:
         self._check_stopping(valid)
         self.n_queries_seen_ = data.n_queries
-        rounds = iter(()) if at_most == 0 else self._rounds(self._taught(data))
+        rounds = iter(()) if at_most == 0 else self._rounds(self._usable_data(data))
         yield from self._run(rounds, valid, on_round, at_most)
 
     def _run(
@@ -166,7 +166,7 @@ class BatchRanker(Ranker):
         measure = self._check_stopping(valid)
         best, kept = -np.inf, self._mark()
         if valid is not None:
-            valid = valid.shuffled(np.random.default_rng(0))  # ties must not depend on row order
+            valid = valid.shuffle(np.random.default_rng(0))  # ties must not depend on row order
             score = self._scorer(valid.X, valid.offsets)
             if self._starts_ready:
                 best = float(evaluate(valid, score(), measure, self.convention)[str(measure)])
@@ -218,12 +218,12 @@ class BatchRanker(Ranker):
         return self.patience is not None and self.rounds_ - best_round >= self.patience
 
 
-def held_out(data: QueryDataset) -> tuple[QueryDataset, QueryDataset | None]:
+def hold_out(data: QueryDataset) -> tuple[QueryDataset, QueryDataset | None]:
     """Return queries to train on, and every fifth query; with fewer than five, all and None.
 
     >>> from rankloop.data.dataset import QueryDataset
     >>> data = QueryDataset.from_arrays(np.eye(12), np.ones(12), qid=np.arange(12))
-    >>> [len(part) for part in held_out(data)]
+    >>> [len(part) for part in hold_out(data)]
     [10, 2]
     """
     held = np.arange(len(data)) % _HELD_OUT == _HELD_OUT - 1
@@ -267,23 +267,23 @@ def fit_again(
     ranker.set_params(**dict.fromkeys(names, True))
     if valid is not None and not names:
         data, valid = together(data, valid), None
-    for _ in ranker._fit_rounds(data, valid, None, go_on):
+    for _ in ranker._fit(*ranker._begin(data, valid, go_on), None):
         pass
 
 
-def teaching(data: QueryDataset) -> QueryDataset:
+def keep_usable(data: QueryDataset) -> QueryDataset:
     """Leave out rows without effect: unjudged documents, weights of 0, queries with one grade.
 
     >>> from rankloop.data.dataset import QueryDataset
-    >>> teaching(QueryDataset.from_arrays(np.eye(5), [1, -1, 0, 2, 2], group=[3, 2]))
+    >>> keep_usable(QueryDataset.from_arrays(np.eye(5), [1, -1, 0, 2, 2], group=[3, 2]))
     QueryDataset(1 query, 2 documents, 5 features, grades 0 to 1)
     """
-    rows = teaching_rows(data)
+    rows = usable_rows(data)
     return data if rows.all() and data.sizes.all() else data.keep(rows)
 
 
-def teaching_rows(data: QueryDataset) -> NDArray[np.bool_]:
-    """Return which documents :func:`teaching` keeps."""
+def usable_rows(data: QueryDataset) -> NDArray[np.bool_]:
+    """Return which documents :func:`keep_usable` keeps."""
     query = np.repeat(np.arange(len(data)), data.sizes)
     keep = data.y >= 0
     if data.sample_weight is not None:

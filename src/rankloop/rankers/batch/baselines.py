@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rankloop.exceptions import ModelError
 from rankloop.rankers.batch.base import BatchRanker, refuse_document_weights
-from rankloop.rankers.batch.measured import Objective
+from rankloop.rankers.batch.measured import MeasureObjective
 from rankloop.rankers.batch.near_equal import first_largest
 from rankloop.rankers.forms import Array
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.forms import Form
     from rankloop.rankers.search import Search
     from rankloop.rankers.state import State
+    from rankloop.rankers.traits import Traits
 
 
 class SingleFeature(BatchRanker):
@@ -53,8 +55,8 @@ class SingleFeature(BatchRanker):
     ([{'feature': '2', 'weight': -1.0}], [-4.0])
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"measure": Choice(("nDCG@10", "AP"))}
-    baseline: ClassVar[bool] = True
+    search_space: ClassVar[Mapping[str, Search]] = {"measure": OneOf(("nDCG@10", "AP"))}
+    traits: ClassVar[Traits] = replace(BatchRanker.traits, is_baseline=True)
     _learns: ClassVar[tuple[str, ...]] = ("choice_",)
     choice_: NDArray[np.int64]
 
@@ -78,7 +80,7 @@ class SingleFeature(BatchRanker):
 
     def _check(self, data: QueryDataset) -> None:
         refuse_document_weights(self, data)
-        Objective.check(self.measure, data)
+        MeasureObjective.check(self.measure, data)
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -95,7 +97,7 @@ class SingleFeature(BatchRanker):
             raise ModelError(f"choice_ must be a feature and 1, 0 or -1; found {feature}, {sign}")
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        E = Objective(self.measure, data)
+        E = MeasureObjective(self.measure, data)
         if len(E.data) == 0 or data.n_features == 0 or self.rounds_:
             return
         worth = np.average(E.of_features(both=True), axis=1, weights=E.weights)
@@ -131,7 +133,7 @@ class Constant(BatchRanker):
     [0.0, 0.0]
     """
 
-    baseline: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(BatchRanker.traits, is_baseline=True)
 
     def __init__(
         self,

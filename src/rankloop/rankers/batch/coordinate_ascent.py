@@ -8,11 +8,11 @@ import numpy as np
 
 from rankloop.exceptions import ModelError
 from rankloop.rankers.batch.base import BatchRanker, refuse_document_weights
-from rankloop.rankers.batch.measured import Objective, linear_scores, nonzero_parts
+from rankloop.rankers.batch.measured import MeasureObjective, linear_scores, nonzero_parts
 from rankloop.rankers.batch.near_equal import NOISE, first_largest
 from rankloop.rankers.forms import Array
 from rankloop.rankers.parameters import check_number, check_whole
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -84,7 +84,7 @@ class CoordinateAscent(BatchRanker):
     Metzler and Croft, Linear feature-based models for information retrieval (2007): section 3.2.
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"measure": Choice(("nDCG@10", "AP"))}
+    search_space: ClassVar[Mapping[str, Search]] = {"measure": OneOf(("nDCG@10", "AP"))}
     _learns: ClassVar[tuple[str, ...]] = ("starts_", "finished_", "best_")
     starts_: Floats
     finished_: NDArray[np.bool_]
@@ -131,7 +131,7 @@ class CoordinateAscent(BatchRanker):
         check_whole("random_state", self.random_state, 0)
         check_number("tolerance", self.tolerance)
         refuse_document_weights(self, data)
-        Objective.check(self.measure, data)
+        MeasureObjective.check(self.measure, data)
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)
@@ -159,7 +159,7 @@ class CoordinateAscent(BatchRanker):
             )
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        E = Objective(self.measure, data)
+        E = MeasureObjective(self.measure, data)
         if len(E.data) == 0 or data.n_features == 0:
             return
         while self.rounds_ < self.rounds and not self.finished_.all():
@@ -170,7 +170,7 @@ class CoordinateAscent(BatchRanker):
             self.starts_, self.best_ = starts, np.array([first_largest(reached)])
             yield 1 - float(reached.max())
 
-    def _climb(self, E: Objective, starts: Floats, start: int) -> float:
+    def _climb(self, E: MeasureObjective, starts: Floats, start: int) -> float:
         """Run one round for one start; return the measure that it reaches."""
         w = starts[start]
         scores = E.scores(w)
@@ -190,7 +190,7 @@ class CoordinateAscent(BatchRanker):
         return reached
 
     def _search(
-        self, E: Objective, scores: Floats, x: Rows, weight: float, least: float
+        self, E: MeasureObjective, scores: Floats, x: Rows, weight: float, least: float
     ) -> tuple[float, float]:
         """Return the best step for one weight and its measure; (0, least) if none is better."""
         first = _FIRST_STEP

@@ -11,7 +11,7 @@ from rankloop._utils.processors import threads
 from rankloop.rankers.batch.near_equal import best_first, first_largest
 from rankloop.rankers.batch.stumps import StumpRanker
 from rankloop.rankers.parameters import check_whole
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ class FRank(StumpRanker):
     """
 
     _least_fall: ClassVar[float] = 1e-12
-    search_space: ClassVar[Mapping[str, Search]] = {"thresholds": Choice((30, 255))}
+    search_space: ClassVar[Mapping[str, Search]] = {"thresholds": OneOf((30, 255))}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from rankloop import _core
 from rankloop._utils.processors import threads
 from rankloop.data.mapped_parts import in_parts
 from rankloop.data.sparse_rows import core_rows
-from rankloop.rankers.batch.base import BatchRanker, teaching, teaching_rows
+from rankloop.rankers.batch.base import BatchRanker, keep_usable, usable_rows
 from rankloop.rankers.batch.loss_sum import LentLoss, PartLoss
 from rankloop.rankers.batch.solver import Ridge, minimise
 from rankloop.rankers.explaining import weight_parts
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
     from rankloop.rankers.rounds import Round
+    from rankloop.rankers.traits import Traits
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -62,7 +63,7 @@ class ConvexRanker(BatchRanker):
 
     _learns: ClassVar[tuple[str, ...]] = ("weights_",)
     follows_path: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(BatchRanker.traits, takes_sparse=True)
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -79,10 +80,10 @@ class ConvexRanker(BatchRanker):
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {**super()._forms(n_features), "weights_": Array((n_features,))}
 
-    def _taught(self, data: QueryDataset) -> QueryDataset:
+    def _usable_data(self, data: QueryDataset) -> QueryDataset:
         return data  # `part_loss` leaves out rows of each part
 
-    def _weighted(self, data: QueryDataset) -> QueryDataset:
+    def _weigh(self, data: QueryDataset) -> QueryDataset:
         """Return the data with the weights that queries have in the loss; override it to set them.
 
         They may depend on their own query only, because a part has only some of the queries.
@@ -91,13 +92,13 @@ class ConvexRanker(BatchRanker):
 
     def part_loss(self, data: QueryDataset) -> PartLoss:
         """Return the loss of some of the queries; the objective is the sum over all parts."""
-        return PartLoss(self._weighted(teaching(data)), self._loss())
+        return PartLoss(self._weigh(keep_usable(data)), self._loss())
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
         parts = list(in_parts(data))
         if len(parts) > 1:
             return self._solve(LentLoss(parts, self.part_loss))
-        return self._solve(self.part_loss(data)) if teaching_rows(data).any() else iter(())
+        return self._solve(self.part_loss(data)) if usable_rows(data).any() else iter(())
 
     def _solve(self, total: LossSum) -> Iterator[float]:
         """Improve the weights; yield the objective after each round."""
@@ -129,7 +130,7 @@ class ConvexRanker(BatchRanker):
             new.n_queries_seen_ = n_queries
             yield from new._run(new._solve(total), valid, on_round)
 
-        return self._fit_copy(rounds, on_round, None)
+        return self._learn_on_copy(rounds, on_round, None)
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""

@@ -100,15 +100,15 @@ class LentLoss:
 
     def at(self, w: Floats) -> Value:
         """Return the value and the gradient."""
-        return added(self._each(lambda one: one.at(w)))
+        return add_up(self._each(lambda one: one.at(w)))
 
     def product(self, w: Floats, v: Floats) -> Floats:
         """Return the Hessian at w times v."""
-        return added(self._each(lambda one: one.product(w, v)))
+        return add_up(self._each(lambda one: one.product(w, v)))
 
     def spread(self, w: Floats) -> Floats:
         """Return what a preconditioner is made of."""
-        return added(self._each(lambda one: one.spread(w)))
+        return add_up(self._each(lambda one: one.spread(w)))
 
     def _each(self, what: Callable[[PartLoss], _T]) -> Iterable[_T]:
         for part in self._parts:
@@ -116,10 +116,10 @@ class LentLoss:
                 yield what(self._part_loss(part))
 
 
-def added(found: Iterable[_T]) -> _T:
+def add_up(found: Iterable[_T]) -> _T:
     """Add up what the parts gave, in their order.
 
-    >>> added([np.array([1.0, 2.0]), np.array([3.0, 4.0])]).tolist()
+    >>> add_up([np.array([1.0, 2.0]), np.array([3.0, 4.0])]).tolist()
     [4.0, 6.0]
     """
     terms = iter(found)

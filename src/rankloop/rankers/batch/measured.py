@@ -25,7 +25,7 @@ _AVERAGED = CONVENTIONS["standard"].differing("standard, ties averaged", ties="a
 _BLOCK = 1024
 
 
-class Objective:
+class MeasureObjective:
     """A measure of rankings of one data set; queries where it is not defined are left out.
 
     Tied documents share their ranks, so that their order in the file has no effect. For measures
@@ -41,7 +41,7 @@ class Objective:
     def __init__(self, measure: str | Measure, data: QueryDataset) -> None:
         self.measure = parse(measure)
         self.convention = _AVERAGED if self.measure.averages_ties else CONVENTIONS["standard"]
-        self.data = data.shuffled(np.random.default_rng(0))
+        self.data = data.shuffle(np.random.default_rng(0))
         defined = ~np.isnan(self.values(np.zeros(data.n_documents)))
         if not defined.all():
             self.data = self.data.select(defined)

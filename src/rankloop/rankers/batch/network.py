@@ -33,24 +33,24 @@ class Network:
 
     def at(self, packed: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient."""
-        w, b, V = self.unpacked(packed)
+        w, b, V = self.unpack(packed)
         units = hidden_units(self._data.X, V, b)
         value, slope = self._whole.at(units @ w)
         pull = self._C * slope[:, None] * w * (1 - units**2)
         objective = (w @ w + (V * V).sum()) / 2 + self._C * value
-        gradient = self.packed(
+        gradient = self.pack(
             w + self._C * (slope @ units),
             pull.sum(axis=0),
-            V + _transposed_times(self._data.X, pull),
+            V + _multiply_transposed(self._data.X, pull),
         )
         return float(objective), gradient
 
     @staticmethod
-    def packed(w: Floats, b: Floats, V: Floats) -> Floats:
+    def pack(w: Floats, b: Floats, V: Floats) -> Floats:
         """Put all parameters in one array."""
         return np.concatenate([w, b, V.ravel()])
 
-    def unpacked(self, packed: Floats) -> tuple[Floats, Floats, Floats]:
+    def unpack(self, packed: Floats) -> tuple[Floats, Floats, Floats]:
         """Return w, b and V."""
         h = self._hidden
         return packed[:h].copy(), packed[h : 2 * h].copy(), packed[2 * h :].reshape(-1, h).copy()
@@ -65,7 +65,7 @@ def hidden_units(X: Rows, V: Floats, b: Floats) -> Floats:
     return units
 
 
-def _transposed_times(X: Rows, pull: Floats) -> Floats:
+def _multiply_transposed(X: Rows, pull: Floats) -> Floats:
     """Return X' pull, summed in float64."""
     total = np.zeros((X.shape[1], pull.shape[1]))
     for first in range(0, len(X), _ROWS):

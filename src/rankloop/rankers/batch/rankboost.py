@@ -10,7 +10,7 @@ from rankloop import _core
 from rankloop._utils.processors import threads
 from rankloop.rankers.batch.near_equal import first_largest
 from rankloop.rankers.batch.stumps import StumpRanker
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ class RankBoost(StumpRanker):
     (2003): figure 1, section 3.2 (the third method), figure 2 and section 3.3.
     """
 
-    search_space: ClassVar[Mapping[str, Search]] = {"thresholds": Choice((10, 30, 255))}
+    search_space: ClassVar[Mapping[str, Search]] = {"thresholds": OneOf((10, 30, 255))}
 
     def __init__(
         self,

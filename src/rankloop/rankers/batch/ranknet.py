@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.losses.pairwise import PairwiseLogistic
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.batch.lbfgs import descend
 from rankloop.rankers.batch.linear import ConvexRanker
 from rankloop.rankers.batch.network import Network, explain_units, hidden_units
@@ -135,14 +135,14 @@ class RankNet(ConvexRanker):
         if not self.hidden:
             yield from super()._rounds(data)
             return
-        data = teaching(data)
+        data = keep_usable(data)
         if not data.n_documents:
             return
         network = Network(data, self._loss(), self.C, self.hidden)
-        start = Network.packed(self.weights_, self.hidden_bias_, self.hidden_weights_)
+        start = Network.pack(self.weights_, self.hidden_bias_, self.hidden_weights_)
         steps = descend(network.at, start, self.tolerance)
         for _, (packed, value) in zip(range(self.rounds), steps, strict=False):
-            self.weights_, self.hidden_bias_, self.hidden_weights_ = network.unpacked(packed)
+            self.weights_, self.hidden_bias_, self.hidden_weights_ = network.unpack(packed)
             yield value
 
     def _solve(self, total: LossSum) -> Iterator[float]:

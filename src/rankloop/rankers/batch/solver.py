@@ -23,7 +23,7 @@ _STALE = 10  # after more products than this, a new preconditioner is worth its 
 
 
 @dataclass(frozen=True)
-class Point:
+class Iterate:
     """A point of the solver: weights, objective and gradient."""
 
     w: Floats
@@ -37,13 +37,13 @@ class Ridge:
     def __init__(self, total: LossSum, C: float) -> None:
         self._total, self._C = total, C
 
-    def at(self, w: Floats) -> Point:
+    def at(self, w: Floats) -> Iterate:
         """Move to w; later calls of `product` and `preconditioner` use the Hessian at w."""
         self._w = w
         value, slope = self._total.at(w)
-        return Point(w, float(w @ w / 2 + self._C * value), w + self._C * slope)
+        return Iterate(w, float(w @ w / 2 + self._C * value), w + self._C * slope)
 
-    def return_to(self, point: Point) -> None:
+    def return_to(self, point: Iterate) -> None:
         """Move to a point that is known."""
         self._w = point.w
 
@@ -56,7 +56,7 @@ class Ridge:
         return preconditioner(self._total.spread(self._w), self._C)
 
 
-def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Point]:
+def minimise(problem: Ridge, start: Floats, tolerance: float) -> Iterator[Iterate]:
     """Minimise from `start`; yield the point after each round, which is never worse than before.
 
     It stops after a round whose step was expected to lower the objective by less than `tolerance`

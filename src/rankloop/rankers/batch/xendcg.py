@@ -86,7 +86,7 @@ class XENDCG(ConvexRanker):
                 f"otherwise weights become too large; found {self.power:g} x {data.y.max():g}"
             )
 
-    def _weighted(self, data: QueryDataset) -> QueryDataset:
+    def _weigh(self, data: QueryDataset) -> QueryDataset:
         if not self.power or not data.n_documents:
             return data
         gains = np.exp2(data.y) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,13 +12,13 @@ import numpy as np
 from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError
 from rankloop.rankers.base import Ranker
-from rankloop.rankers.batch.base import fit_again, teaching_rows
+from rankloop.rankers.batch.base import fit_again, usable_rows
 from rankloop.rankers.boosting import bridge
-from rankloop.rankers.boosting.leaves import moved_leaves
+from rankloop.rankers.boosting.leaves import move_leaves
 from rankloop.rankers.boosting.model import ROWS_A_THREAD, TreeModel
 from rankloop.rankers.forms import FittedRanker, Nothing
 from rankloop.rankers.parameters import check_number, check_rankers, check_whole
-from rankloop.rankers.search import Choice, Range
+from rankloop.rankers.search import OneOf, Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.forms import Form
     from rankloop.rankers.rounds import Round
     from rankloop.rankers.search import Search
+    from rankloop.rankers.traits import Traits
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -88,9 +89,9 @@ class BoostedRanker(TreeModel):
     start: Ranker | None = None
 
     search_space: ClassVar[Mapping[str, Search]] = {
-        "leaves": Choice((7, 15, 31, 63)),
+        "leaves": OneOf((7, 15, 31, 63)),
         "min_data_in_leaf": Range(5, 80, points=3, log=True, whole=True),
-        "feature_fraction": Choice((0.3, 0.6, 1.0)),
+        "feature_fraction": OneOf((0.3, 0.6, 1.0)),
         "rate": Range(0.02, 0.1, points=2, log=True),
     }
 
@@ -103,22 +104,16 @@ class BoostedRanker(TreeModel):
         return self._objective(data)
 
     @property
-    def takes_raw_features(self) -> bool:  # type: ignore[override]
-        """Whether what it starts from works well on features of any scale; trees do."""
-        return self._both("takes_raw_features")
-
-    @property
-    def takes_nan(self) -> bool:  # type: ignore[override]
-        """Whether what it starts from accepts missing values; trees do."""
-        return self._both("takes_nan")
-
-    @property
-    def scores_rows_alone(self) -> bool:  # type: ignore[override]
-        """Whether what it starts from does not look at whole queries; trees do not."""
-        return self._both("scores_rows_alone")
-
-    def _both(self, what: str) -> bool:
-        return self.start is None or bool(getattr(self.start, what, False))
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Those of trees, as far as what it starts from has them, too."""
+        # Anything that is not a ranker is refused by `_check`, which comes later.
+        known = self.start.traits if isinstance(self.start, Ranker) else TreeModel.traits
+        return replace(
+            TreeModel.traits,
+            takes_raw_features=self.start is None or known.takes_raw_features,
+            takes_nan=self.start is None or known.takes_nan,
+            scores_rows_alone=self.start is None or known.scores_rows_alone,
+        )
 
     @property
     def _starts_ready(self) -> bool:
@@ -205,38 +200,38 @@ class BoostedRanker(TreeModel):
         start = Nothing() if self.start is None else FittedRanker(Ranker, n_features)
         return {**super()._forms(n_features), "start_": start}
 
-    def _taught(self, data: QueryDataset) -> QueryDataset:
+    def _usable_data(self, data: QueryDataset) -> QueryDataset:
         return data  # `_rounds` leaves out rows without copying the others
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
-        rows = teaching_rows(data)
-        lessons = data.without_features().keep(rows)
-        if not lessons.n_documents:
+        rows = usable_rows(data)
+        usable = data.without_features().keep(rows)
+        if not usable.n_documents:
             return
-        lgb, objective, start = bridge.engine(), self._objective(lessons), self.rounds_
-        settings = {**self._settings(data, lessons.n_documents), **objective.params}
-        native, weights = objective.native is not None, lessons.query_weight
+        lgb, objective, start = bridge.engine(), self._objective(usable), self.rounds_
+        settings = {**self._settings(data, usable.n_documents), **objective.params}
+        native, weights = objective.native is not None, usable.query_weight
         train = lgb.Dataset(
             bridge.pieces(data.X, rows, whole=self.rounds_ > 0),
             label=objective.labels,
-            group=lessons.sizes,
-            weight=np.repeat(weights, lessons.sizes) if native and weights is not None else None,
+            group=usable.sizes,
+            weight=np.repeat(weights, usable.sizes) if native and weights is not None else None,
             feature_name=bridge.names_for(data.feature_names),
             categorical_feature=self._columns("categorical", data) or "auto",
-            init_score=None if self.start_ is None else self._untouched(data)[rows],
+            init_score=None if self.start_ is None else self._start_scores(data)[rows],
             free_raw_data=True,
         )
         del data  # LightGBM has its own copy now
-        found: list[float] = []
+        values: list[float] = []
 
         def grown_on(scores: Floats, _: object) -> tuple[Singles, Singles]:
-            if not found:  # otherwise it was computed with the value
+            if not values:  # otherwise it was computed with the value
                 objective.at(scores, start)
             return objective.gradient, objective.hessian
 
         def value(scores: Floats, _: object) -> tuple[str, float, bool]:
-            found[:] = [objective.at(scores, start + done)]
-            return "loss", found[0], False
+            values[:] = [objective.at(scores, start + done)]
+            return "loss", values[0], False
 
         settings["objective"] = objective.native or grown_on
         try:
@@ -249,7 +244,7 @@ class BoostedRanker(TreeModel):
             for done in range(1, self.trees + 1):
                 self._grown = booster
                 booster.eval_train(value)
-                yield found[0]
+                yield values[0]
                 if done < self.trees and booster.update(fobj=None if native else grown_on):
                     break
         finally:
@@ -261,7 +256,7 @@ class BoostedRanker(TreeModel):
         if self._grown is not None:
             self.booster_ = bridge.text_of(self._grown, self.rounds_)
 
-    def _untouched(self, data: QueryDataset) -> Scores:
+    def _start_scores(self, data: QueryDataset) -> Scores:
         """Return the scores that new trees add to."""
         return np.asarray(self._score_rows(data.X, data.offsets), np.float64)
 
@@ -276,7 +271,7 @@ class BoostedRanker(TreeModel):
             if self.rounds_ == seen:
                 return scores
             new: dict[str, object] = {"start_iteration": seen, "num_iteration": self.rounds_ - seen}
-            scores, seen = scores + self._predicted(X, raw_score=True, **new), self.rounds_
+            scores, seen = scores + self._predict_trees(X, raw_score=True, **new), self.rounds_
             return scores
 
         return more
@@ -311,7 +306,7 @@ class BoostedRanker(TreeModel):
         with self._writing:
             new = self.copy()
             if new._booster is not None:
-                new.booster_ = moved_leaves(new, data, decay, new._step)
+                new.booster_ = move_leaves(new, data, decay, new._step)
                 new.n_queries_seen_ = data.n_queries
             self._become(new)
         return self

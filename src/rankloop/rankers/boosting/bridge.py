@@ -80,20 +80,20 @@ def columns(
     >>> columns(["b", 0], ("a", "b"), 2, "categorical")
     [1, 0]
     """
-    found = []
+    rows = []
     for item in chosen:
         if isinstance(item, str):
             if item not in (names or ()):
                 known = ", ".join((names or ("none, because the data has no names",))[:20])
                 raise DataError(f"{what}: there is no feature {item!r}; the names are {known}")
-            found.append(list(names or ()).index(item))
+            rows.append(list(names or ()).index(item))
         elif isinstance(item, int) and not isinstance(item, bool) and 0 <= item < n_features:
-            found.append(item)
+            rows.append(item)
         else:
             raise DataError(
                 f"{what}: expected names, or columns from 0 to {n_features - 1}; found {item!r}"
             )
-    return found
+    return rows
 
 
 def check_categories(X: Rows, chosen: Sequence[int]) -> None:
@@ -156,7 +156,7 @@ def first_tree(
 def text_of(booster: lightgbm.Booster, trees: int | None = None) -> str:
     """Return a model as LightGBM writes it, without what has no effect: threads and addresses."""
     text = booster.model_to_string(num_iteration=trees)
-    return _WHERE_IT_GREW.sub(lambda found: f"[{found[1]}: {_NOWHERE[found[1]]}]", text)
+    return _WHERE_IT_GREW.sub(lambda match: f"[{match[1]}: {_NOWHERE[match[1]]}]", text)
 
 
 def from_text(text: str, n_features: int) -> lightgbm.Booster:

@@ -70,7 +70,7 @@ def partial_dependence(
     Friedman, Greedy function approximation: a gradient boosting machine (2001): section 8.
     """
     check_whole("points", points)
-    if not ranker.scores_rows_alone:
+    if not ranker.traits.scores_rows_alone:
         raise DataError(
             f"{type(ranker).__name__} scores whole queries; use a ranker that scores rows"
         )

@@ -1,4 +1,4 @@
-"""Reads trees that LightGBM or XGBoost wrote, and writes them as LightGBM does."""
+"""Reads trees that LightGBM, XGBoost or CatBoost wrote, and writes them as LightGBM does."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError, ModelError
+from rankloop.rankers.boosting.catboost import read_catboost
 from rankloop.rankers.boosting.trees import Tree, trees_of_text
+from rankloop.rankers.boosting.ubjson import parse_ubjson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_UBJSON = tuple(b"{" + mark for mark in (b"L", b"l", b"I", b"U", b"i", b"$", b"#"))
 _NAN_MISSING, _LEFT, _CATEGORICAL = 8, 2, 1
 _IDENTITY = ("rank:", "reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:pseudohubererror")
 _LOGISTIC = ("binary:logistic", "reg:logistic", "binary:logitraw")
@@ -35,11 +38,24 @@ class Forest:
     averaged: bool = False
 
 
-def read_forest(text: str) -> Forest:
-    """Return the trees of a model: LightGBM's text, or XGBoost's JSON."""
+def read_forest(content: bytes) -> Forest:
+    """Return the trees of a model: LightGBM's text, XGBoost's JSON or UBJ, or CatBoost's JSON.
+
+    Of a model that XGBoost stopped early, these are the trees up to its best round, which XGBoost
+    itself uses.
+    """
+    if content.startswith(b"CBM1"):
+        raise ModelError(
+            "this is CatBoost's binary form; save the model as JSON: "
+            "model.save_model('model.json', format='json')"
+        )
     try:
+        if content.startswith(_UBJSON):
+            return _xgboost(parse_ubjson(content))
+        text = content.decode()
         if text.lstrip().startswith("{"):
-            return _xgboost(json.loads(text))
+            record = json.loads(text)
+            return _xgboost(record) if "learner" in record else _catboost(record)
         if text.startswith("tree\n"):
             return _lightgbm(text)
     except _STRANGE as error:
@@ -47,8 +63,8 @@ def read_forest(text: str) -> Forest:
             raise
         raise ModelError(f"the model is damaged or of another format: {error!r}") from None
     raise ModelError(
-        "this is neither a model that LightGBM wrote as text (save_model) nor one that XGBoost "
-        "wrote as JSON (save_model('model.json'))"
+        "this is neither a model that LightGBM wrote as text (save_model), nor one that XGBoost "
+        "wrote as JSON or UBJ (save_model('model.json')), nor one that CatBoost wrote as JSON"
     )
 
 
@@ -63,8 +79,8 @@ def _lightgbm(text: str) -> Forest:
     return Forest(trees, len(names), names if given else (), averaged)
 
 
-def _xgboost(told: dict[str, Any]) -> Forest:
-    ranker = told["learner"]
+def _xgboost(record: dict[str, Any]) -> Forest:
+    ranker = record["learner"]
     booster, parameters = ranker["gradient_booster"], ranker["learner_model_param"]
     if booster["name"] != "gbtree":
         raise DataError(
@@ -73,9 +89,27 @@ def _xgboost(told: dict[str, Any]) -> Forest:
     if int(parameters.get("num_class", 0)) > 1 or int(parameters.get("num_target", 1)) > 1:
         raise DataError("this model has several outputs; a ranker has one score per document")
     width = int(parameters["num_feature"])
+    model = booster["model"]
     start = _start(str(parameters["base_score"]), ranker["objective"]["name"])
-    trees = [_leaf(start), *(_xgboost_tree(tree) for tree in booster["model"]["trees"])]
+    trees = [_leaf(start), *map(_xgboost_tree, model["trees"][: _best_trees(ranker, model)])]
     return Forest(tuple(trees), width, tuple(ranker.get("feature_names") or ()))
+
+
+def _best_trees(ranker: dict[str, Any], model: dict[str, Any]) -> int:
+    """Return the number of trees up to the best round, or of all without early stopping."""
+    best = ranker.get("attributes", {}).get("best_iteration")
+    if best is None:
+        return len(model["trees"])
+    starts = model.get("iteration_indptr")
+    if starts is not None:
+        return int(starts[int(best) + 1])
+    per_round = max(int(model["gbtree_model_param"].get("num_parallel_tree", 1)), 1)
+    return (int(best) + 1) * per_round
+
+
+def _catboost(record: dict[str, Any]) -> Forest:
+    trees, width, names = read_catboost(record)
+    return Forest(tuple(trees), width, names)
 
 
 def _start(text: str, objective: str) -> float:
@@ -96,11 +130,11 @@ def _leaf(value: float) -> Tree:
     return Tree(none, np.zeros(0), none, none, np.zeros(0, bool), np.array([value]), {})
 
 
-def _xgboost_tree(told: dict[str, Any]) -> Tree:
+def _xgboost_tree(record: dict[str, Any]) -> Tree:
     """Return a tree numbered as LightGBM does; x < t becomes x <= the float32 below t."""
-    if any(told.get("split_type", ())):
+    if any(record.get("split_type", ())):
         raise DataError("splits by category cannot be imported from XGBoost; encode them first")
-    left, right = told["left_children"], told["right_children"]
+    left, right = record["left_children"], record["right_children"]
     order: list[int] = []
     waiting = [0]
     while waiting:
@@ -113,13 +147,13 @@ def _xgboost_tree(told: dict[str, Any]) -> Tree:
     splits = [node for node in order if left[node] >= 0]
     leaves = [node for node in order if left[node] < 0]
     number = {node: k for k, node in enumerate(splits)} | {n: ~k for k, n in enumerate(leaves)}
-    conditions = np.array(told["split_conditions"], np.float32)
+    conditions = np.array(record["split_conditions"], np.float32)
     return Tree(
-        np.array([told["split_indices"][node] for node in splits], np.int64),
+        np.array([record["split_indices"][node] for node in splits], np.int64),
         np.nextafter(conditions[splits], np.float32(-np.inf)).astype(np.float64),
         np.array([number[left[node]] for node in splits], np.int64),
         np.array([number[right[node]] for node in splits], np.int64),
-        np.array([told["default_left"][node] for node in splits], bool),
+        np.array([record["default_left"][node] for node in splits], bool),
         conditions[leaves].astype(np.float64),
         {},
     )

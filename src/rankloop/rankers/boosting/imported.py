@@ -1,7 +1,8 @@
-"""A model that LightGBM or XGBoost trained, as a ranker."""
+"""A model that LightGBM, XGBoost or CatBoost trained, as a ranker."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.measures.measure import Measure
     from rankloop.rankers.boosting.foreign import Forest
+    from rankloop.rankers.traits import Traits
 
 
 class Imported(TreeModel):
-    """Trees that LightGBM or XGBoost trained; they stay as they are, whatever `fit` is given.
+    """Trees of LightGBM, XGBoost or CatBoost; they stay as they are, whatever `fit` is given.
 
     So an existing model joins comparisons and blends beside other rankers, is saved and exported
     like them, and ranks in the live service, where a :class:`rankloop.rankers.Stacked` can
@@ -27,7 +29,8 @@ class Imported(TreeModel):
 
     Parameters
     ----------
-    model : the file: LightGBM's text, or XGBoost's JSON; None for a model without trees
+    model : the file: LightGBM's text, XGBoost's JSON or UBJ, or CatBoost's JSON (symmetric trees on
+        numbers); None for a model without trees. If XGBoost stopped early, its best round counts.
     valid_measure, patience, warm_start : see :class:`BatchRanker`; there are no rounds
 
     Notes
@@ -43,8 +46,7 @@ class Imported(TreeModel):
     [0.0]
     """
 
-    baseline: ClassVar[bool] = True
-    takes_raw_features: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(TreeModel.traits, is_baseline=True, takes_raw_features=True)
 
     def __init__(
         self,
@@ -70,8 +72,8 @@ class Imported(TreeModel):
 
     def _forest(self) -> Forest:
         try:
-            return read_forest(Path(str(self.model)).read_text())
-        except (OSError, UnicodeDecodeError) as error:
+            return read_forest(Path(str(self.model)).read_bytes())
+        except OSError as error:
             raise ModelError(f"cannot read the model {self.model!r}: {error}") from None
 
     def _check(self, data: QueryDataset) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.rankers.batch.base import refuse_document_weights, teaching
+from rankloop.rankers.batch.base import keep_usable, refuse_document_weights
 from rankloop.rankers.boosting.base import BoostedRanker
 from rankloop.rankers.boosting.bridge import text_of
 from rankloop.rankers.boosting.objectives import MeasuredObjective, Shape
@@ -93,14 +93,14 @@ class LambdaMART(BoostedRanker):
         self._check(data)
         self._check_width(data.X)
         with self._writing:
-            new, taught = self.copy(), teaching(data)
+            new, usable = self.copy(), keep_usable(data)
             new.n_queries_seen_ = data.n_queries
-            if new._booster is not None and taught.n_documents:
-                new.booster_ = new._refitted(taught, decay)
+            if new._booster is not None and usable.n_documents:
+                new.booster_ = new._refit_leaves(usable, decay)
             self._become(new)
         return self
 
-    def _refitted(self, data: QueryDataset, decay: float) -> str:
+    def _refit_leaves(self, data: QueryDataset, decay: float) -> str:
         objective, weights, start = self._objective(data), data.query_weight, self.start_
         booster = self.to_lightgbm().refit(
             data.X,

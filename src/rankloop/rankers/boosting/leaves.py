@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop.rankers.batch.base import teaching
+from rankloop.rankers.batch.base import keep_usable
 from rankloop.rankers.boosting.bridge import text_of
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from rankloop.rankers.boosting.objectives import Objective
 
 
-def moved_leaves(
+def move_leaves(
     ranker: BoostedRanker,
     data: QueryDataset,
     decay: float,
     objective_of: Callable[[QueryDataset], Objective],
 ) -> str:
     """Return the model with leaf values moved towards a Newton step on the data."""
-    booster, data = ranker.to_lightgbm(), teaching(data)
+    booster, data = ranker.to_lightgbm(), keep_usable(data)
     if not data.n_documents:
         return text_of(booster)
     objective, scores = objective_of(data), np.zeros(data.n_documents)

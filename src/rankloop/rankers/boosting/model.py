@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
     from rankloop.rankers.state import State
+    from rankloop.rankers.traits import Traits
 
 ROWS_A_THREAD = 4000  # for about 100 features
 
@@ -39,7 +41,7 @@ class TreeModel(BatchRanker):
     booster_ : the model as LightGBM writes it; '' if there was nothing to learn
     """
 
-    takes_nan: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(BatchRanker.traits, takes_nan=True)
     start_: Ranker | None = None  # what the trees add to
     _learns: ClassVar[tuple[str, ...]] = ("booster_",)
     _grown: lightgbm.Booster | None = None  # holds the training data during `fit`
@@ -100,10 +102,10 @@ class TreeModel(BatchRanker):
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        trees = self._predicted(X, raw_score=True) if self._booster else np.zeros(len(X))
+        trees = self._predict_trees(X, raw_score=True) if self._booster else np.zeros(len(X))
         return trees if self.start_ is None else self.start_._score_rows(X, offsets) + trees
 
-    def _predicted(self, X: Rows, **what: Any) -> NDArray[Any]:
+    def _predict_trees(self, X: Rows, **what: Any) -> NDArray[Any]:
         assert self._booster is not None
         if len(X) == 0:
             return np.zeros(0)
@@ -121,10 +123,10 @@ class TreeModel(BatchRanker):
         """
         self._check_fitted()
         rows = self._rows(X)
-        found: NDArray[np.float64] = np.zeros((len(rows), self.n_features_in_ + 1))
+        parts: NDArray[np.float64] = np.zeros((len(rows), self.n_features_in_ + 1))
         if self._booster is not None and len(rows):
-            found = self._predicted(rows, pred_contrib=True)
-        return found if self.start_ is None else found + self.start_.contributions(rows)
+            parts = self._predict_trees(rows, pred_contrib=True)
+        return parts if self.start_ is None else parts + self.start_.contributions(rows)
 
     def explain(self) -> Parts:
         """Return the gain and number of splits of each feature, largest gain first.

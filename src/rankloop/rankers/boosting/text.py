@@ -59,7 +59,7 @@ def check_trees(text: str, n_features: int) -> None:
     Cost: one pass; about a second for a million splits.
     """
     if "\0" in text or "\r" in text:
-        raise _damaged("it contains bytes that are not text")
+        raise _damage_error("it contains bytes that are not text")
     head, tree, rest = text.partition("\nTree=0\n")
     header = _header(head.removesuffix("\n"), n_features)
     body = (tree.lstrip("\n") + rest).encode()
@@ -68,7 +68,9 @@ def check_trees(text: str, n_features: int) -> None:
     for number, size in enumerate(sizes):
         block = body[first : first + size]
         if len(block) != size or not block.isascii():
-            raise _damaged(f"the length of tree {number} is not the length given in the header")
+            raise _damage_error(
+                f"the length of tree {number} is not the length given in the header"
+            )
         _check_tree(number, block.decode(), n_features)
         first += size
     _check_end(body[first:].decode())
@@ -80,45 +82,45 @@ def _header(head: str, n_features: int) -> Mapping[str, str]:
     for line in head.split("\n"):
         name, _, value = line.partition("=")
         if name in header or re.fullmatch(_HEADER.get(name, r"(?!)"), value) is None:
-            raise _damaged(f"its header has the line {line[:60]!r}")
+            raise _damage_error(f"its header has the line {line[:60]!r}")
         header[name] = value
     missing = _HEADER.keys() - _OPTIONAL - header.keys()
     if missing:
-        raise _damaged(f"its header has no {min(missing)}")
+        raise _damage_error(f"its header has no {min(missing)}")
     known = int(header["max_feature_idx"]) + 1
     if known != n_features:
         raise ModelError(f"the trees expect {known} features, not {n_features}")
     for name in ("feature_names", "feature_infos", "monotone_constraints"):
         if name in header and len(header[name].split(" ")) != n_features:
-            raise _damaged(f"its header has a wrong number of {name}")
+            raise _damage_error(f"its header has a wrong number of {name}")
     return header
 
 
 def _check_tree(number: int, block: str, n_features: int) -> None:
     lines = block.removesuffix("\n\n\n").split("\n")
     if not block.endswith("\n\n\n") or lines[0] != f"Tree={number}":
-        raise _damaged(f"tree {number} does not begin or end where it should")
+        raise _damage_error(f"tree {number} does not begin or end where it should")
     try:
         _Tree(lines[1:], n_features).check()
     except ModelError as error:
-        raise _damaged(f"tree {number}: {error}") from None
+        raise _damage_error(f"tree {number}: {error}") from None
 
 
 def _check_end(rest: str) -> None:
     """Check what follows the trees: importances, which are not read, and parameters, which are."""
     end, _, rest = rest.partition("\n")
     if end != "end of trees":
-        raise _damaged("it does not end after its trees")
+        raise _damage_error("it does not end after its trees")
     before, marker, parameters = rest.partition("\nparameters:\n")
     after = ""
     if marker:
         parameters, end, after = parameters.partition("\nend of parameters\n")
         lines = parameters.rstrip("\n").split("\n")
         if not end or not all(map(_PARAMETER.fullmatch, lines)):
-            raise _damaged("its parameters are truncated or invalid")
+            raise _damage_error("its parameters are truncated or invalid")
     for line in (before + "\n" + after).split("\n"):
         if line not in _AFTER and _IMPORTANCE.fullmatch(line) is None:
-            raise _damaged(f"after its trees it has the line {line[:60]!r}")
+            raise _damage_error(f"after its trees it has the line {line[:60]!r}")
 
 
 class _Tree:
@@ -199,18 +201,18 @@ class _Tree:
     def _ints(
         self, name: str, count: int, low: int = -(2**31), high: int = 2**31 - 1
     ) -> NDArray[np.int64]:
-        found = self._numbers(name, count, _INTS, np.int64)
-        if ((found < low) | (found > high)).any():
+        numbers = self._numbers(name, count, _INTS, np.int64)
+        if ((numbers < low) | (numbers > high)).any():
             raise ModelError(f"{name} has a number that is not from {low} to {high}")
-        return found
+        return numbers
 
     def _floats(
         self, name: str, count: int, form: re.Pattern[str] = _FLOATS
     ) -> NDArray[np.float64]:
-        found = self._numbers(name, count, form, np.float64)
-        if form is _FLOATS and not np.isfinite(found).all():
+        numbers = self._numbers(name, count, form, np.float64)
+        if form is _FLOATS and not np.isfinite(numbers).all():
             raise ModelError(f"{name} has a number that is not finite")
-        return found
+        return numbers
 
     def _numbers(self, name: str, count: int, form: re.Pattern[str], dtype: type[S]) -> NDArray[S]:
         """Take a line of numbers, and return them."""
@@ -223,5 +225,5 @@ class _Tree:
         return np.array(words, object).astype(dtype)
 
 
-def _damaged(what: str) -> ModelError:
+def _damage_error(what: str) -> ModelError:
     return ModelError(f"the trees are damaged: {what}; get a complete copy")

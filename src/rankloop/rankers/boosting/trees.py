@@ -144,9 +144,9 @@ def _members(
         return {}
     bounds = [int(word) for word in block["cat_boundaries"].split()]
     words = [int(word) for word in block["cat_threshold"].split()]
-    found = {}
+    leaves = {}
     for split in splits.tolist():
         first, end = bounds[int(thresholds[split])], bounds[int(thresholds[split]) + 1]
         bits = sum(word << 32 * k for k, word in enumerate(words[first:end]))
-        found[split] = tuple(k for k in range(bits.bit_length()) if bits >> k & 1)
-    return found
+        leaves[split] = tuple(k for k in range(bits.bit_length()) if bits >> k & 1)
+    return leaves

@@ -114,8 +114,8 @@ class XENDCGBoost(BoostedRanker):
         yield
 
     def _best_of(self) -> int | None:
-        found = _BEST_OF.fullmatch(self.gamma) if isinstance(self.gamma, str) else None
-        return None if found is None else int(found[1])
+        match = _BEST_OF.fullmatch(self.gamma) if isinstance(self.gamma, str) else None
+        return None if match is None else int(match[1])
 
     def _check(self, data: QueryDataset) -> None:
         super()._check(data)

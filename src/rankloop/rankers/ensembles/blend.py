@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop.data.features import Features
 from rankloop.exceptions import DataError, ModelError, NotFittedError
+from rankloop.features.columns import Features
 from rankloop.rankers.base import Ranker
 from rankloop.rankers.batch.base import BatchRanker, fit_again
 from rankloop.rankers.batch.xendcg import XENDCG
@@ -16,14 +17,14 @@ from rankloop.rankers.boosting import bridge
 from rankloop.rankers.boosting.lambdamart import LambdaMART
 from rankloop.rankers.boosting.xendcg import XENDCGBoost
 from rankloop.rankers.ensembles.auto import Auto
-from rankloop.rankers.ensembles.mix import standardised
+from rankloop.rankers.ensembles.mix import standardise
 from rankloop.rankers.ensembles.views import Views, description
 from rankloop.rankers.explaining import member_parts
 from rankloop.rankers.forms import Array, FittedRanker, ListOf, Values
 from rankloop.rankers.parameters import check_rankers, check_whole
 from rankloop.rankers.rounds import Round
 from rankloop.rankers.wrappers.described import Described
-from rankloop.rankers.wrappers.scaled import Scaled
+from rankloop.rankers.wrappers.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
     from rankloop.rankers.state import State
+    from rankloop.rankers.traits import Traits
 
 
 class Blend(BatchRanker):
@@ -85,9 +87,9 @@ class Blend(BatchRanker):
     [0.5, 0.25, 0.25]
     """
 
-    scores_rows_alone: ClassVar[bool] = False
-    takes_raw_features: ClassVar[bool] = True
-    takes_nan: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(
+        BatchRanker.traits, scores_rows_alone=False, takes_raw_features=True, takes_nan=True
+    )
     _learns: ClassVar[tuple[str, ...]] = ("members_", "kinds_", "description_")
 
     def __init__(
@@ -136,16 +138,16 @@ class Blend(BatchRanker):
         self.n_queries_seen_ = data.n_queries
         if self.refit and valid is not None:
             self.n_queries_seen_ += valid.n_queries
-        lessons = self._views(data)
+        training = self._views(data)
         judged = None if valid is None else self._views(valid)
         for k, (member, kind) in enumerate(members):
-            ranker = self._told(member, data)
-            seen = lessons.data_for(ranker)
+            ranker = self._share_parameters(member, data)
+            seen = training.data_for(ranker)
             shown = None if judged is None else judged.data_for(ranker)
             if self.refit:
                 fit_again(ranker, seen, shown, goes_on)
             else:
-                for _ in ranker._fit_rounds(seen, shown, None, goes_on):
+                for _ in ranker._fit(*ranker._begin(seen, shown, goes_on), None):
                     pass
             self.members_ = [*self.members_[:k], ranker, *self.members_[k + 1 :]]
             self.kinds_ = np.concatenate([self.kinds_[:k], [kind], self.kinds_[k + 1 :]])
@@ -164,7 +166,7 @@ class Blend(BatchRanker):
     def _codes(self, data: QueryDataset) -> list[int]:
         return bridge.columns(self.categorical, data.feature_names, data.n_features, "categorical")
 
-    def _told(self, member: Ranker, data: QueryDataset) -> Ranker:
+    def _share_parameters(self, member: Ranker, data: QueryDataset) -> Ranker:
         """Return a copy with the shared parameters, which a ranker inside a wrapper gets too."""
         shared: dict[str, object] = {
             "valid_measure": self.valid_measure,
@@ -172,12 +174,12 @@ class Blend(BatchRanker):
         }
         if self.patience is not None:
             shared["patience"] = self.patience
-        found = {name: name.rpartition("__")[2] for name in member.get_params()}
-        told = {name: shared[own] for name, own in found.items() if own in shared}
-        if self.categorical and member.takes_nan:  # it gets the columns as they are
+        names = {name: name.rpartition("__")[2] for name in member.get_params()}
+        params = {name: shared[last] for name, last in names.items() if last in shared}
+        if self.categorical and member.traits.takes_nan:  # it gets the columns as they are
             name = _category_parameter(member)
-            told |= {} if name is None else {name: tuple(self._codes(data))}
-        return copy.deepcopy(member).set_params(**told)
+            params |= {} if name is None else {name: tuple(self._codes(data))}
+        return copy.deepcopy(member).set_params(**params)
 
     def _check(self, data: QueryDataset) -> None:
         check_whole("seeds", self.seeds)
@@ -211,21 +213,23 @@ class Blend(BatchRanker):
             raise ModelError(f"description_ describes {len(features)} features, not {d}")
         encoded = d if features is None else len(features.encoded_names)
         for member in members:
-            FittedRanker(Ranker, d if member.takes_nan else encoded).check("members_", member)
+            FittedRanker(Ranker, d if member.traits.takes_nan else encoded).check(
+                "members_", member
+            )
 
     def _start(self, data: QueryDataset) -> list[tuple[Ranker, int]]:
         """Return the rankers to fit, seed by seed, each with the number of its kind."""
-        found: list[tuple[Ranker, int]] = []
+        rankers: list[tuple[Ranker, int]] = []
         for kind, member in enumerate(self.members or default_members(data, self._features)):
             seeds = _seeds(member)
             for k in range(self.seeds if seeds else 1):
                 moved = {name: seed + k for name, seed in seeds.items()}
-                found.append((copy.deepcopy(member).set_params(**moved), kind))
-        return found
+                rankers.append((copy.deepcopy(member).set_params(**moved), kind))
+        return rankers
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        views, found = Views(X, offsets, self._features), []
+        views, parts = Views(X, offsets, self._features), []
         for member in self.members_:
             scores = member._score_rows(views.rows_for(member), offsets)
             if np.isnan(scores).any():
@@ -233,12 +237,12 @@ class Blend(BatchRanker):
                     "features have missing values (NaN), but the training data of this blend had "
                     "none, and not all of its members accept them; fill them in, or train with them"
                 )
-            found.append(standardised(scores, offsets))
-        if not found:
+            parts.append(standardise(scores, offsets))
+        if not parts:
             raise NotFittedError(
                 "this blend was interrupted before its first member was fitted; call fit again"
             )
-        return np.asarray(self.weights_ @ np.stack(found))
+        return np.asarray(self.weights_ @ np.stack(parts))
 
     def explain(self) -> Parts:
         """Return the members by weight, each with its most important features."""
@@ -251,13 +255,13 @@ def default_members(data: QueryDataset, features: Features | None = None) -> lis
 
     features : the description of the data, if it has missing values or categories
     """
-    linear: Ranker = Scaled(XENDCG(C=0.03, power=0.5), "log", ["minmax", "rank"])
+    linear: Ranker = Prepared(XENDCG(C=0.03, power=0.5), "log", ["minmax", "rank"])
     if features is not None:
         linear = Described(linear)  # beside trees, which get missing values as they are
     trees: dict[str, Any] = {"feature_fraction": 0.6, "lambda_l2": 0.1}
     members = [
-        Auto(),
-        Scaled(XENDCGBoost(**trees), "none", ["raw", "rank"]),
+        Auto(adapt=False),
+        Prepared(XENDCGBoost(**trees), "none", ["raw", "rank"]),
         LambdaMART(**trees, start=linear if _takes(linear, data) else None),
     ]
     views = Views.of(data, features)
@@ -276,8 +280,10 @@ def _category_parameter(member: Ranker) -> str | None:
     """Return the parameter that tells a member's trees which of their columns are categories."""
     if hasattr(member, "categorical"):
         return "categorical"
-    as_they_are = isinstance(member, Scaled) and member.scale == "none" and member.maps[0] == "raw"
-    return "ranker__categorical" if as_they_are else None
+    if not isinstance(member, Prepared):
+        return None
+    keeps_columns = member.scale in (None, "none") and member.maps[0] == "raw"
+    return "ranker__categorical" if keeps_columns else None
 
 
 def _seeds(member: Ranker) -> dict[str, int]:
@@ -286,5 +292,5 @@ def _seeds(member: Ranker) -> dict[str, int]:
     return {
         name: value or 0
         for name, value in params.items()
-        if name.rpartition("__")[2] == "random_state" and not member.is_online
+        if name.rpartition("__")[2] == "random_state" and not member.traits.is_online
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from rankloop.measures.measure import parse
 from rankloop.rankers.explaining import member_parts, with_feature_names
 from rankloop.rankers.forms import Array, FittedRanker, ListOf
 from rankloop.rankers.online.base import OnlineRanker
-from rankloop.rankers.online.merging import summed_changes
+from rankloop.rankers.online.merging import sum_changes
 from rankloop.rankers.parameters import check_rankers
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
     from rankloop.rankers.online.base import Queries
+    from rankloop.rankers.traits import Traits
 
 
 class Mix(OnlineRanker):
@@ -62,7 +64,7 @@ class Mix(OnlineRanker):
     Freund and Schapire, A decision-theoretic generalization of on-line learning (1997).
     """
 
-    scores_rows_alone: ClassVar[bool] = False
+    traits: ClassVar[Traits] = replace(OnlineRanker.traits, scores_rows_alone=False)
     _learns: ClassVar[tuple[str, ...]] = ("members_", "losses_")
 
     def __init__(
@@ -92,6 +94,15 @@ class Mix(OnlineRanker):
             return [NewtonXENDCG(), SolarII(), Slam("nDCG@10")]
         return [copy.deepcopy(ranker) for ranker in self.members]
 
+    def with_indicators(self, indicators: int, wide: int) -> Self:
+        """Return a copy whose members are for rows with so many indicators."""
+        members = [member.with_indicators(indicators, wide) for member in self._fresh_members()]
+        return copy.deepcopy(self).set_params(members=members)
+
+    def _is_sparse_taken(self) -> bool:
+        """Whether all members take sparse rows."""
+        return all(member._is_sparse_taken() for member in self._fresh_members())
+
     @property
     def mix_(self) -> NDArray[np.float64]:
         """The current weights of the members."""
@@ -102,7 +113,8 @@ class Mix(OnlineRanker):
         """Return the members by weight, each with its most important features."""
         weights = self.mix_
         return member_parts(
-            [with_feature_names(one, self.feature_names_in_) for one in self.members_], weights
+            [with_feature_names(ranker, self.feature_names_in_) for ranker in self.members_],
+            weights,
         )
 
     def _check_parameters(self) -> None:
@@ -127,21 +139,23 @@ class Mix(OnlineRanker):
         self.n_features_in_ = n_features
         self.n_queries_seen_ = 0
         self.members_ = self._fresh_members()
+        for ranker in self.members_:
+            ranker._reset(n_features)
         self.losses_ = np.zeros(len(self.members_))
 
     @property
     def _looks_ahead(self) -> bool:
         """Whether a member does."""
-        return any(one._looks_ahead for one in self._fresh_members())
+        return any(ranker._looks_ahead for ranker in self._fresh_members())
 
     def _look_ahead(self, data: QueryDataset) -> None:
         """Let the members look ahead."""
         if not self.is_fitted:
             self.feature_names_in_ = data.feature_names or ()
             self._reset(data.n_features)
-        self.members_ = [one.copy() for one in self.members_]
-        for one in self.members_:
-            one._look_ahead(data)
+        self.members_ = [ranker.copy() for ranker in self.members_]
+        for ranker in self.members_:
+            ranker._look_ahead(data)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         members = [ranker.copy() for ranker in self.members_]
@@ -180,10 +194,10 @@ class Mix(OnlineRanker):
         self.members_ = [ranker.copy().discount_past(keep) for ranker in self.members_]
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:
-        self.losses_ = summed_changes([one.losses_ for one in rankers], base.losses_)
+        self.losses_ = sum_changes([ranker.losses_ for ranker in rankers], base.losses_)
         members = [ranker.copy() for ranker in self.members_]
         for k, member in enumerate(members):
-            member._merge_copies([one.members_[k] for one in rankers], base.members_[k])
+            member._merge_copies([ranker.members_[k] for ranker in rankers], base.members_[k])
         self.members_ = members
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
@@ -210,10 +224,10 @@ class Mix(OnlineRanker):
         return self.measure
 
 
-def standardised(scores: NDArray[np.generic], offsets: Offsets) -> NDArray[np.float64]:
+def standardise(scores: NDArray[np.generic], offsets: Offsets) -> NDArray[np.float64]:
     """Scale scores to mean 0 and standard deviation 1 inside each query; equal scores become 0.
 
-    >>> standardised(np.array([1.0, 3.0, 7.0]), np.array([0, 2, 3])).tolist()
+    >>> standardise(np.array([1.0, 3.0, 7.0]), np.array([0, 2, 3])).tolist()
     [-1.0, 1.0, 0.0]
     """
     return _core.standardise(np.ascontiguousarray(scores, np.float64), offsets)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.features import Feature, Features
 from rankloop.data.scaling import QueryMinMax
+from rankloop.features.columns import Feature, Features
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
@@ -25,10 +25,9 @@ def description(data: QueryDataset, codes: list[int]) -> dict[str, object]:
     columns = list(Features.learn(replace(data, features=None)).columns)
     for j in codes:
         known = data.X[:, j]
-        counts = np.bincount(known[~np.isnan(known)].astype(np.int64), minlength=1)
-        names = tuple(str(code) for code in range(len(counts)))
-        shares = tuple((counts / max(len(known), 1)).tolist())
-        columns[j] = Feature(columns[j].name, "category", names, shares=shares)
+        codes_seen = known[~np.isnan(known)].astype(np.int64)
+        names = tuple(str(code) for code in range(codes_seen.max(initial=0) + 1))
+        columns[j] = Feature(columns[j].name, "category", names)
     return Features(tuple(columns)).to_dict()
 
 
@@ -53,10 +52,10 @@ class Views:
 
     def rows_for(self, member: Ranker) -> Rows:
         """Return the rows that a member gets."""
-        is_native = self._features is None or member.takes_nan
-        form = is_native, member.takes_raw_features
+        is_native = self._features is None or member.traits.takes_nan
+        form = is_native, member.traits.takes_raw_features
         if form not in self._made:
-            rows = self._X if is_native else self._encoded()
+            rows = self._X if is_native else self._encode()
             scaled = rows if form[1] else QueryMinMax().transform_rows(rows, self._offsets)
             self._made[form] = scaled
         return self._made[form]
@@ -65,16 +64,10 @@ class Views:
         """Return the data set that a member gets."""
         assert self._data is not None
         names = self._data.feature_names
-        if self._features is not None and not member.takes_nan:
+        if self._features is not None and not member.traits.takes_nan:
             names = tuple(self._features.encoded_names)
         return replace(self._data, X=self.rows_for(member), feature_names=names, features=None)
 
-    def _encoded(self) -> Rows:
+    def _encode(self) -> Rows:
         assert self._features is not None
-        codes = self._features.categorical
-        if not codes:
-            return self._features.encode(self._X)
-        rows = self._X.copy()
-        for j in codes:  # a code that the training data lacks is as good as missing
-            rows[rows[:, j] >= len(self._features.columns[j].categories), j] = np.nan
-        return self._features.encode(rows)
+        return self._features.encode(self._X)

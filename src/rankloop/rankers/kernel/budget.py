@@ -82,7 +82,7 @@ def forgetron(support: Support, excess: int) -> Places:
 
 def projection(support: Support, excess: int) -> Places:
     """Choose as `least-loss`; neighbours take over the part of each that lies in their span."""
-    gone, kept = _parted(support, least_loss(support, excess))
+    gone, kept = _split_parts(support, least_loss(support, excess))
     for some in np.array_split(gone, -(-len(gone) // TOGETHER)):
         near = _nearest(support, some, kept)
         places, where = np.unique(near, return_inverse=True)
@@ -106,7 +106,7 @@ def merging(support: Support, excess: int) -> Places:
     k = K(x, z): for an RBF kernel that is the best coefficient at that place. The neighbour and h
     are those that lose least.
     """
-    gone, kept = _parted(support, least_loss(support, excess))
+    gone, kept = _split_parts(support, least_loss(support, excess))
     rows, alphas = support.rows, support.alphas
     for place, neighbours in zip(gone, _nearest(support, gone, kept), strict=True):
         alike = neighbours[alphas[neighbours, 0] * alphas[place, 0] > 0]
@@ -148,7 +148,7 @@ def removal_by_name(name: str, kernel: Kernel) -> Removal:
     return REMOVALS[name]
 
 
-def _parted(support: Support, gone: Places) -> tuple[Places, Places]:
+def _split_parts(support: Support, gone: Places) -> tuple[Places, Places]:
     kept = np.ones(support.held, bool)
     kept[gone] = False
     return gone, np.flatnonzero(kept)

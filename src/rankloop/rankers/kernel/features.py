@@ -77,17 +77,17 @@ class KernelFeatures(Transformer):
     @property
     def method(self) -> str:
         """The method: one of the three kinds of features."""
-        return _parsed(self.text)[0]
+        return _parse(self.text)[0]
 
     @property
     def kernel(self) -> Kernel:
         """The kernel that products of features approximate."""
-        return _parsed(self.text)[1]
+        return _parse(self.text)[1]
 
     @property
     def size(self) -> int:
         """The number of features."""
-        return _parsed(self.text)[2]
+        return _parse(self.text)[2]
 
     def _learn(self, X: Rows) -> None:
         """Learn from rows: landmarks are a random choice of them."""
@@ -115,11 +115,11 @@ class KernelFeatures(Transformer):
         rows = "landmarks" if self.method == "nystrom" else "frequencies"
         return int(self.learnt_[rows].shape[1])
 
-    def _transformed(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+    def _transform(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         """Return the features of each row; those without a landmark are 0."""
         features = np.zeros((len(X), self.size), np.float32)
         for block in kernel_blocks(len(X), self.size):
-            features[block] = self._mapped(X[block])
+            features[block] = self._map_rows(X[block])
         return features
 
     def _names_out(self, names: tuple[str, ...] | None) -> tuple[str, ...]:  # noqa: ARG002
@@ -144,7 +144,7 @@ class KernelFeatures(Transformer):
         """Make features from the values of :meth:`to_dict`."""
         known = dict(manifest)
         features = cls(known.pop("text", None), known.pop("random_state", None))
-        _parsed(features.text)
+        _parse(features.text)
         check_whole("random_state", features.random_state, 0)
         features.learnt_ = known
         return features
@@ -177,17 +177,17 @@ class KernelFeatures(Transformer):
         frequencies = draw(rng, self.size // 2, width) / np.sqrt(self.kernel.sigma2)
         self.learnt_ = {"frequencies": frequencies.astype(np.float32)}
 
-    def _mapped(self, X: Rows) -> Rows:
+    def _map_rows(self, X: Rows) -> Rows:
         if self.method != "nystrom":
             angles = row_pairs(X, self.learnt_["frequencies"])
             waves = np.hstack([cos(angles), sin(angles)]) * np.sqrt(2 / self.size)
             return np.asarray(waves, np.float32)
-        found = np.zeros((len(X), self.size), np.float32)
+        values = np.zeros((len(X), self.size), np.float32)
         landmarks, root = self.learnt_["landmarks"], self.learnt_["root"]
         if len(landmarks):
             near = self.kernel(X, landmarks)
-            found[:, : len(landmarks)] = row_pairs(near, root.astype(np.float32))
-        return found
+            values[:, : len(landmarks)] = row_pairs(near, root.astype(np.float32))
+        return values
 
     def _take(self, X: Rows, most: int, *, greedy: bool) -> None:
         """Make landmarks of rows that others do not represent: the most novel first, or in order.
@@ -197,10 +197,10 @@ class KernelFeatures(Transformer):
         self.kernel.check_rows(X)
         landmarks, root = self.learnt_["landmarks"], self.learnt_["root"]
         phi = row_pairs(self.kernel(X, landmarks).astype(np.float64), root)
-        own = self.kernel.diagonal(X).astype(np.float64)
-        left = own - row_pairs(phi**2, np.ones((1, phi.shape[1])))[:, 0]
+        diagonal = self.kernel.diagonal(X).astype(np.float64)
+        left = diagonal - row_pairs(phi**2, np.ones((1, phi.shape[1])))[:, 0]
         for _ in range(min(most, self.size - len(landmarks))):
-            novel = left > NOVEL * own
+            novel = left > NOVEL * diagonal
             if not novel.any():
                 break
             i = int(left.argmax() if greedy else novel.argmax())
@@ -215,7 +215,7 @@ class KernelFeatures(Transformer):
         self.learnt_ = {"landmarks": landmarks, "root": root}
 
 
-def _parsed(text: object) -> tuple[str, Kernel, int]:
+def _parse(text: object) -> tuple[str, Kernel, int]:
     """Return method, kernel and size."""
     return _read(text if isinstance(text, str) else repr(text))  # a file may hold anything
 

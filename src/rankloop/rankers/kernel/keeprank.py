@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -17,7 +18,7 @@ from rankloop.rankers.kernel.blocks import kernel_blocks
 from rankloop.rankers.kernel.relaxation import Samples, one_pass, relax_rows
 from rankloop.rankers.kernel.text import parse_kernel
 from rankloop.rankers.parameters import check_number, check_whole
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.forms import Form
     from rankloop.rankers.kernel.kernels import Kernel
     from rankloop.rankers.search import Search
+    from rankloop.rankers.traits import Traits
 
     Floats = NDArray[np.float64]
     from rankloop.rankers.explaining import Parts
@@ -100,11 +102,13 @@ class KeepRank(BatchRanker):
     Chen, Wang and Lin, Learning to rank with a novel kernel perceptron method (2009): eq. 10-15.
     """
 
-    scores_rows_alone: ClassVar[bool] = False  # features are scaled inside queries
+    traits: ClassVar[Traits] = replace(
+        BatchRanker.traits, scores_rows_alone=False
+    )  # features are scaled inside queries
     _learns: ClassVar[tuple[str, ...]] = ("support_", "counts_", "last_", "total_", "steps_")
     search_space: ClassVar[Mapping[str, Search]] = {
-        "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10))),
-        "targets": Choice(("graded", "binary")),
+        "kernel": OneOf(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10))),
+        "targets": OneOf(("graded", "binary")),
     }
 
     def __init__(
@@ -161,7 +165,7 @@ class KeepRank(BatchRanker):
         check_whole("passes", self.passes)
         check_number("tolerance", self.tolerance)
         parse_size(self.memory_limit)
-        kernel.check_rows(self._scaled(data.X, data.offsets))
+        kernel.check_rows(self._scale_rows(data.X, data.offsets))
 
     def _forms(self, n_features: int) -> dict[str, Form]:
         return {
@@ -186,7 +190,7 @@ class KeepRank(BatchRanker):
         self.counts_, self.last_, self.total_ = np.zeros(0), np.zeros(0), np.zeros(0)
         self.steps_ = 0.0
 
-    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:
+    def _scale_rows(self, X: Rows, offsets: Offsets) -> Rows:
         return QueryMinMax().transform_rows(X, offsets) if self.normalise else X
 
     def _rounds(self, data: QueryDataset) -> Iterator[float]:
@@ -214,7 +218,7 @@ class KeepRank(BatchRanker):
             counts *= data.sample_weight
         if data.query_weight is not None:
             counts *= np.repeat(data.query_weight, data.sizes)
-        X, y = self._scaled(data.X, data.offsets), data.y
+        X, y = self._scale_rows(data.X, data.offsets), data.y
         if self.random_state is None:
             return X, y, counts
         order = np.random.default_rng(self.random_state).permutation(len(X))
@@ -231,7 +235,7 @@ class KeepRank(BatchRanker):
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        X = self._scaled(X, offsets)
+        X = self._scale_rows(X, offsets)
         kernel, coefficients = parse_kernel(self.kernel), self.coefficients_.astype(np.float32)
         scores = np.zeros(len(X), np.float32)
         for rows in kernel_blocks(len(X), len(self.support_)):

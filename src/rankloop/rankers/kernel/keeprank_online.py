@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from rankloop.rankers.kernel.keeprank import TARGETS, bounds
 from rankloop.rankers.kernel.ranker import KernelRanker
 from rankloop.rankers.kernel.relaxation import Block, relax_rows
 from rankloop.rankers.parameters import check_number
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.kernel.support import Support
     from rankloop.rankers.online.base import Queries
     from rankloop.rankers.search import Search
+    from rankloop.rankers.traits import Traits
 
     Floats = NDArray[np.float64]
 
@@ -75,10 +77,12 @@ class OnlineKeepRank(KernelRanker):
     Chen, Wang and Lin, Learning to rank with a novel kernel perceptron method (2009): eq. 10-15.
     """
 
-    scores_rows_alone: ClassVar[bool] = False  # features are scaled inside queries
+    traits: ClassVar[Traits] = replace(
+        KernelRanker.traits, scores_rows_alone=False
+    )  # features are scaled inside queries
     search_space: ClassVar[Mapping[str, Search]] = {
         **KernelRanker.search_space,
-        "targets": Choice(TARGETS),
+        "targets": OneOf(TARGETS),
     }
 
     def __init__(
@@ -112,7 +116,7 @@ class OnlineKeepRank(KernelRanker):
         check_number("margin", self.margin, above=True)
         check_number("rate", self.rate, 0, 1, above=True)
 
-    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:
+    def _scale_rows(self, X: Rows, offsets: Offsets) -> Rows:
         return QueryMinMax().transform_rows(X, offsets) if self.normalise else X
 
     def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:  # noqa: ARG002
@@ -123,15 +127,15 @@ class OnlineKeepRank(KernelRanker):
         counts = np.ones(len(query.y)) if query.sample_weight is None else query.sample_weight
         if query.query_weight is not None:
             counts = counts * query.query_weight[0]
-        taught = np.flatnonzero((query.y >= 0) & (counts > 0))
-        X, y, counts = query.X[taught], query.y[taught], counts[taught]
+        graded = np.flatnonzero((query.y >= 0) & (counts > 0))
+        X, y, counts = query.X[graded], query.y[graded], counts[graded]
         if not len(y) or (self.targets == "graded" and (y == y[0]).all()):
             return False
         low, high = bounds(y, self.margin, graded=self.targets == "graded")
         held = support.held
         K = support.kernel(X, np.vstack([support.rows[:held], X]))
         block = Block(slice(None), row_pairs(K, K))
-        moves = relax_rows(block, scores[taught], low=low, high=high, counts=counts, rate=self.rate)
+        moves = relax_rows(block, scores[graded], low=low, high=high, counts=counts, rate=self.rate)
         if not moves.step.any():
             return False
         change = row_pairs(moves.step[None], np.ascontiguousarray(K.T, np.float64))[0]

@@ -115,13 +115,13 @@ class Polynomial(Kernel):
 
     def __call__(self, X: Rows, Z: Rows) -> Rows:
         """Return powers of products."""
-        return self._raised(row_pairs(X, Z))
+        return self._raise_power(row_pairs(X, Z))
 
     def diagonal(self, X: Rows) -> Rows:
         """Return powers of squared lengths."""
-        return self._raised(Linear().diagonal(X))
+        return self._raise_power(Linear().diagonal(X))
 
-    def _raised(self, products: Rows) -> Rows:
+    def _raise_power(self, products: Rows) -> Rows:
         """Return whole powers as products, by squaring."""
         base = np.float32(self.scale) * products + np.float32(self.offset)
         result = np.ones_like(base)

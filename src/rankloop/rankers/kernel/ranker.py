@@ -17,7 +17,7 @@ from rankloop.rankers.kernel.support import ROOM, Support
 from rankloop.rankers.kernel.text import parse_kernel
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.rankers.parameters import check_whole
-from rankloop.rankers.search import Choice
+from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,8 @@ class KernelRanker(OnlineRanker):
         `merging`, see :mod:`rankloop.rankers.kernel.budget`
     average : whether to rank by the mean of the coefficients after each query, or by the last ones
 
-    Features should be on a similar scale: use normalised data, or `Mapped(ranker, ["minmax"])`.
+    Features should be on a similar scale: use normalised data, or
+    `Prepared(ranker, maps=["minmax"])`.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class KernelRanker(OnlineRanker):
     average: bool
 
     search_space: ClassVar[Mapping[str, Search]] = {
-        "kernel": Choice(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10)))
+        "kernel": OneOf(tuple(f"rbf({s})" for s in (0.25, 0.35, 0.5, 1, 5, 10)))
     }
 
     _learns: ClassVar[tuple[str, ...]] = (
@@ -81,7 +82,7 @@ class KernelRanker(OnlineRanker):
     def _steps(self, query: Queries, scores: Rows, seen: int) -> Floats:
         """Return the coefficients that a query adds, after this number of queries."""
 
-    def _scaled(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+    def _scale_rows(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
         """Return rows in the form for the kernel."""
         return X
 
@@ -150,7 +151,7 @@ class KernelRanker(OnlineRanker):
         self._keep(Support.empty(parse_kernel(self.kernel), n_features, self.budget))
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        queries = queries._replace(X=self._scaled(queries.X, queries.offsets))
+        queries = queries._replace(X=self._scale_rows(queries.X, queries.offsets))
         kernel = parse_kernel(self.kernel)
         kernel.check_rows(queries.X)
         if self.budget is not None and len(self.rows_) < ROOM + self.budget:
@@ -158,17 +159,17 @@ class KernelRanker(OnlineRanker):
                 f"the budget was {len(self.rows_) - ROOM} when learning began, but is "
                 f"{self.budget} now; fit again, or set it back"
             )
-        support = self._held(kernel).copy()
+        support = self._support(kernel).copy()
         for n, (first, end) in enumerate(itertools.pairwise(queries.offsets.tolist())):
-            found = support.scores(queries.X[first:end])
-            if not np.isfinite(found).all():
+            parts = support.scores(queries.X[first:end])
+            if not np.isfinite(parts).all():
                 raise _core.QueryError(n, "the scores are not finite")
             if scores is not None:
-                scores[first:end] = self._ranking(found, self.n_queries_seen_ + n)
+                scores[first:end] = self._ranking(parts, self.n_queries_seen_ + n)
             seen = self.n_queries_seen_ + n
             try:
                 self.updates_ += self._learn_supported(
-                    support, queries.one(n), found[:, 0].copy(), seen
+                    support, queries.one(n), parts[:, 0].copy(), seen
                 )
             except OverflowError:
                 raise _core.QueryError(n, "the update is not finite") from None
@@ -181,16 +182,16 @@ class KernelRanker(OnlineRanker):
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
-        X = self._scaled(X, offsets)
+        X = self._scale_rows(X, offsets)
         kernel = parse_kernel(self.kernel)
         kernel.check_rows(X)
-        return self._ranking(self._held(kernel).scores(X), self.n_queries_seen_)
+        return self._ranking(self._support(kernel).scores(X), self.n_queries_seen_)
 
-    def _ranking(self, found: Rows, queries: int) -> Rows:
+    def _ranking(self, parts: Rows, queries: int) -> Rows:
         """Return the scores for ranking, from the current scores and their sum."""
-        return found[:, 1] / np.float32(queries) if self.average and queries else found[:, 0]
+        return parts[:, 1] / np.float32(queries) if self.average and queries else parts[:, 0]
 
-    def _held(self, kernel: Kernel) -> Support:
+    def _support(self, kernel: Kernel) -> Support:
         return Support(
             kernel, self.rows_, self.alphas_, self.born_, self.ledger_, self.held_, self.added_
         )

@@ -69,16 +69,16 @@ class Support:
 
     def scores(self, X: Rows) -> Rows:
         """Return f, and its sum over all queries so far, for each row: O(n held d)."""
-        found = np.zeros((len(X), 2), np.float32)
+        scores = np.zeros((len(X), 2), np.float32)
         rows, alphas = self.rows[: self.held], self.alphas[: self.held].astype(np.float32)
         if self.held:
             for block in kernel_blocks(len(X), self.held):
                 values = self.kernel(X[block], rows)
-                found[block] = row_pairs(values, alphas.T)
-                if not np.isfinite(found[block]).all():  # products of very large rows
+                scores[block] = row_pairs(values, alphas.T)
+                if not np.isfinite(scores[block]).all():  # products of very large rows
                     bounded = np.clip(np.nan_to_num(values), -LARGE, LARGE).astype(np.float64)
-                    found[block] = np.clip(row_pairs(bounded, alphas.T), -LARGE, LARGE)
-        return found
+                    scores[block] = np.clip(row_pairs(bounded, alphas.T), -LARGE, LARGE)
+        return scores
 
     def add(self, X: Rows, steps: Floats, budget: int | None, removal: Removal) -> None:
         """Add documents with their coefficients; remove some if they exceed the budget."""

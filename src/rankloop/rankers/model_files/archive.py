@@ -49,7 +49,7 @@ def write_archive(path: str | os.PathLike[str], tree: object) -> None:
         if the file cannot be written, for example because the disk is full; an existing file is
         then unchanged.
     """
-    body, arrays = _taken_apart(tree)
+    body, arrays = _split_tree(tree)
     try:
         with replace_when_done(path) as partial, partial.open("wb") as file:
             _write_zip(file, body, arrays)
@@ -63,11 +63,11 @@ def write_archive(path: str | os.PathLike[str], tree: object) -> None:
 def archive_bytes(tree: object) -> bytes:
     """Return the bytes of the file that :func:`write_archive` would write."""
     file = io.BytesIO()
-    _write_zip(file, *_taken_apart(tree))
+    _write_zip(file, *_split_tree(tree))
     return file.getvalue()
 
 
-def _taken_apart(tree: object) -> tuple[object, list[NDArray[np.generic]]]:
+def _split_tree(tree: object) -> tuple[object, list[NDArray[np.generic]]]:
     """Return plain values for the manifest, and the arrays to which they refer by number."""
     arrays: list[NDArray[np.generic]] = []
 
@@ -140,7 +140,7 @@ def _read_zip(file: BinaryIO, size: int) -> Any:
                 _array(entries.read(f"{i}.npy"), i, checksum)
                 for i, checksum in enumerate(manifest["arrays"])
             ]
-        return _restored(manifest["content"], arrays, set())
+        return _restore_value(manifest["content"], arrays, set())
     except (OSError, ModelError):
         raise
     except Exception as error:  # for a damaged file, zip and JSON may raise nearly anything
@@ -204,7 +204,7 @@ def _array(content: bytes, number: int, checksum: object) -> NDArray[np.generic]
     return array
 
 
-def _restored(
+def _restore_value(
     node: object, arrays: list[NDArray[np.generic]], used: set[int], depth: int = 0
 ) -> object:
     """Put the arrays back in their places; each is used once."""
@@ -212,14 +212,14 @@ def _restored(
         raise ModelError(f"damaged: its manifest is more than {_DEEPEST} levels deep")
     if isinstance(node, dict):
         if list(node) != ["$array"]:
-            return {key: _restored(node[key], arrays, used, depth + 1) for key in node}
+            return {key: _restore_value(node[key], arrays, used, depth + 1) for key in node}
         number = node["$array"]
         if type(number) is not int or number not in range(len(arrays)) or number in used:
             raise ModelError(f"damaged: array {number!r} is missing, or is used twice")
         used.add(number)
         return arrays[number]
     if isinstance(node, list):
-        return [_restored(value, arrays, used, depth + 1) for value in node]
+        return [_restore_value(value, arrays, used, depth + 1) for value in node]
     if isinstance(node, str):
         node.encode()  # raises if it is not valid Unicode
     return node

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from rankloop.exceptions import MissingExtraError, ModelError, RankloopError
+from rankloop.features.columns import Features
 from rankloop.rankers.base import Ranker
 from rankloop.rankers.forms import Whole
 from rankloop.rankers.model_files.archive import (
@@ -66,7 +67,7 @@ def load(path: str | os.PathLike[str], kind: type[Ranker] = Ranker) -> Ranker:
         contents are not a possible state of such a ranker.
     """
     try:
-        return _of_kind(_versioned(read_archive(path)), kind)
+        return _of_kind(_read_ranker(read_archive(path)), kind)
     except ModelError as error:
         where = os.fspath(path)
         raise ModelError(str(error) if where in str(error) else f"{where}: {error}") from None
@@ -89,7 +90,7 @@ def loads(content: bytes, kind: type[Ranker] = Ranker) -> Ranker:
     >>> loads(dumps(ranker)).digest() == ranker.digest()
     True
     """
-    return _of_kind(_versioned(read_archive_bytes(content)), kind)
+    return _of_kind(_read_ranker(read_archive_bytes(content)), kind)
 
 
 def _with_version(ranker: Ranker) -> dict[str, object]:
@@ -97,7 +98,7 @@ def _with_version(ranker: Ranker) -> dict[str, object]:
     return {**to_tree(ranker), "version": ranker.version_}
 
 
-def _versioned(tree: Any) -> Ranker:
+def _read_ranker(tree: Any) -> Ranker:
     ranker = from_tree(tree)
     version = tree.get("version", 0)
     Whole().check("version", version)
@@ -119,7 +120,7 @@ def to_tree(ranker: Ranker) -> dict[str, object]:
     params = ranker.get_params(deep=False)
     return {
         "ranker": type(ranker).__name__,
-        "params": {name: _plain(_listed(v)) for name, v in params.items()},
+        "params": {name: _plain(_as_list(v)) for name, v in params.items()},
         "state": {name: _plain(v) for name, v in ranker._state().items()},
     }
 
@@ -150,7 +151,7 @@ def _ranker(tree: Any, depth: int) -> Ranker:
             "ranker, first import the module that registers it"
         )
     cls = ranker_class(name)
-    params = {key: _restored(v, depth) for key, v in tree["params"].items()}
+    params = {key: _restore_value(v, depth) for key, v in tree["params"].items()}
     unknown = params.keys() - cls._parameters().keys()
     if unknown:
         raise ModelError(
@@ -159,7 +160,7 @@ def _ranker(tree: Any, depth: int) -> Ranker:
     if any(isinstance(value, np.ndarray) for value in params.values()):
         raise ModelError("its manifest does not describe a ranker: a parameter is an array")
     ranker = cls(**params)
-    learnt = {key: _restored(v, depth) for key, v in tree["state"].items()}
+    learnt = {key: _restore_value(v, depth) for key, v in tree["state"].items()}
     if learnt:
         ranker._restore(learnt)
     return ranker
@@ -168,6 +169,8 @@ def _ranker(tree: Any, depth: int) -> Ranker:
 def _plain(value: object) -> object:
     if isinstance(value, Ranker):
         return to_tree(value)
+    if isinstance(value, Features):
+        return value.to_dict()
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -175,12 +178,12 @@ def _plain(value: object) -> object:
     return str(value) if getattr(value, "reads_back", False) else value
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     """Return a parameter in a form that can be read again; only learnt values may be arrays."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _restored(value: object, depth: int) -> Any:
+def _restore_value(value: object, depth: int) -> Any:
     if isinstance(value, dict) and "ranker" in value:
         return _ranker(value, depth + 1)
-    return [_restored(item, depth) for item in value] if isinstance(value, list) else value
+    return [_restore_value(item, depth) for item in value] if isinstance(value, list) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from rankloop import _core
 from rankloop.data.columns import columns_by_name, in_order, with_columns
 from rankloop.data.grouping import one_query
 from rankloop.data.mapped_parts import borrow, in_parts, is_mapped
-from rankloop.data.sparse_rows import SparseRows, as_dense_type, is_sparse, stacked
+from rankloop.data.sparse_rows import SparseRows, as_dense_type, is_sparse, stack_rows
 from rankloop.data.validation import (
     as_grades,
     as_rows,
@@ -21,7 +22,7 @@ from rankloop.data.validation import (
 from rankloop.exceptions import DataError
 from rankloop.rankers.base import Ranker
 from rankloop.rankers.inputs import as_dataset
-from rankloop.rankers.online.merging import summed_changes
+from rankloop.rankers.online.merging import sum_changes
 from rankloop.rankers.parameters import check_seed, check_whole
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.data.grouping import Ids
     from rankloop.rankers.base import Grades, Offsets, Rows
     from rankloop.rankers.rounds import Round
+    from rankloop.rankers.traits import Traits
 
 
 class Queries(NamedTuple):
@@ -78,7 +81,7 @@ class OnlineRanker(Ranker):
     error leaves the ranker unchanged, and threads that rank see the old or the new state.
     """
 
-    is_online: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(Ranker.traits, is_online=True)
 
     passes: int
     random_state: int | None
@@ -147,7 +150,7 @@ class OnlineRanker(Ranker):
             order = None if rng is None else rng.permutation(len(data))
             for part in in_parts(data, order=order):
                 with borrow(part):
-                    self._learn_data(part)
+                    self._check_and_learn(self._queries(part), query_ids=part.query_ids)
         yield
 
     def partial_fit(
@@ -161,7 +164,8 @@ class OnlineRanker(Ranker):
         query_weight: ArrayLike | None = None,
     ) -> Self:
         """Continue to learn: one pass over the queries, in the order of their first rows."""
-        self._take_in(as_dataset(X, y, qid, group, sample_weight, query_weight))
+        given = (X, y, qid, group, sample_weight, query_weight)
+        self._learn_data(as_dataset(*given, allow_nan=self.traits.takes_nan))
         return self
 
     def go_on(
@@ -183,17 +187,17 @@ class OnlineRanker(Ranker):
         query_weight: float | None = None,
     ) -> Self:
         """Learn from one query. This takes some microseconds for a short list of float32 rows."""
-        rows, grades = self._named(X), as_grades(y)
+        rows, grades = self._order_columns(X), as_grades(y)
         if len(rows) != len(grades):
             raise DataError(f"y has {len(grades):,} values for {len(rows):,} rows")
         weights = None
         if sample_weight is not None:
             weights = as_weights(sample_weight, "sample_weight")
             check_length("sample_weight", weights, len(rows))
-        own = None
+        weight = None
         if query_weight is not None:
-            own = as_weights([query_weight], "query_weight")
-        self._go_on(Queries(rows, grades, one_query(len(grades)), weights, own))
+            weight = as_weights([query_weight], "query_weight")
+        self._learn_at_once(Queries(rows, grades, one_query(len(grades)), weights, weight))
         return self
 
     def learn_pairs(
@@ -203,7 +207,7 @@ class OnlineRanker(Ranker):
 
         Each pair counts as a query of two documents with grades 1 and 0 and this weight.
         """
-        above, below = self._named(better), self._named(worse)
+        above, below = self._order_columns(better), self._order_columns(worse)
         if above.shape != below.shape:
             raise DataError(
                 f"better and worse must have the same shape; found {above.shape} and {below.shape}"
@@ -214,7 +218,7 @@ class OnlineRanker(Ranker):
         if weights is not None:
             check_length("query_weight", weights, n, "pairs")
         grades, offsets = np.tile([1.0, 0.0], n), np.arange(0, 2 * n + 1, 2)
-        self._go_on(Queries(rows, grades, offsets, None, weights))
+        self._learn_at_once(Queries(rows, grades, offsets, None, weights))
         return self
 
     def discount_past(self, keep: float) -> Self:
@@ -245,7 +249,7 @@ class OnlineRanker(Ranker):
         seen.
         """
         scores = np.empty(data.n_documents, np.float32)
-        self._take_in(data, scores)
+        self._learn_data(data, scores)
         return scores
 
     def merge(self, others: Sequence[Self], base: Self | None = None) -> Self:
@@ -305,13 +309,13 @@ class OnlineRanker(Ranker):
             base._reset(self.n_features_in_)
         self._merge(rankers, base)
         counts = [ranker.n_queries_seen_ for ranker in rankers]
-        self.n_queries_seen_ = summed_changes(counts, base.n_queries_seen_)
+        self.n_queries_seen_ = sum_changes(counts, base.n_queries_seen_)
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:  # noqa: ARG002
         """Combine these rankers, each of which started from `base`."""
         raise DataError(f"rankers of the class {type(self).__name__} cannot be merged")
 
-    def _named(self, X: object) -> Rows:
+    def _order_columns(self, X: object) -> Rows:
         """Return rows to learn from, with columns in the order of the training data."""
         rows = as_rows(X)
         self._refuse_sparse(rows)
@@ -319,7 +323,7 @@ class OnlineRanker(Ranker):
         order = None if names is None else columns_by_name(self.feature_names_in_, names)
         return rows if order is None else in_order(rows, order)
 
-    def _take_in(self, data: QueryDataset, scores: Rows | None = None) -> None:
+    def _learn_data(self, data: QueryDataset, scores: Rows | None = None) -> None:
         with self._writing:
             new = self.copy()
             if not new.is_fitted:
@@ -331,24 +335,22 @@ class OnlineRanker(Ranker):
             done = 0
             for part in in_parts(data):
                 end = done + part.n_documents
+                before = None if scores is None else scores[done:end]
                 with borrow(part):
-                    new._learn_data(part, None if scores is None else scores[done:end])
+                    new._refuse_missing(part)
+                    new._check_and_learn(new._queries(part), before, part.query_ids)
                 done = end
             self._become(new)
 
-    def _go_on(self, queries: Queries) -> None:
+    def _learn_at_once(self, queries: Queries) -> None:
         with self._writing:
             new = self.copy()
             new._check_and_learn(queries)
             self._become(new)
 
-    def _learn_data(self, data: QueryDataset, scores: Rows | None = None) -> None:
-        """Learn from a data set; an error names the query by its id."""
-        self._refuse_missing(data)
-        try:
-            self._check_and_learn(queries_of(data), scores)
-        except _core.QueryError as fault:
-            raise _refusal(data.query_ids[fault.args[0]], fault.args[1]) from None
+    def _queries(self, data: QueryDataset) -> Queries:
+        """Return the queries of a data set in the form that :meth:`_learn_queries` takes."""
+        return queries_of(data)
 
     def _check_all(self, queries: Queries) -> None:
         """Raise if a parameter, a grade or a weight cannot be used."""
@@ -363,10 +365,13 @@ class OnlineRanker(Ranker):
             self._check_parameters()
             self._is_checked = True
 
-    def _check_and_learn(self, queries: Queries, scores: Rows | None = None) -> None:
+    def _check_and_learn(
+        self, queries: Queries, scores: Rows | None = None, query_ids: Ids | None = None
+    ) -> None:
         """Learn without a lock, on a copy (:meth:`copy`) that no other thread uses.
 
-        It is for rankers that consist of others, and for loops that change many rankers at once.
+        It is also for rankers that consist of others. An error names the query by its id. A ranker
+        inside another does not know the ids, so it passes the place of the query on.
         """
         self._check_all(queries)
         if not self.is_fitted:
@@ -375,9 +380,13 @@ class OnlineRanker(Ranker):
         try:
             self._learn_queries(queries, scores)
         except _core.QueryError as fault:
+            place, reason = fault.args
+            if query_ids is not None:
+                raise _refusal(query_ids[place], reason) from None
             if queries.n == 1:
-                raise _refusal(None, fault.args[1]) from None
+                raise _refusal(None, reason) from None
             raise
+        # a parameter set through __setattr__ would be checked again; a counter need not be
         self.__dict__["n_queries_seen_"] += queries.n
 
 
@@ -385,7 +394,7 @@ def _alternating(above: Rows, below: Rows) -> Rows:
     """Return the first row of each, then the second of each, and so on; both dense or sparse."""
     n = len(above)
     if is_sparse(above) or is_sparse(below):
-        rows = stacked([_as_sparse(above), _as_sparse(below)], above.shape[1])
+        rows = stack_rows([_as_sparse(above), _as_sparse(below)], above.shape[1])
         return as_dense_type(rows[np.arange(2 * n).reshape(2, n).T.ravel()])
     return np.stack([above, below], axis=1).reshape(2 * n, -1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from rankloop.rankers.forms import MAX, Array
 from rankloop.rankers.online.linear import CLIP, LinearRanker
 from rankloop.rankers.online.pairwise import PairOrder, check_pair_order
 from rankloop.rankers.parameters import check_whole
-from rankloop.rankers.search import Choice, Search
+from rankloop.rankers.search import OneOf, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from rankloop.rankers.forms import Form
     from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.traits import Traits
 
 
 class CommitteePerceptron(LinearRanker):
@@ -51,8 +53,10 @@ class CommitteePerceptron(LinearRanker):
     perceptron (2008).
     """
 
-    is_robust: ClassVar[bool] = False  # an outlier can make a member long, and so its vote large
-    search_space: ClassVar[Mapping[str, Search]] = {"size": Choice((5, 20, 100))}
+    traits: ClassVar[Traits] = replace(
+        LinearRanker.traits, is_robust=False
+    )  # an outlier can make a member long, and so its vote large
+    search_space: ClassVar[Mapping[str, Search]] = {"size": OneOf((5, 20, 100))}
 
     _arrays: ClassVar[tuple[str, ...]] = (
         "last_weights_",

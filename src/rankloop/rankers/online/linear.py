@@ -12,7 +12,7 @@ from rankloop.data.sparse_rows import core_rows
 from rankloop.rankers.explaining import weight_parts
 from rankloop.rankers.forms import Anything, Array, Nothing, Whole
 from rankloop.rankers.online.base import OnlineRanker
-from rankloop.rankers.online.merging import mean_weights, summed_changes
+from rankloop.rankers.online.merging import mean_weights, sum_changes
 from rankloop.rankers.parameters import check_number, check_rate
 
 if TYPE_CHECKING:
@@ -150,18 +150,19 @@ class LinearRanker(OnlineRanker):
         if not set(self._arrays) <= {"last_weights_", "sizes_"}:
             super()._merge(rankers, base)
         self._merge_counters(rankers, base)
-        counts = [one.n_queries_seen_ - base.n_queries_seen_ for one in rankers]
-        self.last_weights_ = mean_weights([one.last_weights_ for one in rankers], counts)
+        counts = [ranker.n_queries_seen_ - base.n_queries_seen_ for ranker in rankers]
+        self.last_weights_ = mean_weights([ranker.last_weights_ for ranker in rankers], counts)
 
     def _merge_counters(self, rankers: Sequence[Self], base: Self) -> None:
         """Add up the attributes that are sums over queries."""
         sums = {"sizes_", "sum_"} & {*self._arrays, *(() if self.sum_ is None else ("sum_",))}
         for name in ("updates_", *sorted(sums)):
-            found = [getattr(one, name) for one in rankers]
-            setattr(self, name, summed_changes(found, getattr(base, name)))
+            arrays = [getattr(ranker, name) for ranker in rankers]
+            setattr(self, name, sum_changes(arrays, getattr(base, name)))
 
     def _discount_past(self, keep: float) -> None:
         self.last_weights_ = self.last_weights_ * keep
+        self.sum_ = None if self.sum_ is None else self.sum_ * keep
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:  # noqa: ARG002
         """Score checked rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.traits import Traits
 
 
 class OnlineListNet(SteppingRanker):
@@ -25,7 +27,8 @@ class OnlineListNet(SteppingRanker):
 
     Parameters
     ----------
-    rate : step size, above 0
+    rate : step size, above 0; the default suits features of about unit size, and streams of
+        thousands of queries: docs/which-ranker.md
     decay : round t uses rate / (1 + t)^decay
     one_grade : whether to learn from queries with only one grade, as in the paper
     clip : see :class:`LinearRanker`
@@ -41,12 +44,12 @@ class OnlineListNet(SteppingRanker):
     Chaudhuri and Tewari, section 8.
     """
 
-    takes_sparse: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(SteppingRanker.traits, takes_sparse=True)
     search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(0.01, 100, 5, log=True)}
 
     def __init__(
         self,
-        rate: float = 1.0,
+        rate: float = 0.03,
         decay: float = 0.0,
         one_grade: bool = False,
         clip: float = CLIP,

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     T = TypeVar("T", int, float, Floats)
 
 
-def summed_changes(values: Sequence[T], base: T) -> T:
+def sum_changes(values: Sequence[T], base: T) -> T:
     """Return base + sum of (value - base): exact for counters, sums and precisions.
 
-    >>> summed_changes([5, 7], 4)
+    >>> sum_changes([5, 7], 4)
     8
     """
     total = base
@@ -44,12 +44,28 @@ def mean_weights(weights: Sequence[Floats], counts: Sequence[int]) -> Floats:
     """
     shares = counts if sum(counts) else [1] * len(weights)
     total = np.zeros_like(weights[0])
-    for one, share in zip(weights, shares, strict=True):
-        total = total + one * (share / sum(shares))
+    for array, share in zip(weights, shares, strict=True):
+        total = total + array * (share / sum(shares))
     return total
 
 
-def merged_precision(
+def merge_variances(
+    known: Sequence[tuple[Floats, Floats]], base: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Return variances and means of independent weights, as :func:`merge_precision` does.
+
+    >>> one, other = (np.array([0.5]), np.array([1.0])), (np.array([0.25]), np.array([2.0]))
+    >>> variances, means = merge_variances([one, other], (np.array([1.0]), np.array([0.0])))
+    >>> variances.tolist(), means.tolist()
+    ([0.2], [2.0])
+    """
+    precisions = [1 / variances for variances, _ in known]
+    sides = [weights / variances for variances, weights in known]
+    precision = sum_changes(precisions, 1 / base[0])
+    return 1 / precision, sum_changes(sides, base[1] / base[0]) / precision
+
+
+def merge_precision(
     roots: Sequence[Floats], weights: Sequence[Floats], base_root: Floats, base_weights: Floats
 ) -> tuple[Floats, Floats]:
     """Return root and mean of the Gaussian with all evidence, counting that of `base` once.
@@ -64,8 +80,8 @@ def merged_precision(
     first = row_pairs(base_root.T, base_root.T)
     precisions = [row_pairs(root.T, root.T) for root in roots]
     sides = [row_pairs(L, w[None])[:, 0] for L, w in zip(precisions, weights, strict=True)]
-    precision = summed_changes(precisions, first)
-    side = summed_changes(sides, row_pairs(first, base_weights[None])[:, 0])
+    precision = sum_changes(precisions, first)
+    side = sum_changes(sides, row_pairs(first, base_weights[None])[:, 0])
     try:
         root = _core.cholesky(np.ascontiguousarray(precision))
     except (ValueError, RuntimeError):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import copy
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rankloop import _core
+from rankloop.data.sparse_rows import SparseRows, as_dense_type, is_sparse
 from rankloop.exceptions import DataError
 from rankloop.rankers.online.linear import CLIP
 from rankloop.rankers.online.second_order import SecondOrderRanker
@@ -14,6 +16,7 @@ from rankloop.rankers.search import Range, Search
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rankloop.rankers.base import Rows
     from rankloop.rankers.online.base import Queries
     from rankloop.rankers.online.linear import Arrays, Call
     from rankloop.rankers.online.second_order import Covariance
@@ -41,6 +44,8 @@ class NewtonXENDCG(SecondOrderRanker):
     steps : number of Newton steps per query, at least 1
     power : how the weight of a query grows with its gains; with 0, all queries have weight 1
     gamma : from 0 to 1; 1 makes targets proportional to the gains of nDCG
+    wide : the number of last features that are wide: columns of 0 and 1 for the categories of
+        features that have many, of which only variances are known. :class:`Described` sets it.
     covariance, directions : `full`, or for many features `low-rank` with this number of directions,
         or `diagonal`; see :class:`SecondOrderRanker`
     clip : see :class:`LinearRanker`
@@ -55,7 +60,8 @@ class NewtonXENDCG(SecondOrderRanker):
     -----
     Cost, full: O(m d^2 + m^2 d + steps m^3) per query of m <= d documents, O(steps (m d^2 + d^3))
     of a longer one, and O(d^2) memory. L is kept as its root, to which a query's curvature is added
-    by reflections, so that no stream makes it indefinite. Of r directions, or a diagonal (r = 0):
+    by reflections, so that no stream makes it indefinite. Wide features cost as many features as a
+    query's documents have of them, and 16 bytes each. Of r directions, or a diagonal (r = 0):
     O((m + r)^2 d + steps m^3) per query of m <= d documents, and O((m + r) d) memory. A weight of a
     document counts as so many copies of it; a weight of a query multiplies c.
 
@@ -76,6 +82,7 @@ class NewtonXENDCG(SecondOrderRanker):
         gamma: float = 1.0,
         covariance: Covariance = "full",
         directions: int = 20,
+        wide: int = 0,
         clip: float = CLIP,
         average: bool = False,
         passes: int = 1,
@@ -87,6 +94,7 @@ class NewtonXENDCG(SecondOrderRanker):
         self.gamma = gamma
         self.covariance = covariance
         self.directions = directions
+        self.wide = wide
         self.clip = clip
         self.average = average
         self.passes = passes
@@ -95,12 +103,37 @@ class NewtonXENDCG(SecondOrderRanker):
     def _prior(self) -> float:
         return self.prior
 
+    @property
+    def _n_wide(self) -> int:
+        return self.wide
+
+    def _is_sparse_taken(self) -> bool:
+        return self.wide > 0
+
+    def with_indicators(self, indicators: int, wide: int) -> Self:  # noqa: ARG002
+        """Return a copy for rows with so many wide columns, if it has a full covariance."""
+        if self.covariance != "full" or not wide:
+            return self
+        return copy.deepcopy(self).set_params(wide=wide)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_whole("wide", self.wide, 0)
+        if self.wide and self.covariance != "full":
+            raise DataError(
+                f"wide columns go with covariance='full'; found {self.covariance!r}, which keeps "
+                "no more than variances of most columns anyway: leave out wide"
+            )
         check_number("prior", self.prior, above=True)
         check_whole("steps", self.steps)
         check_number("power", self.power, 0, 2)
         check_number("gamma", self.gamma, 0, 1)
+
+    def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
+        if self.wide and not is_sparse(queries.X):
+            rows = as_dense_type(SparseRows.from_dense(queries.X))
+            queries = queries._replace(X=rows)
+        super()._learn_queries(queries, scores)
 
     def _check_queries(self, queries: Queries) -> None:
         best = queries.y.max(initial=0.0)

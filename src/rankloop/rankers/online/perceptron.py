@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
@@ -9,6 +10,7 @@ from rankloop.rankers.online.linear import SteppingRanker
 
 if TYPE_CHECKING:
     from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.traits import Traits
 
 
 class Perceptron(SteppingRanker):
@@ -37,7 +39,7 @@ class Perceptron(SteppingRanker):
     Algorithm 1.
     """
 
-    takes_sparse: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(SteppingRanker.traits, takes_sparse=True)
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_perceptron(*call, arrays["sizes_"], self.clip, self.rate, self.decay)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.forms import Form
     from rankloop.rankers.online.base import Queries
     from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.traits import Traits
 
 _MAX_GRADES = 64
 
@@ -51,7 +53,7 @@ class PRank(LinearRanker):
     Crammer and Singer, Pranking with ranking (2001).
     """
 
-    takes_sparse: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(LinearRanker.traits, takes_sparse=True)
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "room_", "count_", "sizes_")
     room_: NDArray[np.float64]
     count_: NDArray[np.int64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.traits import Traits
 
 
 class SolarI(LinearRanker):
@@ -42,7 +44,7 @@ class SolarI(LinearRanker):
     Wang et al., SOLAR: scalable online learning algorithms for ranking (2015), eq. 4-6.
     """
 
-    takes_sparse: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(LinearRanker.traits, takes_sparse=True)
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_",)
     _sizes: ClassVar[int] = 0  # it has no parameter clip
     search_space: ClassVar[Mapping[str, Search]] = {"C": Range(1e-7, 1, 8, log=True)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from rankloop.rankers.online.linear import Arrays, Call
     from rankloop.rankers.online.second_order import Covariance
+    from rankloop.rankers.traits import Traits
 
 
 class SolarII(SecondOrderRanker):
@@ -58,7 +60,7 @@ class SolarII(SecondOrderRanker):
     Wang et al., SOLAR: scalable online learning algorithms for ranking (2015), eq. 7-9.
     """
 
-    takes_sparse: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(SecondOrderRanker.traits, takes_sparse=True)
     search_space: ClassVar[Mapping[str, Search]] = {"gamma": Range(1, 1e6, 7, log=True)}
 
     def __init__(

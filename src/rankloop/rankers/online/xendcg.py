@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop import _core
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.rankers.online.linear import Arrays, Call
+    from rankloop.rankers.traits import Traits
 
 
 class OnlineXENDCG(SteppingRanker):
@@ -24,7 +26,8 @@ class OnlineXENDCG(SteppingRanker):
 
     Parameters
     ----------
-    rate : step size, above 0
+    rate : step size, above 0; the default suits features of about unit size, and streams of
+        thousands of queries: docs/which-ranker.md
     decay : round t uses rate / (1 + t)^decay
     gamma : from 0 to 1; 1 makes phi proportional to the gains of nDCG
     clip : see :class:`LinearRanker`
@@ -40,12 +43,12 @@ class OnlineXENDCG(SteppingRanker):
     conclusion asks for an online form.
     """
 
-    takes_sparse: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(SteppingRanker.traits, takes_sparse=True)
     search_space: ClassVar[Mapping[str, Search]] = {"rate": Range(0.01, 100, 5, log=True)}
 
     def __init__(
         self,
-        rate: float = 1.0,
+        rate: float = 0.03,
         decay: float = 0.0,
         gamma: float = 1.0,
         clip: float = CLIP,

@@ -57,13 +57,13 @@ class Positions:
 
     def __call__(self, m: int) -> Floats:
         """Return the m values, which must not be changed."""
-        found = self._known.get(m)
-        if found is None:
+        positions = self._known.get(m)
+        if positions is None:
             if len(self._known) > 1000:
                 self._known.clear()
-            found = self._known[m] = self._values(m)
-            found.flags.writeable = False
-        return found
+            positions = self._known[m] = self._values(m)
+            positions.flags.writeable = False
+        return positions
 
 
 def unit_positions(f: Decreasing) -> Positions:
@@ -75,11 +75,11 @@ def unit_positions(f: Decreasing) -> Positions:
     function = as_function(f)
 
     def values(m: int) -> Floats:
-        found = np.array(function(np.arange(1.0, m + 1)), np.float64)
-        finite = found.shape == (m,) and np.isfinite(found).all()
-        if not finite or (np.diff(found) >= 0).any():
+        positions = np.array(function(np.arange(1.0, m + 1)), np.float64)
+        finite = positions.shape == (m,) and np.isfinite(positions).all()
+        if not finite or (np.diff(positions) >= 0).any():
             raise DataError(f"f must be finite and strictly decreasing on 1 to {m}")
-        norm = math.sqrt(dot(found, found))
-        return found / norm if norm > 0 else np.ones(m)
+        norm = math.sqrt(dot(positions, positions))
+        return positions / norm if norm > 0 else np.ones(m)
 
     return Positions(values)

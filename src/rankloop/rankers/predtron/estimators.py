@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.rankers.predtron.labels import classes_of, encoded, label_matrix, label_rows
+from rankloop.rankers.predtron.labels import classes_of, encode_labels, label_matrix, label_rows
 from rankloop.rankers.predtron.problems.binary import Binary
 from rankloop.rankers.predtron.problems.multiclass import Multiclass
 from rankloop.rankers.predtron.problems.multilabel import ErrorSetSize, Hamming, SubsetZeroOne
@@ -88,17 +88,17 @@ class PredtronClassifier(RowEstimator):
         self.random_state = random_state
 
     def _problem(self, y: object, classes: object) -> Problem:
-        found = classes_of(y if classes is None else classes)
-        if found.dtype.kind == "f" and (found % 1 != 0).any():
+        known = classes_of(y if classes is None else classes)
+        if known.dtype.kind == "f" and (known % 1 != 0).any():
             raise DataError("Unknown label type: y has fractions; give whole numbers or names")
-        weights = [float((self.class_weight or {}).get(name, 1.0)) for name in found.tolist()]
-        two = len(found) == 2
-        problem = Binary((weights[0], weights[1])) if two else Multiclass(len(found), weights)
-        self.classes_ = found
+        weights = [float((self.class_weight or {}).get(name, 1.0)) for name in known.tolist()]
+        two = len(known) == 2
+        problem = Binary((weights[0], weights[1])) if two else Multiclass(len(known), weights)
+        self.classes_ = known
         return problem
 
     def _encode(self, y: object) -> list[int]:
-        return encoded(y, self.classes_)
+        return encode_labels(y, self.classes_)
 
     def _decode(self, predictions: list[int]) -> NDArray[Any]:
         return self.classes_[np.array(predictions, np.int64)]
@@ -170,7 +170,7 @@ class PredtronOrdinal(RowEstimator):
         return Ordinal(len(self.classes_))
 
     def _encode(self, y: object) -> list[int]:
-        return encoded(y, self.classes_)
+        return encode_labels(y, self.classes_)
 
     def _decode(self, predictions: list[int]) -> NDArray[Any]:
         return self.classes_[np.array(predictions, np.int64)]

@@ -107,12 +107,12 @@ class PredtronLabelRanker(RowEstimator):
 
 def _grade_matrix(y: object) -> Floats:
     """Return grades as a matrix with one column per label."""
-    found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
-    fits = found.ndim == 2 and found.shape[1] >= 2 and found.dtype.kind in "buif"
-    grades = found.astype(np.float64) if fits else np.full((1, 1), np.nan)
+    array = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+    fits = array.ndim == 2 and array.shape[1] >= 2 and array.dtype.kind in "buif"
+    grades = array.astype(np.float64) if fits else np.full((1, 1), np.nan)
     if not (np.isfinite(grades) & (grades >= 0)).all():
         raise DataError(
             "y must be a matrix of grades of at least 0, with one row per row of X "
-            f"and at least two columns; found {found.dtype} of shape {found.shape}"
+            f"and at least two columns; found {array.dtype} of shape {array.shape}"
         )
     return grades

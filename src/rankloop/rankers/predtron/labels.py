@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 def classes_of(y: object) -> NDArray[Any]:
     """Return the labels there are, sorted; at least two."""
-    found = np.unique(_one_each(y))
-    if len(found) < 2:
-        raise DataError(f"y has {len(found)} class: at least two are needed")
-    return found
+    array = np.unique(_one_each(y))
+    if len(array) < 2:
+        raise DataError(f"y has {len(array)} class: at least two are needed")
+    return array
 
 
-def encoded(y: object, classes: NDArray[Any]) -> list[int]:
+def encode_labels(y: object, classes: NDArray[Any]) -> list[int]:
     """Return the number of each label among the classes; a column of labels is a row of them."""
     if np.asarray(y).ndim == 2:
         known = sys.modules.get("sklearn.exceptions")
@@ -58,13 +58,13 @@ def _one_each(y: object) -> NDArray[Any]:
 
 def label_matrix(y: object) -> NDArray[np.bool_]:
     """Return sets of labels as rows of a boolean matrix."""
-    found = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
-    if found.ndim != 2 or not np.isin(found, (0, 1)).all():
+    array = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+    if array.ndim != 2 or not np.isin(array, (0, 1)).all():
         raise DataError(
             "y must be a matrix of 0 and 1, with one row per row of X; found an "
-            f"array with {found.ndim} dimensions"
+            f"array with {array.ndim} dimensions"
         )
-    return found.astype(bool)
+    return array.astype(bool)
 
 
 def label_rows(matrix: NDArray[S], width: int) -> list[NDArray[S]]:

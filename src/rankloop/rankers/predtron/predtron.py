@@ -9,7 +9,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.rankers.parameters import check_number, check_whole
 from rankloop.rankers.predtron.geometry import Geometry, as_geometry
-from rankloop.rankers.predtron.rule import Rule, as_rule
+from rankloop.rankers.predtron.rule import UpdateRule, as_rule
 from rankloop.rankers.predtron.weights import DenseWeights, Kernel, KernelWeights, NamedKernel
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Predtron:
     ----------
     problem : defines what is predicted, and what a mistake costs
     geometry : `euclidean`, `rnorm`, `group`, `schatten`, or a :class:`Geometry`
-    rule : `predtron` (Algorithm 1), `loss-driven` (Predtron.LD), or a :class:`Rule`
+    rule : `predtron` (Algorithm 1), `loss-driven` (Predtron.LD), or a :class:`UpdateRule`
     rate : step size, above 0; Theorem 1 needs c_L / (4 R^2), the paper's experiments use 1
     kernel : `rbf(1)`, `poly(2)`, ... or k(A, B) -> matrix, for weights that are a sum of kernel
         functions; Euclidean only
@@ -69,7 +69,7 @@ class Predtron:
         problem: Problem,
         *,
         geometry: str | Geometry = "euclidean",
-        rule: str | Rule = "predtron",
+        rule: str | UpdateRule = "predtron",
         rate: float = 1.0,
         kernel: str | Kernel | None = None,
         budget: int | None = None,
@@ -103,7 +103,7 @@ class Predtron:
     def scores(self, X: ArrayLike) -> Floats:
         """Return the scores t of an input, which is a vector or the rows to rank."""
         rows = self._rows(X)
-        return self._started(rows).scores(rows, mean=True).ravel()
+        return self._make_weights(rows).scores(rows, mean=True).ravel()
 
     def decide(self, X: ArrayLike) -> Any:
         """Return the prediction."""
@@ -114,7 +114,7 @@ class Predtron:
         rows, label = self._rows(X), self.problem.check(label)
         if self.problem.shared and len(label) != len(rows):
             raise DataError(f"the label has {len(label)} grades for {len(rows)} rows")
-        weights = self._started(rows)
+        weights = self._make_weights(rows)
         loss, gradient = self.rule.step(self.problem, weights.scores(rows).ravel(), label)
         step = None if gradient is None else -self.rate * gradient.reshape(len(rows), -1)
         weights.learn(rows, step)
@@ -123,7 +123,7 @@ class Predtron:
         self.loss += loss
         return loss
 
-    def _started(self, rows: Floats) -> DenseWeights | KernelWeights:
+    def _make_weights(self, rows: Floats) -> DenseWeights | KernelWeights:
         """Return the weights, which begin with the first input."""
         if self.weights is None:
             shape = (1 if self.problem.shared else self.problem.dimension, rows.shape[1])
@@ -141,12 +141,12 @@ class Predtron:
 
     def _rows(self, X: ArrayLike) -> Floats:
         """Return an input as rows: one, or those to be ranked."""
-        found = np.asarray(X, np.float64)
+        rows = np.asarray(X, np.float64)
         wanted = 2 if self.problem.shared else 1
-        if found.ndim != wanted or not np.isfinite(found).all():
+        if rows.ndim != wanted or not np.isfinite(rows).all():
             kind = ", with one row per item" if wanted == 2 else ""
             raise DataError(
                 f"an input must be a {'matrix' if wanted == 2 else 'vector'} of finite numbers"
-                f"{kind}; found an array of shape {found.shape}"
+                f"{kind}; found an array of shape {rows.shape}"
             )
-        return np.atleast_2d(found)
+        return np.atleast_2d(rows)

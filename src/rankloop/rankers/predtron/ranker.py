@@ -17,7 +17,7 @@ from rankloop.rankers.parameters import check_number
 from rankloop.rankers.predtron.geometry import as_geometry
 from rankloop.rankers.predtron.problems.subset_ranking import SubsetRanking
 from rankloop.rankers.predtron.rule import as_rule
-from rankloop.rankers.search import Choice, Search
+from rankloop.rankers.search import OneOf, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.online.base import Queries
     from rankloop.rankers.online.linear import Arrays, Call
     from rankloop.rankers.predtron.geometry import Geometry
-    from rankloop.rankers.predtron.rule import Rule
+    from rankloop.rankers.predtron.rule import UpdateRule
 
 
 class PredtronRanker(LinearRanker):
@@ -77,9 +77,9 @@ class PredtronRanker(LinearRanker):
     """
 
     search_space: ClassVar[Mapping[str, Search]] = {
-        "f": Choice(("1/i", "-i^1.1", "-i^2")),
-        "rule": Choice(("predtron", "loss-driven")),
-        "average": Choice((False, True)),
+        "f": OneOf(("1/i", "-i^1.1", "-i^2")),
+        "rule": OneOf(("predtron", "loss-driven")),
+        "average": OneOf((False, True)),
     }
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "dual_", "sizes_")
     dual_: NDArray[np.float64]
@@ -111,7 +111,7 @@ class PredtronRanker(LinearRanker):
         self.parts()
         check_number("rate", self.rate, above=True)
 
-    def parts(self) -> tuple[SubsetRanking, Geometry, Rule]:
+    def parts(self) -> tuple[SubsetRanking, Geometry, UpdateRule]:
         """Return the problem, the geometry and the rule; raise if a parameter cannot be used."""
         if not isinstance(self.f, str):
             raise DataError(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.predtron.problem import Floats, Problem
 
 
-class Rule(ABC):
+class UpdateRule(ABC):
     """A rule. It takes a step only if the prediction has a loss."""
 
     def step(self, problem: Problem, scores: Floats, label: object) -> tuple[float, Floats | None]:
@@ -29,7 +29,7 @@ class Rule(ABC):
         """Return the gradient of the surrogate by the scores."""
 
 
-class MistakeDriven(Rule):
+class MistakeDriven(UpdateRule):
     """Predtron (Algorithm 1): the gradient of the surrogate of eq. 2.
 
     rep(s) - rep(y) with s the prediction of the highest loss + similarity. The surrogate is at
@@ -52,7 +52,7 @@ class MistakeDriven(Rule):
         return worst - problem.represent(problem.correct(label, scores))
 
 
-class LossDriven(Rule):
+class LossDriven(UpdateRule):
     """Predtron.LD: L (rep(prediction) - rep(y)), scaled by the loss L that was incurred.
 
     The paper's appendix is not available, so this is our derivation: for fixed prediction and L,
@@ -76,12 +76,12 @@ class LossDriven(Rule):
         return loss * (problem.represent(prediction) - right)
 
 
-RULES: dict[str, type[Rule]] = {"predtron": MistakeDriven, "loss-driven": LossDriven}
+RULES: dict[str, type[UpdateRule]] = {"predtron": MistakeDriven, "loss-driven": LossDriven}
 
 
-def as_rule(rule: str | Rule) -> Rule:
+def as_rule(rule: str | UpdateRule) -> UpdateRule:
     """Return a rule unchanged, or find it by its name."""
-    if isinstance(rule, Rule):
+    if isinstance(rule, UpdateRule):
         return rule
     if not isinstance(rule, str) or rule not in RULES:
         raise DataError(f"rule must be one of {', '.join(RULES)}; found {rule!r}")

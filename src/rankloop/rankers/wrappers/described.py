@@ -1,82 +1,251 @@
-"""Rankers with a description of their features: missing values, dates and categories."""
+"""A ranker with a description of its features: missing values, dates and categories."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rankloop.data.dataset import Query, QueryDataset
-from rankloop.data.features import RULES, Features
 from rankloop.data.frames import frame_rows, has_other_kinds
+from rankloop.data.sparse_rows import SparseRows, as_dense_type
 from rankloop.data.validation import as_matrix, column_names
 from rankloop.exceptions import DataError, ModelError
+from rankloop.features.columns import BUCKETS, LIMIT, MOST_CODES, RULES, Features
 from rankloop.rankers.explaining import with_feature_names
-from rankloop.rankers.forms import FittedRanker, Values
-from rankloop.rankers.inputs import as_dataset
-from rankloop.rankers.online.base import OnlineRanker
-from rankloop.rankers.parameters import check_rankers
-from rankloop.rankers.wrappers.base import Wrapped
+from rankloop.rankers.parameters import check_whole
+from rankloop.rankers.wrappers.base import OnlineWrapped, Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
     from typing import Self, TypeVar
 
-    from numpy.typing import ArrayLike
-
-    from rankloop.data.features import Missing
-    from rankloop.measures.measure import Measure
-    from rankloop.rankers.base import Offsets, Ranker, Rows, Scores
+    from rankloop.features.columns import Missing
+    from rankloop.rankers.base import Offsets, Ranker, Rows
     from rankloop.rankers.explaining import Parts
-    from rankloop.rankers.forms import Form
     from rankloop.rankers.online.base import Queries
     from rankloop.rankers.state import State
+    from rankloop.rankers.traits import Traits
 
     R = TypeVar("R", bound=Ranker)
 
 
-def suited(features: Features, data: QueryDataset, native: bool) -> QueryDataset:
-    """Return a data set as is, for rankers that accept missing values, or else encoded."""
-    rows = features.take(data)
-    names: tuple[str, ...]
-    if native:
-        X, names = features.natural(rows), features.names
-    else:
-        X, names = features.encode(rows), tuple(features.encoded_names)
+def rows_for(ranker: Ranker, features: Features, X: Rows) -> Rows:
+    """Return rows of a description in the form that a ranker takes: native, dense or sparse."""
+    if ranker.traits.takes_nan:
+        return features.natural(X)
+    if features.encoding.wide and ranker._is_sparse_taken():
+        starts, columns, values = features.encoding.sparse(X)
+        return as_dense_type(SparseRows(values, columns, starts, features.encoding.width))
+    return features.encode(X)
+
+
+def data_for(ranker: Ranker, features: Features, data: QueryDataset) -> QueryDataset:
+    """Return a data set in the form that a ranker takes; see :func:`rows_for`."""
+    X = rows_for(ranker, features, features.take(data))
+    names = features.native_names if ranker.traits.takes_nan else tuple(features.encoded_names)
     return replace(data, X=X, feature_names=names, features=None)
 
 
-def with_categories(ranker: R, features: Features) -> R:
-    """Return the ranker; if it accepts categories, with their columns as a parameter."""
-    if not features.categorical or not ranker.takes_nan or not hasattr(ranker, "categorical"):
+def fit_to(ranker: R, features: Features) -> R:
+    """Return the ranker with parameters for these columns: which are categories or indicators."""
+    if not ranker.traits.takes_nan:
+        encoding = features.encoding
+        return ranker.with_indicators(encoding.indicators, encoding.wide)
+    if not features.native_categories or not hasattr(ranker, "categorical"):
         return ranker
-    told = copy.deepcopy(ranker)
-    return told.set_params(categorical=tuple({*ranker.categorical, *features.categorical}))
+    columns = tuple({*ranker.categorical, *features.native_categories})
+    return copy.deepcopy(ranker).set_params(categorical=columns)
 
 
-class _Describes:
-    """Shared by both kinds of described rankers: it reads rows by column name and kind."""
+class Described(Wrapped):
+    """A ranker for data with missing values, booleans, dates and categories.
 
-    takes_nan: ClassVar[bool] = True
-    takes_kinds: ClassVar[bool] = True
+    A description of the features (:class:`Features`) is learnt from the training data, stored in
+    the model and applied whenever it predicts; columns are found by name. Rankers that accept
+    missing values, which are those with trees, receive NaN, dates as ages, and categories
+    unchanged, except that a list of categories becomes a column for each. All others receive
+    missing values filled in and marked, numbers clipped to the range of the training data, and a
+    column of 0 and 1 for each category (:class:`rankloop.features.encoding.Encoding`). A missing
+    category is none of them, and so is one that the training data did not have, unless there were
+    more than `category_limit` of them.
+
+    It is online if its ranker is. Then the description is learnt only once, from the first data, so
+    start with many queries (`fit`), not with a single one. Numbers are not clipped to the range of
+    that data, because a stream may leave it. A description that is given is used as it
+    is, and nothing is learnt from data: then a stream may start with a single query.
+
+    Parameters
+    ----------
+    ranker : any ranker; default: second-order XE_NDCG. Rounds, passes, early stopping and
+        `warm_start` are set on the ranker.
+    missing : what rankers without trees receive for a missing value: with `indicator` the median,
+        and a column that marks it; with `median` the median; with `default` 0
+    category_limit : the number of categories of a feature, at least 1, that have a column of their
+        own; the most frequent ones do
+    category_buckets : if a feature has more categories than that, the number of columns that all
+        others share by a hash of their names; with 0, they count as missing
+    description : the :class:`Features` of the columns, or its plain values (`to_dict`), of which
+        nothing is learnt from data; None to learn a description from the first data
+
+    Attributes
+    ----------
+    ranker_ : the fitted ranker
+    description_ : the description, as plain values; `features` returns it as :class:`Features`
+
+    Notes
+    -----
+    Cost: that of the ranker, and a transformed copy of the data. If a feature has more than 16
+    categories, rankers that take sparse rows get them without the zeros: 8 bytes for each category
+    of a row instead of 4 for each column. `newton` and `auto` keep the variance of such a column
+    and not its correlations, so that a column costs 8 bytes, and time only where it is 1. Rankers
+    that need dense rows take time and memory for all columns (`category_limit` bounds them).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"brand": ["a", "b", "a", "b"], "price": [1.0, None, 2.0, 3.0]})
+    >>> ranker = Described().fit(X, [1, 0, 1, 0], group=[2, 2])
+    >>> ranker.features.encoded_names
+    ['price', 'price is missing', 'brand = a', 'brand = b']
+    >>> scores = ranker.predict(X[["price", "brand"]][:2])
+    >>> bool(scores[0] > scores[1])
+    True
+    >>> ranker.partial_fit(X[:2], [2, 1], group=[2]).n_queries_seen_  # the default is online
+    3
+
+    With a description of their own, rankers start with any data:
+
+    >>> from rankloop.features import Feature, Features
+    >>> price = Feature("price", missing="indicator", default=10.0)
+    >>> brand = Feature("brand", "category", limit=100, buckets=8)  # codes 0 to 99, and 8 others
+    >>> live = Described(description=Features((price, brand)))
+    >>> live.learn([[5.0, 0.0], [np.nan, 1.0]], [1, 0]).predict([[7.0, 0.0]]).shape
+    (1,)
+    """
+
+    _learns: ClassVar[tuple[str, ...]] = ("description_",)
+    _clips: ClassVar[bool] = True
+    """Whether numbers are clipped to the range of the training data."""
+
     description_: dict[str, object]
-    n_features_in_: int
-    _check_width: Callable[[Rows], None]
 
-    @property
-    def is_native(self) -> bool:
-        """Whether its ranker itself accepts missing values and categories."""
-        return False
+    def __init__(
+        self,
+        ranker: Ranker | None = None,
+        missing: Missing = "indicator",
+        category_limit: int = LIMIT,
+        category_buckets: int = BUCKETS,
+        description: Features | Mapping[str, object] | None = None,
+    ) -> None:
+        self.ranker = ranker
+        self.missing = missing
+        self.category_limit = category_limit
+        self.category_buckets = category_buckets
+        self.description = description
 
     @property
     def features(self) -> Features | None:
         """The description; None before `fit`."""
-        known = getattr(self, "description_", {})
-        return Features.from_dict(known) if known else None
+        if not getattr(self, "description_", {}):
+            return None
+        known = getattr(self, "_known", None)
+        if known is None or known[0] is not self.description_:  # reading it takes a while
+            known = self.description_, Features.from_dict(self.description_)
+            self.__dict__["_known"] = known
+        return known[1]
 
-    def _described_rows(self, X: object) -> Rows:
+    @property
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Those of its ranker; it also accepts missing values, dates and categories."""
+        return replace(self._inner_traits, takes_nan=True, takes_kinds=True, takes_sparse=False)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether its ranker itself accepts missing values and categories."""
+        return self._inner_traits.takes_nan
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        given = self._given
+        if given is not None:
+            if len(given) != n_features:
+                raise DataError(
+                    f"the description has {len(given)} columns, but the data has {n_features}; "
+                    "describe every column, in the order of the data"
+                )
+            self.description_ = given.to_dict()
+            self.ranker_ = self._fresh()
+
+    @property
+    def _given(self) -> Features | None:
+        """The description that nothing is learnt for; None if it is to be learnt."""
+        given = self.description
+        if given is None or isinstance(given, Features):
+            return given
+        if not isinstance(given, Mapping):
+            raise DataError(f"description must be Features or their values; found {given!r:.200}")
+        return Features.from_dict(given)
+
+    def _fresh(self) -> Ranker:
+        ranker, features = super()._fresh(), self.features
+        return ranker if features is None else fit_to(ranker, features)
+
+    def _check(self, data: QueryDataset) -> None:
+        self._check_encoding()
+        ranker = super()._fresh()
+        if self.is_native:  # the ranker checks columns and grades, not values
+            nothing = np.broadcast_to(np.float32(0), data.X.shape)
+        else:
+            nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
+            data = replace(data, feature_names=None)
+        ranker._check(replace(data, X=nothing, features=None))
+
+    def _check_encoding(self) -> None:
+        if self.missing not in RULES:
+            raise DataError(f"missing must be one of {', '.join(RULES)}; found {self.missing!r}")
+        for name, least in (("category_limit", 1), ("category_buckets", 0)):
+            check_whole(name, getattr(self, name), least)
+            if getattr(self, name) > MOST_CODES:
+                raise DataError(
+                    f"{name} must be at most {MOST_CODES:,}; found {getattr(self, name)}"
+                )
+        _ = self._given  # raises if it is none
+
+    def _fit_transformation(self, data: QueryDataset) -> None:
+        if self.description is not None:
+            return  # it is known since `_reset`
+        self.description_ = Features.learn(
+            data,
+            self.missing,
+            clip=self._clips,
+            limit=self.category_limit,
+            buckets=self.category_buckets,
+        ).to_dict()
+
+    def _start_with(self, data: QueryDataset) -> None:
+        """Learn the description, and make a ranker with parameters for its columns."""
+        self._fit_transformation(data)
+        self.ranker_ = self._fresh()
+
+    def _transformed_width(self, state: State) -> int:
+        features, n_features = Features.from_dict(state["description_"]), state["n_features_in_"]
+        if len(features) != n_features:
+            raise ModelError(f"description_ describes {len(features)} features, not {n_features}")
+        return len(features.native_names if self.is_native else features.encoding.names)
+
+    def _transform(self, data: QueryDataset) -> QueryDataset:
+        assert self.features is not None
+        return data_for(self.ranker_, self.features, data)
+
+    def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
+        assert self.features is not None
+        return rows_for(self.ranker_, self.features, X)
+
+    def _rows(self, X: object) -> Rows:
         """Return rows with the columns and codes of the description."""
         features = self.features
         assert features is not None
@@ -95,255 +264,65 @@ class _Describes:
             return rows
         return np.ascontiguousarray(rows[:, features.places(names)])
 
-
-class Described(_Describes, Wrapped):
-    """A batch ranker for data with missing values, booleans, dates and categories.
-
-    A description of the features (:class:`Features`) is learnt from the training data, stored in
-    the model and applied whenever it predicts; columns are found by name. Rankers that accept
-    missing values, which are those with trees, receive NaN, dates as ages, and categories
-    unchanged. All others receive missing values filled in and marked, numbers clipped to the range
-    of the training data, and categories encoded as columns.
-
-    Parameters
-    ----------
-    ranker : any ranker; default: second-order XE_NDCG. An online ranker has no rounds.
-    missing : what rankers without trees receive for a missing value: with `indicator` the median,
-        and a column that marks it; with `median` the median; with `default` 0
-    valid_measure : the measure on validation data after each round; None: that of the ranker
-    warm_start : `fit` continues from the current state, and keeps the description
-
-    Attributes
-    ----------
-    ranker_ : the fitted ranker
-    description_ : the description, as plain values; `features` returns it as :class:`Features`
-
-    Notes
-    -----
-    Cost: that of the ranker, and a transformed copy of the data.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> X = pd.DataFrame({"brand": ["a", "b", "a", "b"], "price": [1.0, None, 2.0, 3.0]})
-    >>> ranker = Described().fit(X, [1, 0, 1, 0], group=[2, 2])
-    >>> ranker.features.encoded_names
-    ['brand = a', 'brand = b', 'price', 'price is missing']
-    >>> scores = ranker.predict(X[["price", "brand"]][:2])
-    >>> bool(scores[0] > scores[1])
-    True
-    """
-
-    _kept: ClassVar[str] = "description_"
-
-    def __init__(
-        self,
-        ranker: Ranker | None = None,
-        missing: Missing = "indicator",
-        valid_measure: str | Measure | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.ranker = ranker
-        self.missing = missing
-        self.valid_measure = valid_measure
-        self.warm_start = warm_start
-
-    @property
-    def scores_rows_alone(self) -> bool:  # type: ignore[override]
-        """Whether the ranker does not look at whole queries."""
-        return self.ranker is None or self.ranker.scores_rows_alone
-
-    @property
-    def takes_raw_features(self) -> bool:  # type: ignore[override]
-        """Whether the ranker works well on features of any scale."""
-        return self.ranker is not None and self.ranker.takes_raw_features
-
-    def _fresh(self) -> Ranker:
-        ranker = super()._fresh()
-        features = self.features
-        if features is not None:
-            ranker = with_categories(ranker, features)
-        return ranker
-
-    def _check(self, data: QueryDataset) -> None:
-        if self.missing not in RULES:
-            raise DataError(f"missing must be one of {', '.join(RULES)}; found {self.missing!r}")
-        ranker = super()._fresh()
-        if self.is_native:  # the ranker checks columns and grades, not values
-            nothing = np.broadcast_to(np.float32(0), data.X.shape)
-        else:
-            nothing = np.broadcast_to(np.float32(0), (data.n_documents, 1))
-            data = replace(data, feature_names=None)
-        ranker._check(replace(data, X=nothing, features=None))
-
-    def _fitted(self, data: QueryDataset) -> dict[str, object]:
-        return Features.learn(data, self.missing).to_dict()
-
-    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
-        features = Features.from_dict(kept)
-        if len(features) != n_features:
-            raise ModelError(f"description_ describes {len(features)} features, not {n_features}")
-        return n_features if self.is_native else len(features.encoded_names)
-
-    def _transform(self, data: QueryDataset) -> QueryDataset:
-        return suited(Features.from_dict(self.description_), data, self.is_native)
-
-    def _transform_rows(self, X: Rows, offsets: Offsets) -> Rows:  # noqa: ARG002
-        features = Features.from_dict(self.description_)
-        return features.natural(X) if self.is_native else features.encode(X)
-
-    @property
-    def is_native(self) -> bool:
-        """Whether its ranker itself accepts missing values and categories."""
-        return self.ranker is not None and self.ranker.takes_nan
-
-    def _rows(self, X: object) -> Rows:
-        return self._described_rows(X)
-
     def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""
         self._check_fitted()
         return self.ranker_.explain()
 
 
-class OnlineDescribed(_Describes, OnlineRanker):
-    """An online ranker for data with missing values, booleans, dates and categories.
+class OnlineDescribed(OnlineWrapped, Described, special_case_of=Described):
+    """A :class:`Described` whose ranker is online."""
 
-    See :class:`Described`. The description is learnt only once, from the first data, so start with
-    many queries (`fit`), not with a single one. Numbers are not clipped to the range of that data,
-    because a stream may leave it.
-
-    Parameters
-    ----------
-    ranker : any online ranker; default: second-order XE_NDCG
-    missing : as in :class:`Described`
-    passes, random_state : see :class:`OnlineRanker`
-
-    Notes
-    -----
-    Cost: that of the ranker, and a transformed copy of each query.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> X = pd.DataFrame({"brand": ["a", "b", "a", "b"], "price": [1.0, None, 2.0, 3.0]})
-    >>> ranker = OnlineDescribed().fit(X, [1, 0, 1, 0], group=[2, 2])
-    >>> ranker.partial_fit(X[:2], [2, 1], group=[2]).ranker_.n_features_in_
-    4
-    """
-
-    def __init__(
-        self,
-        ranker: OnlineRanker | None = None,
-        missing: Missing = "indicator",
-        passes: int = 1,
-        random_state: int | None = None,
-    ) -> None:
-        self.ranker = ranker
-        self.missing = missing
-        self.passes = passes
-        self.random_state = random_state
-
-    ranker_: OnlineRanker
+    _clips: ClassVar[bool] = False
 
     @property
-    def scores_rows_alone(self) -> bool:  # type: ignore[override]
-        """Whether the ranker does not look at whole queries."""
-        return self.ranker is None or self.ranker.scores_rows_alone
-
-    @property
-    def takes_raw_features(self) -> bool:  # type: ignore[override]
-        """Whether the ranker works well on features of any scale."""
-        return self.ranker is not None and self.ranker.takes_raw_features
-
-    def _state_names(self) -> tuple[str, ...]:
-        known = super()._state_names()
-        return (*known, "ranker_", "description_") if known else ()
-
-    def _forms(self, n_features: int) -> dict[str, Form]:
-        return {
-            **super()._forms(n_features),
-            "ranker_": FittedRanker(OnlineRanker, None),
-            "description_": Values(),
-        }
-
-    def _check_state(self, state: State) -> None:
-        super()._check_state(state)
-        features = Features.from_dict(state["description_"])
-        if len(features) != state["n_features_in_"]:
-            raise ModelError("description_ and n_features_in_ contradict each other")
-        width = len(features.encoded_names)
-        FittedRanker(OnlineRanker, width).check("ranker_", state["ranker_"])
+    def is_native(self) -> bool:
+        """Whether its ranker accepts missing values and categories; no online ranker does."""
+        return False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.missing not in RULES:
-            raise DataError(f"missing must be one of {', '.join(RULES)}; found {self.missing!r}")
-        if self.ranker is not None:
-            check_rankers("ranker", [self.ranker], OnlineRanker)
+        self._check_encoding()
 
-    def _check_queries(self, queries: Queries) -> None:
-        ranker = self.ranker_ if self.is_fitted else self.ranker
-        if ranker is not None:
-            ranker._check_all(queries)
-
-    def _reset(self, n_features: int) -> None:
-        from rankloop.rankers.online.newton import NewtonXENDCG
-
-        self.n_features_in_ = n_features
-        self.n_queries_seen_ = 0
-        self.description_ = {}
-        self.ranker_ = NewtonXENDCG() if self.ranker is None else copy.deepcopy(self.ranker)
-
-    def partial_fit(
-        self,
-        X: object,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Continue to learn: one pass over the queries, in the order of their first rows."""
-        given = (X, y, qid, group, sample_weight, query_weight)
-        return super().partial_fit(as_dataset(*given, allow_nan=True))
-
-    def _learn_data(self, data: QueryDataset, scores: Rows | None = None) -> None:
+    def _queries(self, data: QueryDataset) -> Queries:
+        """Return queries with the columns and codes of the description, learnt if there is none."""
         if not self.is_fitted:
             self._reset(data.n_features)
         if not self.description_ and data.n_documents:
-            self.description_ = Features.learn(data, self.missing, clip=False).to_dict()
+            self._start_with(data)
         if self.features is not None:
             if data.feature_names is None:
                 self._check_width(data.X)
             rows = self.features.take(data)
             data = replace(data, X=rows, features=None, feature_names=self.features.names)
-        super()._learn_data(data, scores)
+        return super()._queries(data)
+
+    def _order_columns(self, X: object) -> Rows:
+        if self.features is None and self.description is not None:
+            new = self.copy()
+            new._reset(len(as_matrix(X, allow_nan=True).T))
+            return new._order_columns(X)
+        return super()._order_columns(X) if self.features is None else self._rows(X)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
+        X, offsets = queries.X, queries.offsets
         if not self.description_:
-            data = QueryDataset(queries.X, queries.y, queries.offsets, np.arange(queries.n))
-            self.description_ = Features.learn(data, self.missing, clip=False).to_dict()
+            self._start_with(QueryDataset(X, queries.y, offsets, np.arange(queries.n)))
         ranker = self.ranker_ = self.ranker_.copy()
-        ranker._check_and_learn(queries._replace(X=self._encoded(queries.X)), scores)
+        ranker._check_and_learn(queries._replace(X=self._transform_rows(X, offsets)), scores)
 
-    def _discount_past(self, keep: float) -> None:
-        self.ranker_ = self.ranker_.copy().discount_past(keep)
-
-    def _encoded(self, X: Rows) -> Rows:
-        return Features.from_dict(self.description_).encode(X)
-
-    def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
-        """Score checked rows."""
-        return self.ranker_._score_rows(self._encoded(X), offsets)
-
-    def _rows(self, X: object) -> Rows:
-        return self._described_rows(X)
+    def _merge(self, rankers: Sequence[Self], base: Self) -> None:
+        if any(ranker.description_ != self.description_ for ranker in rankers):
+            raise DataError(
+                "cannot merge rankers whose descriptions of features were learnt from different "
+                "data; fit them on common data first, and continue from there, or give them a "
+                "description"
+            )
+        self.ranker_ = self.ranker_.copy()
+        self.ranker_._merge_copies([ranker.ranker_ for ranker in rankers], base.ranker_)
 
     def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""
         self._check_fitted()
-        return with_feature_names(
-            self.ranker_, Features.from_dict(self.description_).encoded_names
-        ).explain()
+        names = [] if self.features is None else self.features.encoded_names
+        return with_feature_names(self.ranker_, names).explain()

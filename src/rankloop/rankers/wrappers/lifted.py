@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.rankers.base import Offsets, Ranker, Rows
     from rankloop.rankers.explaining import Parts
+    from rankloop.rankers.state import State
 
 
 class Lifted(Wrapped):
     """A linear ranker on kernel features, which makes it an approximate kernel ranker.
 
     The features are fitted on all training documents, stored in the model and computed whenever it
-    predicts. To learn from a stream, use :class:`rankloop.Mapped` with the same text in its maps.
+    predicts. To learn from a stream, use :class:`rankloop.Prepared` with the same text in its maps.
 
     Parameters
     ----------
-    ranker : any ranker; default: second-order XE_NDCG. An online ranker has no rounds.
+    ranker : any ranker; default: second-order XE_NDCG. Rounds, early stopping and `warm_start`,
+        which keeps the fitted features, are set on the ranker. An online ranker has no rounds.
     features : `nystrom(rbf(1),200)`, `fourier(rbf(1),200)` or `orthogonal(rbf(1),200)`
-    valid_measure : the measure on validation data after each round; None: that of the ranker
     random_state : random seed of the features
-    warm_start : `fit` continues from the current state, and keeps the fitted features
 
     Attributes
     ----------
@@ -47,34 +47,30 @@ class Lifted(Wrapped):
     50
     """
 
-    _kept: ClassVar[str] = "features_"
+    _learns: ClassVar[tuple[str, ...]] = ("features_",)
     features_: dict[str, Any]
 
     def __init__(
         self,
         ranker: Ranker | None = None,
         features: str = "nystrom(rbf(1),200)",
-        valid_measure: str | None = None,
         random_state: int = 0,
-        warm_start: bool = False,
     ) -> None:
         self.ranker = ranker
         self.features = features
-        self.valid_measure = valid_measure
         self.random_state = random_state
-        self.warm_start = warm_start
 
     def _check(self, data: QueryDataset) -> None:
         check_whole("random_state", self.random_state, 0)
         KernelFeatures(self.features).kernel.check_rows(data.X)
         super()._check(data)
 
-    def _fitted(self, data: QueryDataset) -> dict[str, object]:
-        return KernelFeatures(self.features, self.random_state).fit(data.X).to_dict()
+    def _fit_transformation(self, data: QueryDataset) -> None:
+        self.features_ = KernelFeatures(self.features, self.random_state).fit(data.X).to_dict()
 
-    def _kept_width(self, kept: dict[str, object], n_features: int) -> int:
-        features = KernelFeatures.from_dict(kept)
-        features.check(n_features)
+    def _transformed_width(self, state: State) -> int:
+        features = KernelFeatures.from_dict(state["features_"])
+        features.check(state["n_features_in_"])
         return features.size
 
     def _transform(self, data: QueryDataset) -> QueryDataset:
@@ -86,10 +82,10 @@ class Lifted(Wrapped):
     def explain(self) -> Parts:
         """Return the landmarks or frequencies, each with its value for every feature."""
         self._check_fitted()
-        held = "landmarks" if "landmarks" in self.features_ else "frequencies"
-        kind = {"landmarks": "landmark", "frequencies": "frequency"}[held]
+        has_landmarks = "landmarks" in self.features_
+        kind, vectors = ("landmark", "landmarks") if has_landmarks else ("frequency", "frequencies")
         names = [self._feature_name(j) for j in range(self.n_features_in_)]
         return [
             {kind: k, **dict(zip(names, row, strict=True))}
-            for k, row in enumerate(self.features_[held].tolist())
+            for k, row in enumerate(self.features_[vectors].tolist())
         ]

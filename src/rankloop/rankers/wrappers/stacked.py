@@ -11,7 +11,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.rankers.base import Ranker
-from rankloop.rankers.batch.base import held_out
+from rankloop.rankers.batch.base import hold_out
 from rankloop.rankers.batch.baselines import Constant
 from rankloop.rankers.explaining import with_feature_names
 from rankloop.rankers.forms import FittedRanker
@@ -19,7 +19,7 @@ from rankloop.rankers.online.base import OnlineRanker
 from rankloop.rankers.online.newton import NewtonXENDCG
 from rankloop.rankers.parameters import check_number, check_rankers
 from rankloop.rankers.search import Range, Search
-from rankloop.rankers.wrappers.mapped import map_names, map_rows
+from rankloop.rankers.wrappers.maps import map_names, map_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.forms import Form
     from rankloop.rankers.online.base import Queries
     from rankloop.rankers.rounds import Round
+    from rankloop.rankers.traits import Traits
 
 _MAPS = ("minmax", "rank")
 _SIZE = np.float32(0.3)  # scale of the frozen score's column; the others go from -0.5 to 0.5
@@ -79,8 +80,9 @@ class Stacked(OnlineRanker):
     'score of XENDCG'
     """
 
-    scores_rows_alone: ClassVar[bool] = False
-    takes_raw_features: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(
+        OnlineRanker.traits, scores_rows_alone=False, takes_raw_features=True
+    )
     search_space: ClassVar[Mapping[str, Search]] = {"prior": Range(30, 1000, 4, log=True)}
 
     passes = 1  # `fit` leaves the online part at its prior: there is nothing to go through twice
@@ -153,7 +155,7 @@ class Stacked(OnlineRanker):
         on_round: Callable[[Round], None] | None,  # noqa: ARG002 - the frozen model's are not ours
     ) -> Iterator[None]:
         """Train the frozen model, and start the online ranker from it."""
-        train, judged = (data, valid) if valid is not None else held_out(data)
+        train, judged = (data, valid) if valid is not None else hold_out(data)
         judged = data if judged is None else judged
         frozen = self._fresh().fit(train, valid=judged)
         self._freeze(frozen, judged, frozen.predict(judged))
@@ -185,10 +187,10 @@ class Stacked(OnlineRanker):
         self.ranker_ = self.ranker_.copy().discount_past(keep)
 
     def _merge(self, rankers: Sequence[Self], base: Self) -> None:
-        if any(one.frozen_.digest() != self.frozen_.digest() for one in (*rankers, base)):
+        if any(ranker.frozen_.digest() != self.frozen_.digest() for ranker in (*rankers, base)):
             raise DataError("cannot merge rankers that started from different frozen models")
         self.ranker_ = self.ranker_.copy()
-        self.ranker_._merge_copies([one.ranker_ for one in rankers], base.ranker_)
+        self.ranker_._merge_copies([ranker.ranker_ for ranker in rankers], base.ranker_)
 
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""

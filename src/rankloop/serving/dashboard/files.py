@@ -53,22 +53,22 @@ class Files:
     """All files of the page.
 
     `version` is a digest of their contents and part of their addresses, so that browsers may keep
-    them for ever, and never mix those of two releases. The page itself is requested each time.
+    them forever, and never mix those of two releases. The page itself is requested each time.
     """
 
     def __init__(self) -> None:
         folder = files("rankloop.serving.dashboard") / "static"
-        found = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
-        found["look.css"] = (files("rankloop") / "look.css").read_bytes()
+        bodies = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        bodies["look.css"] = (files("rankloop") / "look.css").read_bytes()
         digest = blake2b(digest_size=8)
-        for name in sorted(found):
-            digest.update(name.encode() + b"\0" + found[name])
+        for name in sorted(bodies):
+            digest.update(name.encode() + b"\0" + bodies[name])
         self.version = digest.hexdigest()
         base = PATH.format(version=self.version, name="").encode()
-        found["index.html"] = found["index.html"].replace(b"{static}/", base)
+        bodies["index.html"] = bodies["index.html"].replace(b"{static}/", base)
         self._files = {
             name: File(body, gzip.compress(body, 9, mtime=0), _KINDS[name.rpartition(".")[2]])
-            for name, body in found.items()
+            for name, body in bodies.items()
         }
 
     def response(self, name: str, version: str | None, zipped: bool) -> Response | None:
@@ -76,8 +76,8 @@ class Files:
         file = self._files.get(name)
         if file is None or version not in (None, self.version):
             return None
-        kept = "no-cache" if version is None else "public, max-age=31536000, immutable"
-        headers = {**_HEADERS, "cache-control": kept}
+        caching = "no-cache" if version is None else "public, max-age=31536000, immutable"
+        headers = {**_HEADERS, "cache-control": caching}
         if zipped:
             headers["content-encoding"] = "gzip"
         body = file.compressed if zipped else file.plain

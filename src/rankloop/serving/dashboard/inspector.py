@@ -1,4 +1,4 @@
-"""One ranking, looked at closely: what was shown and why, what people did, what others would show.
+"""One ranking in detail: what was shown and why, what people did, and what others would show.
 
 The text of the query and the session are left out: they may be personal, and people who may see
 the dashboard need not be allowed to read them.
@@ -17,16 +17,16 @@ from rankloop.serving.policy import best_order, score
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankloop.serving.joins import Joins
+    from rankloop.serving.engine.joins import Joins
     from rankloop.serving.journal.base import Record
-    from rankloop.serving.service import Loop
+    from rankloop.serving.loop import Loop
 
-State = Literal["open", "closed", "old"]
+RankingState = Literal["open", "closed", "old"]
 
 _MAX_PARTS = 6
 
 
-class Part(msgspec.Struct):
+class Contribution(msgspec.Struct):
     """What a feature adds to a score, and its value."""
 
     feature: str
@@ -34,32 +34,32 @@ class Part(msgspec.Struct):
     adds: float
 
 
-class Happened(msgspec.Struct):
-    """What somebody did with an item."""
+class ItemEvent(msgspec.Struct):
+    """An action of a person on an item."""
 
     type: str
     value: float
     at: float
 
 
-class Shown(msgspec.Struct):
-    """An item as it was shown; `parts` are the features that change its score most."""
+class ShownItem(msgspec.Struct):
+    """An item as it was shown; `parts` are the features that contribute most to its score."""
 
     place: int
     item: str
     score: float
     team: int | None
     propensity: float | None
-    parts: list[Part]
-    events: list[Happened]
+    parts: list[Contribution]
+    events: list[ItemEvent]
 
 
-class Inspected(msgspec.Struct):
+class RankingDetails(msgspec.Struct):
     """A ranking in detail.
 
-    same_model : whether the parts come from the model as it ranked; otherwise from it as it is now
+    same_model : whether the model has not changed since; otherwise `parts` are by its present state
     state : open, closed, or old (its feedback is no longer in memory, only in the journal)
-    others : by model, as it is now: the items it would show, from the top
+    others : for each model in its present state, the items that it would show, from the top
     """
 
     id: str
@@ -69,31 +69,31 @@ class Inspected(msgspec.Struct):
     version: int
     policy: str
     experiment: str | None
-    state: State
+    state: RankingState
     same_model: bool
-    items: list[Shown]
+    items: list[ShownItem]
     others: dict[str, list[str]]
 
 
-def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
+def inspect(loop: Loop, record: Record, entry: Ranked) -> RankingDetails:
     """Return all that is known about a ranking. Not for the event loop."""
     now = loop.published
     X = entry.matrix()
     state, places = loop.inspect(lambda engine: _feedback(engine.joins, entry.id))
-    events: dict[str, list[Happened]] = {}
+    events: dict[str, list[ItemEvent]] = {}
     with loop.reader() as journal:
         for place in places:
-            record = loop.recent(place) or journal.read(place - 1, place, 1)[0]
-            one = record.entry
-            if isinstance(one, Observed):
-                happened = Happened(one.type, one.value, record.at / 1000)
-                events.setdefault(one.item, []).append(happened)
+            event_record = loop.recent(place) or journal.read(place - 1, place, 1)[0]
+            event = event_record.entry
+            if isinstance(event, Observed):
+                item_event = ItemEvent(event.type, event.value, event_record.at / 1000)
+                events.setdefault(event.item, []).append(item_event)
     model = now.models.get(entry.model)
     added = None if model is None else model.contributions(X)[:, :-1]
     scores = np.frombuffer(entry.scores, np.float64)
     chances = None if entry.propensities is None else np.frombuffer(entry.propensities, np.float64)
     items = [
-        Shown(
+        ShownItem(
             place + 1,
             entry.items[row],
             float(scores[row]),
@@ -105,10 +105,10 @@ def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
         for place, row in enumerate(entry.order)
     ]
     k = len(entry.order)
-    return Inspected(
+    return RankingDetails(
         entry.id,
-        found.at / 1000,
-        found.position,
+        record.at / 1000,
+        record.position,
         entry.model,
         entry.version,
         entry.policy,
@@ -123,8 +123,8 @@ def inspected(loop: Loop, found: Record, entry: Ranked) -> Inspected:
     )
 
 
-def _feedback(joins: Joins, ranking_id: str) -> tuple[State, list[int]]:
-    """Return whether a ranking waits for feedback, and the positions of what came."""
+def _feedback(joins: Joins, ranking_id: str) -> tuple[RankingState, list[int]]:
+    """Return whether a ranking waits for feedback, and the positions of the events on it."""
     known = joins.open.get(ranking_id)
     if known is not None:
         return "open", list(known.events)
@@ -132,9 +132,9 @@ def _feedback(joins: Joins, ranking_id: str) -> tuple[State, list[int]]:
     return ("old", []) if known is None else ("closed", list(known.events))
 
 
-def _parts(names: tuple[str, ...], values: np.ndarray, added: np.ndarray) -> list[Part]:
-    def parts() -> Iterator[Part]:
+def _parts(names: tuple[str, ...], values: np.ndarray, added: np.ndarray) -> list[Contribution]:
+    def parts() -> Iterator[Contribution]:
         for feature in np.argsort(-np.abs(added), kind="stable")[:_MAX_PARTS].tolist():
-            yield Part(names[feature], float(values[feature]), float(added[feature]))
+            yield Contribution(names[feature], float(values[feature]), float(added[feature]))
 
     return list(parts())

@@ -11,12 +11,17 @@ from rankloop.serving.journal.entries import (
     ExperimentEnded,
     ExperimentStarted,
     ModelAdded,
+    ModelRemoved,
     Promoted,
+    Quarantined,
     RolledBack,
 )
 
 if TYPE_CHECKING:
+    from rankloop.rankers.ensembles.adaptive import Adaptive
     from rankloop.serving.journal.base import Record
+
+_MOVED = 3
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -26,6 +31,15 @@ class Mark(msgspec.Struct, frozen=True):
     position: int
     kind: str
     words: str
+
+
+def change_mark(record: Record, model: str, ranker: Adaptive) -> Mark:
+    """Return the mark of a change that a model noticed after this entry."""
+    words = f"{model} noticed that people or items changed"
+    moved = [part["feature"] for part in ranker.moved_weights()[:_MOVED]]
+    if moved:
+        words += f"; what counts differently now: {', '.join(moved)}"
+    return Mark(record.at / 1000, record.position, "change", words)
 
 
 def as_mark(record: Record, promotes: str = "") -> Mark | None:
@@ -47,10 +61,19 @@ def as_mark(record: Record, promotes: str = "") -> Mark | None:
         kind, words = "experiment", "experiment ended"
     elif isinstance(entry, ModelAdded):
         kind, words = "model", f"model {entry.name} added"
+    elif isinstance(entry, ModelRemoved):
+        kind, words = "model", f"model {entry.name} removed"
+    elif isinstance(entry, Quarantined):
+        kind, words = "quarantine", f"entry {entry.position} left out"
     elif isinstance(entry, Configured):
         kind, words = "settings", "settings stored"
     if not kind:
         return None
     details = [getattr(entry, "by", ""), getattr(entry, "reason", "")]
-    told = ": ".join(detail for detail in details if detail)
-    return Mark(record.at / 1000, record.position, kind, f"{words} ({told})" if told else words)
+    detail_text = ": ".join(detail for detail in details if detail)
+    return Mark(
+        record.at / 1000,
+        record.position,
+        kind,
+        f"{words} ({detail_text})" if detail_text else words,
+    )

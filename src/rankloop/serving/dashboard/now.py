@@ -9,15 +9,14 @@ import msgspec
 from rankloop.serving.dashboard.board import Health
 from rankloop.serving.dashboard.marks import Mark
 from rankloop.serving.dashboard.traffic import quantile, times_between
+from rankloop.serving.engine.state import Totals
 from rankloop.serving.routes.state import running
-from rankloop.serving.state import Counters
 
 if TYPE_CHECKING:
-    from rankloop.serving.app import Service
-    from rankloop.serving.dashboard.board import Board
-    from rankloop.serving.dashboard.boards import Boards
-    from rankloop.serving.experiments import Tally
-    from rankloop.serving.state import Published
+    from rankloop.serving.dashboard.board import Board, Boards
+    from rankloop.serving.engine.state import Published
+    from rankloop.serving.experiments.intervals import Outcomes
+    from rankloop.serving.service import Service
 
 _MINUTE = 60.0
 _MAX_SHIFTS = 8
@@ -36,7 +35,7 @@ class ModelNow(msgspec.Struct):
 
 
 class ChallengerNow(msgspec.Struct):
-    """A challenger; `needs` more outcomes would decide, if they continue as so far."""
+    """A challenger; `needs` is how many more outcomes would decide, if they continue as so far."""
 
     name: str
     outcomes: int
@@ -48,12 +47,12 @@ class ChallengerNow(msgspec.Struct):
 
 
 class ExperimentNow(msgspec.Struct):
-    """A running experiment; `watch`: it compares a promoted champion with the previous one."""
+    """A running experiment; `holdback`: it compares a promoted champion with the previous one."""
 
     id: str
     champion: str
     challengers: list[ChallengerNow]
-    watch: bool
+    holdback: bool
     share: float
 
 
@@ -101,7 +100,7 @@ class Now(msgspec.Struct):
     waiting: int
     open_rankings: int
     leads: bool
-    counters: Counters
+    totals: Totals
     answered: dict[str, int]
     closed: float
     joined: float
@@ -119,7 +118,7 @@ class Now(msgspec.Struct):
 
 def now_of(service: Service, board: Board) -> Now:
     """Return a loop at this moment."""
-    loop, watch = board.loop, board.watch
+    loop, summary = board.loop, board.summary
     now = loop.published
     return Now(
         loop.name,
@@ -133,12 +132,12 @@ def now_of(service: Service, board: Board) -> Now:
         loop.waiting,
         loop.open_rankings,
         loop.leads,
-        now.counters,
-        _answered(service, loop.name),
-        watch.closed,
-        watch.joined,
-        watch.since,
-        watch.passed_over,
+        now.totals,
+        _count_answers(service, loop.name),
+        summary.closed,
+        summary.joined,
+        summary.since,
+        summary.passed_over,
         _traffic(service.boards),
         ModelNow("shown", False, 0, now.shown.n, now.shown.mean, now.shown.recent),
         [
@@ -151,63 +150,65 @@ def now_of(service: Service, board: Board) -> Now:
         [
             PlaceNow(place, shown, clicked)
             for place, (shown, clicked) in enumerate(
-                zip(watch.shown.tolist(), watch.clicked.tolist(), strict=True), start=1
+                zip(summary.shown.tolist(), summary.clicked.tolist(), strict=True), start=1
             )
             if shown
         ],
         _shifts(board, now.settings.names),
-        watch.drift.rankings,
-        list(watch.marks),
+        summary.drift.rankings,
+        list(summary.marks),
     )
 
 
-def still_needed(tally: Tally, alpha: float) -> int | None:
+def still_needed(outcomes: Outcomes, alpha: float) -> int | None:
     """Return how many more outcomes would decide, if they continue as so far; None if none would.
 
-    Outcomes, their sum and their variance grow alike; the smallest multiple at which the interval
-    leaves 0 out is found by halving.
+    It assumes that the sum and the variance of outcomes grow in proportion to their number. The
+    smallest number at which the interval does not contain 0 is found by bisection.
     """
-    if tally.n == 0 or tally.total == 0:
+    if outcomes.n == 0 or outcomes.total == 0:
         return None
 
-    def decided(n: int) -> bool:
-        share = n / tally.n
+    def is_decided(n: int) -> bool:
+        share = n / outcomes.n
         grown = msgspec.structs.replace(
-            tally, n=n, total=tally.total * share, variance=tally.variance * share
+            outcomes, n=n, total=outcomes.total * share, variance=outcomes.variance * share
         )
         return grown.interval(alpha).sign != 0
 
-    if decided(tally.n):
+    if is_decided(outcomes.n):
         return 0
-    low, high = tally.n, 2 * tally.n
-    while not decided(high):
+    low, high = outcomes.n, 2 * outcomes.n
+    while not is_decided(high):
         low, high = high, 2 * high
         if high > _MAX_OUTCOMES:
             return None
     while high - low > max(1, low // 50):
         middle = (low + high) // 2
-        low, high = (low, middle) if decided(middle) else (middle, high)
-    return high - tally.n
+        low, high = (low, middle) if is_decided(middle) else (middle, high)
+    return high - outcomes.n
 
 
 def _experiment(now: Published) -> ExperimentNow | None:
-    found = running(now)
-    if found is None:
+    experiment = running(now)
+    if experiment is None:
         return None
-    alpha = now.alpha / len(now.tallies)
+    alpha = now.alpha / len(now.outcomes)
     challengers = [
         ChallengerNow(
-            one.name,
-            one.outcomes,
-            one.wins,
-            one.losses,
-            one.low,
-            one.high,
-            still_needed(tally, alpha),
+            challenger.name,
+            challenger.outcomes,
+            challenger.wins,
+            challenger.losses,
+            challenger.low,
+            challenger.high,
+            still_needed(outcomes, alpha),
         )
-        for one, tally in zip(found.challengers, now.tallies, strict=True)
+        for challenger, outcomes in zip(experiment.challengers, now.outcomes, strict=True)
     ]
-    return ExperimentNow(found.id, found.champion, challengers, found.watch, found.share)
+    return ExperimentNow(
+        experiment.id, experiment.champion, challengers, experiment.holdback, experiment.share
+    )
 
 
 def _traffic(boards: Boards) -> TrafficNow:
@@ -219,24 +220,24 @@ def _traffic(boards: Boards) -> TrafficNow:
     if first is last:
         first = points[-2]
     seconds = last.at - first.at
-    bounds, counts = times_between(first.seen, last.seen)
+    bounds, counts = times_between(first.value, last.value)
     return TrafficNow(
-        (last.seen.requests - first.seen.requests) / seconds,
-        last.seen.failed - first.seen.failed,
+        (last.value.requests - first.value.requests) / seconds,
+        last.value.failed - first.value.failed,
         quantile(bounds, counts, 0.5),
         quantile(bounds, counts, 0.99),
     )
 
 
 def _shifts(board: Board, names: tuple[str, ...]) -> list[ShiftNow]:
-    found = [
+    shifts = [
         ShiftNow(name, shift)
-        for name, shift in zip(names, board.watch.drift.shifts().tolist(), strict=True)
+        for name, shift in zip(names, board.summary.drift.shifts().tolist(), strict=True)
     ]
-    return sorted(found, key=lambda one: -abs(one.shift))[:_MAX_SHIFTS]
+    return sorted(shifts, key=lambda shift: -abs(shift.shift))[:_MAX_SHIFTS]
 
 
-def _answered(service: Service, loop: str) -> dict[str, int]:
+def _count_answers(service: Service, loop: str) -> dict[str, int]:
     return {
         sample.labels["status"]: int(sample.value)
         for family in service.metrics.events.collect()

@@ -15,8 +15,7 @@ from rankloop.serving.dashboard.traffic import quantile, times_between
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankloop.serving.dashboard.board import Board, Look, Total
-    from rankloop.serving.dashboard.boards import Boards
+    from rankloop.serving.dashboard.board import Board, Boards, LoopSample, Total
     from rankloop.serving.dashboard.series import Point
 
 Values = list[float | None]
@@ -28,11 +27,11 @@ _FEATURES = 8
 _DAY = 86_400.0
 
 
-class Curve(msgspec.Struct):
+class QualityCurve(msgspec.Struct):
     """Means of nDCG@10, with 95% bounds of the true mean.
 
     nDCG is between 0 and 1, so its variance around a mean m is at most m (1 - m). The bounds
-    use this value, so they are rather too wide than too narrow.
+    use this value, so they may be too wide, but not too narrow.
     """
 
     mean: Values
@@ -66,15 +65,15 @@ class Traffic(msgspec.Struct):
 
 
 class Past(msgspec.Struct):
-    """A loop over time; `at` begins with the first look of this process."""
+    """A loop over time; `at` are the times of the samples of this process."""
 
     at: list[float]
     rankings: list[float]
     events: list[float]
     lag: list[int]
     open_rankings: list[int]
-    shown: Curve
-    models: dict[str, Curve]
+    shown: QualityCurve
+    models: dict[str, QualityCurve]
     weights: Weights
     changes: list[Change]
     traffic: Traffic
@@ -82,30 +81,30 @@ class Past(msgspec.Struct):
 
 def past_of(boards: Boards, board: Board) -> Past:
     """Return a loop over time."""
-    points = board.looks.points
-    seen = [point.seen for point in points]
+    points = board.samples.points
+    samples = [point.value for point in points]
     now = board.loop.published
     names = now.settings.names
     return Past(
         [point.at for point in points],
-        _rates(points, [look.counters.rankings for look in seen]),
-        _rates(points, [look.counters.events for look in seen]),
-        [look.lag for look in seen],
-        [look.open_rankings for look in seen],
-        quality([look.shown for look in seen]),
-        {name: quality([look.models.get(name) for look in seen]) for name in now.models},
-        _weights(seen, now.champion, names),
+        _rates(points, [sample.totals.rankings for sample in samples]),
+        _rates(points, [sample.totals.events for sample in samples]),
+        [sample.lag for sample in samples],
+        [sample.open_rankings for sample in samples],
+        quality([sample.shown for sample in samples]),
+        {name: quality([sample.models.get(name) for sample in samples]) for name in now.models},
+        _weights(samples, now.champion, names),
         _changes(points, now.champion, names),
         _traffic(boards),
     )
 
 
-def quality(totals: Sequence[Total | None]) -> Curve:
+def quality(totals: Sequence[Total | None]) -> QualityCurve:
     """Return the mean of the rankings before each point, up to the length of the window."""
-    curve = Curve([], [], [])
+    curve = QualityCurve([], [], [])
     run: deque[Total] = deque()  # the window, and the point before it
     for total in totals:
-        if total is None or (run and total.n < run[-1].n):  # not there, or begun anew
+        if total is None or (run and total.n < run[-1].n):  # the model is absent, or was replaced
             run.clear()
         values: tuple[float | None, ...] = (None, None, None)
         if total is not None:
@@ -117,44 +116,46 @@ def quality(totals: Sequence[Total | None]) -> Curve:
                 mean = min(max((total.sum - run[0].sum) / n, 0.0), 1.0)
                 away = 1.96 * math.sqrt(mean * (1 - mean) / n)
                 values = (
-                    _drawn(mean),
-                    _drawn(max(mean - away, 0.0)),
-                    _drawn(min(mean + away, 1.0)),
+                    _round(mean),
+                    _round(max(mean - away, 0.0)),
+                    _round(min(mean + away, 1.0)),
                 )
         for column, value in zip((curve.mean, curve.low, curve.high), values, strict=True):
             column.append(value)
     return curve
 
 
-def _drawn(value: float) -> float:
-    """Return a number as finely as a chart can show it; it is sent again and again."""
+def _round(value: float) -> float:
+    """Return a number with the four digits that a chart can show, so that less is sent."""
     return float(f"{value:.4g}")
 
 
-def _rates(points: Sequence[Point[Look]], totals: Sequence[int]) -> list[float]:
+def _rates(points: Sequence[Point[LoopSample]], totals: Sequence[int]) -> list[float]:
     """Return the number per second between each point and the previous one."""
-    found = [0.0] * min(len(points), 1)
+    rates = [0.0] * min(len(points), 1)
     for i in range(1, len(points)):
         rate = (totals[i] - totals[i - 1]) / (points[i].at - points[i - 1].at)
-        found.append(_drawn(rate))
-    return found
+        rates.append(_round(rate))
+    return rates
 
 
-def _weights(seen: Sequence[Look], model: str, names: tuple[str, ...]) -> Weights:
-    rows = [look.weights.get(model) for look in seen]
+def _weights(samples: Sequence[LoopSample], model: str, names: tuple[str, ...]) -> Weights:
+    rows = [sample.weights.get(model) for sample in samples]
     known = [row for row in rows if row is not None]
     if not known:
         return Weights([], [])
     largest = np.abs(known[-1])
     best = np.argsort(-largest, kind="stable")[:_FEATURES].tolist()
     values: list[Values] = [
-        [None if row is None else _drawn(row[feature]) for row in rows] for feature in best
+        [None if row is None else _round(row[feature]) for row in rows] for feature in best
     ]
     return Weights([names[feature] for feature in best], values)
 
 
-def _changes(points: Sequence[Point[Look]], model: str, names: tuple[str, ...]) -> list[Change]:
-    known = [(at, look.weights[model]) for at, look in points if model in look.weights]
+def _changes(
+    points: Sequence[Point[LoopSample]], model: str, names: tuple[str, ...]
+) -> list[Change]:
+    known = [(at, sample.weights[model]) for at, sample in points if model in sample.weights]
     if len(known) < 2:
         return []
     latest, now = known[-1]
@@ -165,13 +166,13 @@ def _changes(points: Sequence[Point[Look]], model: str, names: tuple[str, ...]) 
 
 def _traffic(boards: Boards) -> Traffic:
     points = boards.traffic.points
-    found = Traffic([], [], [], [], [])
+    traffic = Traffic([], [], [], [], [])
     for before, after in pairwise(points):
         seconds = after.at - before.at
-        bounds, counts = times_between(before.seen, after.seen)
-        found.at.append(after.at)
-        found.requests.append(_drawn((after.seen.requests - before.seen.requests) / seconds))
-        found.failed.append(_drawn((after.seen.failed - before.seen.failed) / seconds))
-        found.p50.append(quantile(bounds, counts, 0.5))
-        found.p99.append(quantile(bounds, counts, 0.99))
-    return found
+        bounds, counts = times_between(before.value, after.value)
+        traffic.at.append(after.at)
+        traffic.requests.append(_round((after.value.requests - before.value.requests) / seconds))
+        traffic.failed.append(_round((after.value.failed - before.value.failed) / seconds))
+        traffic.p50.append(quantile(bounds, counts, 0.5))
+        traffic.p99.append(quantile(bounds, counts, 0.99))
+    return traffic

@@ -1,4 +1,4 @@
-"""`/` and what its page requests. Looking needs the scope `metrics`; actions have their own."""
+"""`/`, and the data that its page requests, for which a token needs the scope `metrics`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from rankloop.serving.dashboard.board import Health
 from rankloop.serving.dashboard.files import PATH, Files
-from rankloop.serving.dashboard.inspector import Inspected, inspected
+from rankloop.serving.dashboard.inspector import RankingDetails, inspect
+from rankloop.serving.dashboard.journal_summary import RankingSummary
 from rankloop.serving.dashboard.now import Now, now_of
 from rankloop.serving.dashboard.past import Past, past_of
-from rankloop.serving.dashboard.watch import Glimpse
 from rankloop.serving.journal.entries import Ranked
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import JSON, Endpoint, answer
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Loops(msgspec.Struct):
 class Newest(msgspec.Struct):
     """The newest rankings, newest first."""
 
-    rankings: list[Glimpse]
+    rankings: list[RankingSummary]
 
 
 async def page(call: Call) -> Response:
@@ -70,12 +70,12 @@ async def now(call: Call) -> Response:
 
 async def past(call: Call) -> Response:
     """Return a loop over time."""
-    body = await asyncio.to_thread(_encoded_past, call)
+    body = await asyncio.to_thread(_encode_past, call)
     zipped = {"content-encoding": "gzip"} if _takes_gzip(call) else {}
     return Response(body, headers={**zipped, "vary": "accept-encoding"}, media_type=JSON)
 
 
-def _encoded_past(call: Call) -> bytes:
+def _encode_past(call: Call) -> bytes:
     """Return a loop over time as bytes; hundreds of points of many numbers compress well."""
     body = msgspec.json.encode(past_of(call.service.boards, _board(call)))
     return gzip.compress(body, 1) if _takes_gzip(call) else body
@@ -83,17 +83,17 @@ def _encoded_past(call: Call) -> bytes:
 
 async def newest(call: Call) -> Response:
     """Return the newest rankings."""
-    kept = list(_board(call).watch.newest.copy().values())
-    return answer(Newest(kept[: -_LISTED - 1 : -1]))
+    rankings = list(_board(call).summary.newest.copy().values())
+    return answer(Newest(rankings[: -_LISTED - 1 : -1]))
 
 
 async def ranking(call: Call) -> Response:
     """Return one ranking in detail."""
     loop, ranking_id = call.loop, call.path["id"]
-    found = await asyncio.to_thread(loop.find_ranking, ranking_id)
-    if found is None or not isinstance(found.entry, Ranked):
-        raise Problem(404, f"there is no ranking {ranking_id!r:.80} in this loop's journal")
-    return answer(await asyncio.to_thread(inspected, loop, found, found.entry))
+    record = await asyncio.to_thread(loop.find_ranking, ranking_id)
+    if record is None or not isinstance(record.entry, Ranked):
+        raise HTTPProblem(404, f"there is no ranking {ranking_id!r:.80} in this loop's journal")
+    return answer(await asyncio.to_thread(inspect, loop, record, record.entry))
 
 
 def _board(call: Call) -> Board:
@@ -101,10 +101,12 @@ def _board(call: Call) -> Board:
 
 
 def _file(call: Call, name: str, version: str | None) -> Response:
-    found = _files().response(name, version, _takes_gzip(call))
-    if found is None:
-        raise Problem(404, f"the dashboard has no file {name!r:.80} of this version; load / again")
-    return found
+    response = _files().response(name, version, _takes_gzip(call))
+    if response is None:
+        raise HTTPProblem(
+            404, f"the dashboard has no file {name!r:.80} of this version; load / again"
+        )
+    return response
 
 
 def _takes_gzip(call: Call) -> bool:
@@ -138,6 +140,6 @@ ENDPOINTS = (
         ranking,
         "What was shown and why, what people did, and what every model would show.",
         "metrics",
-        answer=Inspected,
+        answer=RankingDetails,
     ),
 )

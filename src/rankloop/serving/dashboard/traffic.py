@@ -14,7 +14,7 @@ RANKING = "POST /v1/{loop}/rank"
 _WORK = ("POST /v1/", "POST /ubi/")
 
 
-class Served(NamedTuple):
+class TrafficTotals(NamedTuple):
     """Requests of this process so far.
 
     requests, refused, failed : all, those answered 4xx, those answered 5xx
@@ -28,8 +28,8 @@ class Served(NamedTuple):
     below: tuple[float, ...]
 
 
-def served(metrics: Metrics) -> Served:
-    """Return what the process has answered so far; the dashboard's own requests do not count."""
+def measure_traffic(metrics: Metrics) -> TrafficTotals:
+    """Return the totals of this process; requests of the dashboard itself do not count."""
     counts = {"2": 0.0, "4": 0.0, "5": 0.0}
     below: dict[float, float] = {}
     for family in metrics.seconds.collect():
@@ -41,7 +41,7 @@ def served(metrics: Metrics) -> Served:
                 bound = float(sample.labels["le"])
                 below[bound] = below.get(bound, 0.0) + sample.value
     bounds = tuple(sorted(below))
-    return Served(
+    return TrafficTotals(
         sum(counts.values()),
         counts["4"],
         counts["5"],
@@ -78,8 +78,10 @@ def quantile(bounds: Sequence[float], counts: Sequence[float], share: float) -> 
     return low
 
 
-def times_between(old: Served | None, new: Served) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the buckets of the rankings answered between two looks."""
+def times_between(
+    old: TrafficTotals | None, new: TrafficTotals
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the buckets of the rankings that were answered between two moments."""
     before = dict(zip(old.bounds, old.below, strict=True)) if old is not None else {}
     counts = tuple(
         count - before.get(bound, 0.0) for bound, count in zip(new.bounds, new.below, strict=True)

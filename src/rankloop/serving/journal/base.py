@@ -1,28 +1,33 @@
-"""What a journal is: an ordered, durable list of entries; any number of processes append."""
+"""The interface of journals: ordered, durable lists of entries, to which any process may append."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from zlib import crc32
 
 import msgspec
 
-from rankloop import _core
 from rankloop.exceptions import RankloopError
-from rankloop.serving.journal.entries import Forgotten, Ranked, RankedId, decode, encode
+from rankloop.serving.journal.entries import Forgotten, Ranked, RankedId, decode, digest_of, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rankloop.serving.journal.entries import Entry
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of the stored form; newer ones are refused, older ones are migrated."""
 
 
-ACTS = ("act", "model", "experiment", "ended", "forgotten")
+ACTIONS = ("action", "model", "experiment", "ended", "forgotten", "quarantined", "compacted")
 """Prefixes of the keys of actions, of operators and of the loop itself."""
+
+MAX_PART = 8_000_000
+"""Bytes of a row of saved features; stores are slow with larger ones, or refuse them."""
+
+_MAX_KEY = 1_500  # bytes; PostgreSQL can index some 2,700
 
 EMPTIED = -1
 """Stands for the checksum of an entry that was compacted."""
@@ -32,20 +37,16 @@ class JournalError(RankloopError):
     """A journal that cannot be reached, is damaged, or was written by a newer version."""
 
 
+class CompactedError(JournalError):
+    """An entry that is only in the archive, because it was compacted."""
+
+
+class BusyError(RankloopError):
+    """Too many entries wait for the disk; try again in a moment."""
+
+
 class UnreachableError(JournalError):
     """The store does not answer or cannot write at the moment; it may work again later."""
-
-
-class Draft(msgspec.Struct, frozen=True, gc=False):
-    """An entry to append.
-
-    at : when it came, in milliseconds since 1970
-    body : its bytes, if they are already known
-    """
-
-    entry: Entry
-    at: int
-    body: bytes = b""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +58,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 def with_id_alone(record: Record) -> Record:
-    """Return a record as :func:`decode_ids` gives its entry."""
+    """Return a record with only the id of its ranking, as :func:`decode_ids`; others unchanged."""
     entry: Any = record.entry
     if isinstance(entry, Ranked):
         entry = RankedId(entry.id)
@@ -65,21 +66,14 @@ def with_id_alone(record: Record) -> Record:
     return record
 
 
-Sealed: TypeAlias = tuple[int, str | None, bytes, bytes]
-"""A draft as stores keep it, without its position: `at`, key, fingerprint and body."""
-
-Stored: TypeAlias = tuple[int, int, str | None, bytes, bytes, int]
-"""A row to insert: the fields of :class:`Row`."""
-
-
-class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """The status of a draft, and its position or that of the stored entry with its key."""
+class AppendResult(msgspec.Struct, frozen=True, gc=False):
+    """The status of a row, and its position or that of the stored entry with its key."""
 
     status: Literal["new", "duplicate", "conflict"]
     position: int
 
 
-class Saved(NamedTuple):
+class SavedState(NamedTuple):
     """The state after the entry at `position`, as bytes."""
 
     position: int
@@ -88,7 +82,15 @@ class Saved(NamedTuple):
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """An entry as stores keep it."""
+    """An entry as stores keep it: its bytes, with what is needed to find and to check them.
+
+    position : counted from 1 without gaps; 0 in a row that is not stored yet
+    at : when it came, in milliseconds since 1970
+    key : identifies the entry, so that an entry that is sent twice is stored once
+    fingerprint : equal exactly if the same was sent under the key
+    body : the bytes of the entry
+    check : a checksum of position and body, or :data:`EMPTIED`
+    """
 
     position: int
     at: int
@@ -96,6 +98,27 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     fingerprint: bytes
     body: bytes
     check: int
+
+
+def make_row(entry: Entry, at: int) -> Row:
+    """Return an entry as a row without a position, for :meth:`Journal.append`."""
+    body, key = encode(entry), entry.key
+    stored = None if key is None else bounded_key(key)
+    return Row(0, at, stored, digest_of(entry.identity(body)), body, EMPTIED)
+
+
+def bounded_key(key: str) -> str:
+    """Return a key as stores keep it: a long one by its digest, since an index takes no long text.
+
+    >>> bounded_key("event:e1"), len(bounded_key("event:" + 2000 * "é"))
+    ('event:e1', 45)
+    """
+    if 4 * len(key) <= _MAX_KEY:  # a character has at most four bytes
+        return key
+    text = key.encode()
+    if len(text) <= _MAX_KEY:
+        return key
+    return f"{key.partition(':')[0]}:digest {digest_of(text).hex()}"
 
 
 class StoredKey(NamedTuple):
@@ -123,13 +146,13 @@ class Journal(ABC):
     """The name of this journal for people: its file, or its address without a password."""
 
     @abstractmethod
-    def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
-        """Append entries in one transaction: all of them or none, durable on return.
+    def append(self, rows: Sequence[Row], keys: Sequence[StoredKey] = ()) -> list[AppendResult]:
+        """Append rows of :func:`make_row` in one transaction: all or none, durable on return.
 
         `keys` are stored together with the entries that they encrypt, and those that a
         `Forgotten` names are destroyed, all in the same transaction.
 
-        A draft whose key is known is not stored again. It is a `duplicate` if its fingerprint is
+        A row whose key is known is not stored again. It is a `duplicate` if its fingerprint is
         the same, otherwise a `conflict`.
         """
 
@@ -147,22 +170,42 @@ class Journal(ABC):
 
     @abstractmethod
     def lead(self) -> bool:
-        """Take, or keep, the one lease of this journal; it ends with this process."""
+        """Take or keep the lease of this journal; return whether this process has it.
+
+        Call it regularly to keep the lease (`journal/lease.py`). A store that does not answer, and
+        a process that cannot open a file, do not have it.
+        """
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give the lease up, so that another process can take it at once."""
 
     @abstractmethod
     def wait(self, seconds: float) -> None:
         """Wait until others may have appended, at most this many seconds."""
 
     @abstractmethod
-    def save(self, state: Saved, keep: int = 3) -> None:
+    def save(self, state: SavedState, keep: int = 3) -> None:
         """Save a state with the entries, and keep only the newest few states.
 
         If entries were dropped, the oldest state is kept too: a replay starts from it.
         """
 
     @abstractmethod
-    def saved(self, until: int | None = None) -> list[Saved]:
-        """Return the saved states, newest first, none after a position."""
+    def states(self, until: int | None = None) -> list[SavedState]:
+        """Return the saved states up to a position, newest first."""
+
+    @abstractmethod
+    def save_fold(self, position: int, parts: Sequence[tuple[str, bytes]], keep: int = 2) -> None:
+        """Save the features after an entry, in parts, and keep only the newest few."""
+
+    @abstractmethod
+    def fold_positions(self, until: int | None = None) -> list[int]:
+        """Return the positions of saved features up to a position, newest first."""
+
+    @abstractmethod
+    def fold_parts(self, position: int) -> Iterator[tuple[str, bytes]]:
+        """Yield the parts of saved features, in order."""
 
     @abstractmethod
     def empty(self, until: int, state: int) -> None:
@@ -184,12 +227,19 @@ class Journal(ABC):
         """Return all keys under any of these names."""
 
     @abstractmethod
-    def acts(self, limit: int) -> list[Record]:
+    def actions(self, limit: int) -> list[Record]:
         """Return the last actions and changes of settings that were not compacted, oldest first."""
 
     @abstractmethod
-    def scrub(self) -> None:
-        """Overwrite what was deleted, as far as the store can, so that no file shows it."""
+    def find_kind(self, prefix: str) -> list[Record]:
+        """Return the entries whose keys begin with `prefix:`, in order, without compacted ones."""
+
+    @abstractmethod
+    def scrub(self) -> bool:
+        """Overwrite what was deleted, as far as the store can, so that no file shows it.
+
+        Returns at once: True if it is done, False to try again when others no longer read.
+        """
 
     @abstractmethod
     def tend(self) -> None:
@@ -217,13 +267,7 @@ class Journal(ABC):
                     f"{self.where}: entry {expected} is missing, the next one is {row.position}; "
                     "restore the journal from a backup"
                 )
-        checks = _core.crc32_of_each(after + 1, [row.body for row in rows])
-        return [
-            Record(row.position, row.at, decode(row.body))
-            if row.check == check
-            else self._record(row)  # which says what is wrong
-            for row, check in zip(rows, checks, strict=True)
-        ]
+        return [self._record(row, decode) for row in rows]
 
     def record(self, position: int) -> Record:
         """Return the entry at a position, with its time."""
@@ -242,18 +286,42 @@ class Journal(ABC):
             yield from records
             after = records[-1].position
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: Row, decode: Callable[[bytes], Entry] = decode) -> Record:
+        if row.check == checksum(row.position, row.body):
+            return Record(row.position, row.at, decode(row.body))
         if row.check == EMPTIED:
-            raise JournalError(
+            raise CompactedError(
                 f"{self.where}: entry {row.position} was compacted and is only in the archive; "
                 "earlier states can no longer be replayed or restored"
             )
-        if row.check != checksum(row.position, row.body):
-            raise JournalError(
-                f"{self.where}: entry {row.position} is damaged: its checksum is wrong; "
-                "restore the journal from a backup, or truncate it before this entry"
-            )
-        return Record(row.position, row.at, decode(row.body))
+        raise JournalError(
+            f"{self.where}: entry {row.position} is damaged: its checksum is wrong; "
+            "restore the journal from a backup"
+        )
+
+    def find_faults(self) -> list[str]:
+        """Return what is wrong with the stored form of entries and states; empty if all is well.
+
+        It reads everything: the checksum of each entry, and whether its key and its fingerprint
+        are those of its contents.
+        """
+        faults: list[str] = []
+        after = 0
+        while rows := self.rows(after):
+            found = (self._fault_of(row) for row in rows if row.check != EMPTIED)
+            faults += [fault for fault in found if fault]
+            after = rows[-1].position
+        damaged = (s for s in self.states() if digest_of(s.body).hex() != s.digest)
+        return faults + [f"the state saved after entry {s.position} is damaged" for s in damaged]
+
+    def _fault_of(self, row: Row) -> str:
+        try:
+            expected = make_row(self._record(row).entry, row.at)
+        except RankloopError as error:
+            return str(error)
+        if (expected.key, expected.fingerprint) != (row.key, row.fingerprint):
+            return f"entry {row.position} is damaged: its key or its fingerprint is wrong"
+        return ""
 
     def __enter__(self) -> Self:
         return self
@@ -262,61 +330,59 @@ class Journal(ABC):
         self.close()
 
 
+def split_parts(
+    position: int, parts: Sequence[tuple[str, bytes]]
+) -> Iterator[tuple[int, int, str, bytes]]:
+    """Yield parts as rows of at most :data:`MAX_PART` bytes; rows of one name are one part."""
+    number = 0
+    for name, body in parts:
+        for first in range(0, max(len(body), 1), MAX_PART):
+            yield position, number, name, body[first : first + MAX_PART]
+            number += 1
+
+
+def join_parts(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Yield parts from the rows of :func:`split_parts`."""
+    for name, group in groupby(rows, key=lambda row: row[0]):
+        yield name, b"".join(body for _, body in group)
+
+
 def checksum(position: int, body: bytes) -> int:
     """Return the checksum of the bytes at a position."""
     return crc32(body, crc32(position.to_bytes(8, "little")))
 
 
-def sealed(drafts: Sequence[Draft]) -> list[Sealed]:
-    """Return drafts as bytes; all fingerprints are computed in one call, without blocking threads.
-
-    A fingerprint is the BLAKE2b hash of what an entry `said`, in 16 bytes.
-    """
-    bodies = [draft.body or encode(draft.entry) for draft in drafts]
-    said = [draft.entry.said(body) for draft, body in zip(drafts, bodies, strict=True)]
-    prints = _core.blake2b_of_each(said)
-    return [
-        (draft.at, draft.entry.key, fingerprint, body)
-        for draft, fingerprint, body in zip(drafts, prints, bodies, strict=True)
-    ]
-
-
-def destroyed(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> list[bytes]:
+def find_destroyed_keys(rows: Sequence[Row]) -> list[bytes]:
     """Return the keys that new entries destroy."""
-    return [
-        key
-        for draft, outcome in zip(drafts, outcomes, strict=True)
-        if isinstance(draft.entry, Forgotten) and outcome.status == "new"
-        for key in draft.entry.keys
-    ]
+    keys: list[bytes] = []
+    for row in rows:
+        if row.key is not None and row.key.startswith("forgotten:"):
+            entry = decode(row.body)
+            keys += entry.keys if isinstance(entry, Forgotten) else []
+    return keys
 
 
-def new_rows(
-    drafts: Sequence[Sealed], known: dict[str, tuple[int, bytes]], head: int
-) -> tuple[list[Outcome], list[Stored]]:
-    """Return the outcome of each draft, and the rows to add after the position `head`.
+def place_rows(
+    rows: Sequence[Row], known: dict[str, tuple[int, bytes]], head: int
+) -> tuple[list[AppendResult], list[Row]]:
+    """Return the result of each row, and the new ones, placed after the position `head`.
 
     `known` has the position and the fingerprint of each key that is already stored.
     """
-    outcomes, new = [], []
+    results, new = [], []
     known = dict(known)
-    last = head
-    for draft in drafts:
-        _, key, fingerprint, _ = draft
-        if key in known:
-            position, other = known[key]
-            same = other == fingerprint
-            outcomes.append(Outcome("duplicate" if same else "conflict", position))
+    position = head
+    for row in rows:
+        if row.key in known:
+            stored, fingerprint = known[row.key]
+            status: Literal["duplicate", "conflict"]
+            status = "duplicate" if fingerprint == row.fingerprint else "conflict"
+            results.append(AppendResult(status, stored))
             continue
-        last += 1
-        new.append(draft)
-        outcomes.append(Outcome("new", last))
-        if key is not None:
-            known[key] = (last, fingerprint)
-    checks = _core.crc32_of_each(head + 1, [body for _, _, _, body in new])
-    return outcomes, [
-        (n, at, key, fingerprint, body, check)
-        for n, (at, key, fingerprint, body), check in zip(
-            range(head + 1, last + 1), new, checks, strict=True
-        )
-    ]
+        position += 1
+        check = checksum(position, row.body)
+        new.append(Row(position, row.at, row.key, row.fingerprint, row.body, check))
+        results.append(AppendResult("new", position))
+        if row.key is not None:
+            known[row.key] = (position, row.fingerprint)
+    return results, new

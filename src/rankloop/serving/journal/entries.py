@@ -1,8 +1,8 @@
 """The entries of a journal, and their bytes.
 
 An entry is a value that never changes. Its `key` identifies it, so that an entry that is sent twice
-is stored once; two entries with the same key are duplicates if they `said` the same. `by` is the
-name of the token of the person who acted, and empty if the loop itself acted.
+is stored once; two entries with the same key are duplicates if they have the same `identity`. `by`
+is the name of the token of the person who acted, and empty if the loop itself acted.
 """
 
 from __future__ import annotations
@@ -19,6 +19,13 @@ from rankloop.clicks.interleaving.team_draft import SHARED
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ranking import Ranking
+from rankloop.serving.journal.entry import BaseEntry
+from rankloop.serving.journal.feature_entries import (
+    Computed,
+    Counted,
+    ItemsChanged,
+    UsersChanged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,25 +46,14 @@ JUDGED = "judged"
 """The policy of judged data that was imported: nobody saw a ranking."""
 
 
-class _Entry(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
-    @property
-    def key(self) -> str | None:
-        """The key of this entry in the journal; None if equal entries may occur several times."""
-        return None
-
-    def said(self, body: bytes) -> bytes:
-        """Return bytes that are equal exactly if the same was sent; by default, these bytes."""
-        return body
-
-
-class Configured(_Entry, frozen=True, tag="configured"):
+class Configured(BaseEntry, frozen=True, tag="configured"):
     """The loop's settings from here on: features, rankers, grades of feedback."""
 
     settings: bytes
     engine: int
 
 
-class Ranked(_Entry, frozen=True, tag="ranked"):
+class Ranked(BaseEntry, frozen=True, tag="ranked"):
     """A ranking that was shown, with all that is needed to learn from it.
 
     items, features, scores : by candidate; features are rows of float32, scores float64
@@ -65,7 +61,8 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     version, seen : position of the entry that last changed the model that scored them, and of the
         last one that the loop had learnt from
     session : in an experiment, a pseudonym of the person who looked
-    sealed : the personal fields of the request, encrypted (`privacy.py`); nothing is learnt from it
+    encrypted : the personal fields of the request (`security/vault.py`); nothing is learnt from it
+    computed : how the features were computed, in a loop that computes them
     """
 
     id: str
@@ -83,18 +80,21 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
     experiment: str | None = None
     session: str | None = None
     compressed: bool = False
-    sealed: bytes | None = None
+    encrypted: bytes | None = None
+    computed: Computed | None = None
 
     @property
     def key(self) -> str:
         """The id of the ranking."""
         return f"ranking:{self.id}"
 
-    def said(self, body: bytes) -> bytes:  # noqa: ARG002
+    def identity(self, body: bytes) -> bytes:  # noqa: ARG002
         """Return only the request; its answer depends on when it was sent.
 
         Personal fields are left out: they could be guessed from a digest after they are forgotten.
         """
+        if self.computed is not None:  # computed features depend on when it was sent, too
+            return _encoder.encode((None, None, self.items, self.computed.sent))
         return _encoder.encode((None, None, self.items, self.width)) + self.features
 
     def matrix(self) -> NDArray[np.float32]:
@@ -121,11 +121,17 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         """Return the candidates that were shown: the first page, and further ones."""
         return self.order + [row for number in sorted(pages) for row in self.page(number)]
 
-    def ranking(self, pages: Sequence[int] = (), named: bool = False) -> Ranking:
+    def ranking(
+        self,
+        pages: Sequence[int] = (),
+        named: bool = False,
+        X: NDArray[np.float32] | None = None,
+    ) -> Ranking:
         """Return it as a ranking for training data, with the further pages that were shown.
 
         Further pages belong to no team, and were not drawn at random. Feedback is joined by
-        `places`; `named` also gives all candidates their ids, which doubles the time.
+        `places`; `named` also gives all candidates their ids, which doubles the time. `X` replaces
+        the features, whose columns may have changed since.
         """
         shown = self.shown(pages)
         order = np.array(shown, np.int64)
@@ -138,7 +144,7 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
             self.version,
             None,
             np.array(self.items) if named else None,
-            self.matrix(),
+            self.matrix() if X is None else X,
             None
             if chances is None
             else np.concatenate([np.frombuffer(chances, np.float64), np.ones(more)]),
@@ -150,14 +156,14 @@ class Ranked(_Entry, frozen=True, tag="ranked"):
         return ranking
 
 
-class RankedId(_Entry, frozen=True, tag="ranked"):
+class RankedId(BaseEntry, frozen=True, tag="ranked"):
     """Only the id of a ranking, which is all that a replay needs until the ranking is closed."""
 
     id: str
 
 
-class Observed(_Entry, frozen=True, tag="observed"):
-    """What somebody did with one document of a ranking."""
+class Observed(BaseEntry, frozen=True, tag="observed"):
+    """An action of a person on one document of a ranking, such as a click."""
 
     id: str
     ranking_id: str
@@ -176,7 +182,7 @@ class Observed(_Entry, frozen=True, tag="observed"):
         return Feedback(self.ranking_id, self.item, self.type, self.value, self.timestamp, self.id)
 
 
-class Judged(_Entry, frozen=True, tag="judged"):
+class Judged(BaseEntry, frozen=True, tag="judged"):
     """Grades that somebody gave to documents of a ranking; `position` is the ranking's."""
 
     id: str
@@ -195,7 +201,7 @@ class Judged(_Entry, frozen=True, tag="judged"):
         return Judgement(self.ranking_id, self.grades, self.timestamp, self.id)
 
 
-class Paged(_Entry, frozen=True, tag="paged"):
+class Paged(BaseEntry, frozen=True, tag="paged"):
     """A further page of a ranking was shown, counted from 2."""
 
     ranking_id: str
@@ -203,22 +209,22 @@ class Paged(_Entry, frozen=True, tag="paged"):
 
     @property
     def key(self) -> str:
-        """A page is stored once, even if it is requested several times."""
+        """The page and its ranking; a page is stored once, even if it is requested again."""
         return f"page:{self.page}:{self.ranking_id}"
 
 
-class Closed(_Entry, frozen=True, tag="closed"):
-    """The window of a ranking is over: its feedback is learnt now."""
+class Closed(BaseEntry, frozen=True, tag="closed"):
+    """The window of a ranking is over: models learn from its feedback now."""
 
     ranking_id: str
 
     @property
     def key(self) -> str:
-        """A ranking is closed once."""
+        """The id of the ranking, which is closed once."""
         return f"closed:{self.ranking_id}"
 
 
-class ModelAdded(_Entry, frozen=True, tag="model_added"):
+class ModelAdded(BaseEntry, frozen=True, tag="model_added"):
     """A model is added as a challenger; it continues to learn if it can."""
 
     name: str
@@ -231,49 +237,69 @@ class ModelAdded(_Entry, frozen=True, tag="model_added"):
         return f"model:{self.name}"
 
 
-class Promoted(_Entry, frozen=True, tag="promoted"):
-    """A challenger becomes the champion; `watch` is the share of rankings that check it."""
+class ModelRemoved(BaseEntry, frozen=True, tag="model_removed"):
+    """A model that is neither champion nor in an experiment is dropped; its name stays taken."""
 
     id: str
-    model: str
-    reason: str = ""
-    watch: float = 0.0
+    name: str
     by: str = ""
 
     @property
     def key(self) -> str:
         """The id of the action."""
-        return f"act:{self.id}"
+        return f"action:{self.id}"
 
 
-class RolledBack(_Entry, frozen=True, tag="rolled_back"):
-    """Rankers return to the state of a replay: up to a position, or without some entries."""
+class Promoted(BaseEntry, frozen=True, tag="promoted"):
+    """A challenger becomes the champion; `holdback` is the share of rankings that check it."""
+
+    id: str
+    model: str
+    reason: str = ""
+    holdback: float = 0.0
+    by: str = ""
+
+    @property
+    def key(self) -> str:
+        """The id of the action."""
+        return f"action:{self.id}"
+
+
+class RolledBack(BaseEntry, frozen=True, tag="rolled_back"):
+    """Models return to the state of a replay, up to a position or without some events.
+
+    to, without : the position, or the ids of the events, so that a later replay without further
+        events can do the same again
+    """
 
     id: str
     models: dict[str, bytes]
     champion: str
     reason: str = ""
     by: str = ""
+    to: int = 0
+    without: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """The id of the action."""
-        return f"act:{self.id}"
+        return f"action:{self.id}"
 
 
-class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
+class ExperimentStarted(BaseEntry, frozen=True, tag="experiment_started"):
     """The champion and its challengers, as they are now, are interleaved from here on.
 
-    promote : what happens to a winner: see :data:`rankloop.serving.trials.Promotion`
+    promote : what happens to a winner: nothing, promotion as it is then, or as it won
     share : the share of rankings that are interleaved
-    watch : the share of rankings on which a promoted winner is then compared with the old champion
+    holdback : the share of rankings on which a promoted winner is then still compared with the
+        old champion
     """
 
     id: str
     challengers: list[str]
     promote: Literal["no", "auto", "snapshot"] = "no"
     share: float = 1.0
-    watch: float = 0.0
+    holdback: float = 0.0
     by: str = ""
 
     @property
@@ -282,7 +308,7 @@ class ExperimentStarted(_Entry, frozen=True, tag="experiment_started"):
         return f"experiment:{self.id}"
 
 
-class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
+class ExperimentEnded(BaseEntry, frozen=True, tag="experiment_ended"):
     """The experiment is over; `winner` is the model that was proven best, or empty."""
 
     id: str
@@ -292,12 +318,12 @@ class ExperimentEnded(_Entry, frozen=True, tag="experiment_ended"):
 
     @property
     def key(self) -> str:
-        """An experiment ends once."""
+        """The id of the experiment, which ends once."""
         return f"ended:{self.id}"
 
 
-class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
-    """Another version of the engine continues from here: from the full state after an entry."""
+class EpochStarted(BaseEntry, frozen=True, tag="epoch_started"):
+    """Another version of the engine continues here, from the full state after an earlier entry."""
 
     engine: int
     after: int
@@ -305,36 +331,84 @@ class EpochStarted(_Entry, frozen=True, tag="epoch_started"):
 
     @property
     def key(self) -> str:
-        """A version takes over a journal once, unless others appended at that moment."""
+        """The version and the entry after which it starts; another attempt has another key."""
         return f"epoch:{self.engine}:{self.after}"
 
 
-class Forgotten(_Entry, frozen=True, tag="forgotten"):
-    """A person's keys were destroyed: what was encrypted with them can no longer be read."""
+class Quarantined(BaseEntry, frozen=True, tag="quarantined"):
+    """An entry is left out from here on: the state is the one that all others give.
+
+    position : of the entry that is left out
+    after, state : the full state after an earlier entry, without the one that is left out
+    """
+
+    position: int
+    after: int
+    state: bytes
+    reason: str = ""
+    by: str = ""
+
+    @property
+    def key(self) -> str:
+        """The position, and the entry after which the state is; another attempt has another key."""
+        return f"quarantined:{self.position}:{self.after}"
+
+
+class Compacted(BaseEntry, frozen=True, tag="compacted"):
+    """Entries up to a position are only in the archive from here on; nothing refers to them."""
+
+    until: int
+
+    @property
+    def key(self) -> str:
+        """The position."""
+        return f"compacted:{self.until}"
+
+
+class Retried(BaseEntry, frozen=True, tag="retried"):
+    """An entry that failed is applied again, for example by a version without the fault."""
+
+    id: str
+    position: int
+    by: str = ""
+
+    @property
+    def key(self) -> str:
+        """The id of the action."""
+        return f"action:{self.id}"
+
+
+class Forgotten(BaseEntry, frozen=True, tag="forgotten"):
+    """A person's keys were destroyed: what was encrypted with them can no longer be read.
+
+    counters : hashes of the person, whose counters and fields are removed
+    """
 
     id: str
     keys: list[bytes]
     by: str = ""
+    counters: tuple[bytes, ...] = ()
 
     @property
     def key(self) -> str:
         """The id of the action."""
         return f"forgotten:{self.id}"
 
-    def said(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Return the same for the same request, although the keys no longer exist then."""
+    def identity(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return only the request: when it is sent again, the keys no longer exist."""
         return _encoder.encode((self.id, self.by))
 
 
-class Checked(_Entry, frozen=True, tag="checked"):
-    """The digest of the state at a position."""
+class Checked(BaseEntry, frozen=True, tag="checked"):
+    """The digests of the state at a position, and of the features that the loop computes."""
 
     position: int
     digest: str
+    features: str = ""
 
     @property
     def key(self) -> str:
-        """A position is checked once."""
+        """The position, which is checked once."""
         return f"checked:{self.position}"
 
 
@@ -345,17 +419,24 @@ _NotRanked: TypeAlias = (
     | Paged
     | Closed
     | ModelAdded
+    | ModelRemoved
     | Promoted
     | RolledBack
     | ExperimentStarted
     | ExperimentEnded
     | EpochStarted
+    | Quarantined
+    | Retried
+    | Compacted
     | Forgotten
     | Checked
+    | ItemsChanged
+    | UsersChanged
+    | Counted
 )
 Entry: TypeAlias = Ranked | _NotRanked
 
-TRAFFIC = (Observed, Ranked, Closed, Paged, Judged, Checked)
+TRAFFIC = (Observed, Ranked, Closed, Paged, Judged, Checked, Counted, ItemsChanged, UsersChanged)
 """The entries of ordinary traffic; all others are actions and settings."""
 
 _encoder = msgspec.msgpack.Encoder()
@@ -373,7 +454,7 @@ def decode(body: bytes) -> Entry:
     >>> decode(encode(Closed("r1")))
     Closed(ranking_id='r1')
     """
-    entry: Entry = _decoded(_decoder, body)
+    entry: Entry = _decode(_decoder, body)
     return entry
 
 
@@ -383,17 +464,17 @@ def decode_ids(body: bytes) -> Any:
     >>> decode_ids(encode(Ranked("r1", ["a"], 1, b"1234", [0], b"12345678")))
     RankedId(id='r1')
     """
-    return _decoded(_id_decoder, body)
+    return _decode(_id_decoder, body)
 
 
-def _decoded(decoder: msgspec.msgpack.Decoder[T], body: bytes) -> T:
+def _decode(decoder: msgspec.msgpack.Decoder[T], body: bytes) -> T:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(f"this is not a journal entry: {error}") from None
 
 
-def packed(X: NDArray[np.float32]) -> tuple[bytes, bool]:
+def pack_features(X: NDArray[np.float32]) -> tuple[bytes, bool]:
     """Return features as bytes, and whether they are compressed."""
     blob = np.ascontiguousarray(X, "<f4").tobytes()
     if len(blob) < COMPRESS_FROM:
@@ -403,7 +484,7 @@ def packed(X: NDArray[np.float32]) -> tuple[bytes, bool]:
 
 def digest_of(*parts: ReadableBuffer) -> bytes:
     """Return 16 bytes that depend on every bit of these parts."""
-    found = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for part in parts:
-        found.update(part)
-    return found.digest()
+        digest.update(part)
+    return digest.digest()

@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
+import msgspec
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from rankloop.serving.journal.base import (
-    ACTS,
+    ACTIONS,
     EMPTIED,
     SCHEMA,
+    AppendResult,
     Journal,
     JournalError,
-    Outcome,
     Record,
     Row,
-    Saved,
+    SavedState,
     StoredKey,
     UnreachableError,
-    destroyed,
-    new_rows,
-    sealed,
+    bounded_key,
+    find_destroyed_keys,
+    join_parts,
+    place_rows,
+    split_parts,
 )
 from rankloop.serving.journal.entries import digest_of
+from rankloop.serving.journal.lease import Holder, Lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from psycopg.rows import TupleRow
 
-    from rankloop.serving.journal.base import Draft
 
-_STEPS = (  # what each version of the schema adds to the one before
+# What each version of the schema adds to the one before. EXTERNAL: large features are compressed
+# already, so that PostgreSQL need not try.
+_STEPS = (
     """
 CREATE SCHEMA IF NOT EXISTS {schema};
 CREATE TABLE {schema}.about (version integer NOT NULL);
@@ -62,6 +67,21 @@ CREATE TABLE {schema}.keys (
 );
 CREATE INDEX ON {schema}.keys (name);
 UPDATE {schema}.about SET version = 2;
+""",
+    """
+CREATE TABLE {schema}.lease (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one), holder text NOT NULL, turn bigint NOT NULL
+);
+INSERT INTO {schema}.lease (holder, turn) VALUES ('', 0);
+CREATE INDEX ON {schema}.entries (position) WHERE starts_with(key, 'quarantined:');
+CREATE TABLE {schema}.folds (
+    position bigint NOT NULL,
+    number integer NOT NULL,
+    name text NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (position, number)
+);
+UPDATE {schema}.about SET version = 3;
 """,
 )
 
@@ -93,8 +113,9 @@ class PostgresJournal(Journal):
         self.where = f"postgresql://{place} loop {name}"
         self._lock = int.from_bytes(digest_of(b"rankloop", name.encode())[:7], "little")
         self._db: psycopg.Connection[TupleRow] | None = None
+        self._lease = Lease()
         self._leader: psycopg.Connection[TupleRow] | None = None
-        self._ears: psycopg.Connection[TupleRow] | None = None
+        self._listener: psycopg.Connection[TupleRow] | None = None
         self._prepare()
 
     def _connect(self, autocommit: bool = True) -> psycopg.Connection[TupleRow]:
@@ -115,6 +136,7 @@ class PostgresJournal(Journal):
                     "?options=-csynchronous_commit%3Don"
                 )
             with db.transaction():
+                # Of several services that start at once, one creates the tables, the others wait.
                 self._lock_writers(db)
                 version = self._version(db)
                 if version > SCHEMA:
@@ -127,16 +149,15 @@ class PostgresJournal(Journal):
                     db.execute(self._sql(step))
 
     def _version(self, db: psycopg.Connection[TupleRow]) -> int:
-        found = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",)).fetchone()
-        if found is None or found[0] is None:
+        table = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",)).fetchone()
+        if table is None or table[0] is None:
             return 0
         row = db.execute(self._sql("SELECT version FROM {schema}.about")).fetchone()
         return 0 if row is None else int(row[0])
 
-    def append(self, drafts: Sequence[Draft], keys: Sequence[StoredKey] = ()) -> list[Outcome]:
-        """Append entries in one transaction; see :meth:`Journal.append`."""
-        new = sealed(drafts)
-        names = [key for _, key, _, _ in new if key is not None]
+    def append(self, rows: Sequence[Row], keys: Sequence[StoredKey] = ()) -> list[AppendResult]:
+        """Append rows in one transaction; see :meth:`Journal.append`."""
+        names = [row.key for row in rows if row.key is not None]
         known_keys = "SELECT key, position, fingerprint FROM {schema}.entries WHERE key = ANY(%s)"
         insert = "INSERT INTO {schema}.entries VALUES (%s, %s, %s, %s, %s, %s)"
         new_key = (
@@ -144,21 +165,26 @@ class PostgresJournal(Journal):
             "ON CONFLICT DO NOTHING"
         )
         with self._running() as db, db.transaction():
-            self._lock_writers(db)  # its own statement: what follows sees all that was committed
-            found = db.execute(self._sql(known_keys), (names,), binary=True)
-            known = {key: (position, bytes(print_)) for key, position, print_ in found}
-            outcomes, rows = new_rows(new, known, self._last(db))
-            if rows:
+            # A statement sees what was committed before it began. So the lock has a statement of
+            # its own, and the next one sees all entries of whoever had the lock before.
+            self._lock_writers(db)
+            stored = db.execute(self._sql(known_keys), (names,), binary=True)
+            known = {key: (position, bytes(print_)) for key, position, print_ in stored}
+            results, new = place_rows(rows, known, self._last(db))
+            if new:
                 with db.cursor() as cursor:
-                    cursor.executemany(self._sql(insert), rows)
+                    cursor.executemany(
+                        self._sql(insert), [msgspec.structs.astuple(row) for row in new]
+                    )
+                # It is sent at the commit, so that whoever it wakes finds the entries.
                 db.execute(self._sql("NOTIFY {schema}"))
             if keys:
                 with db.cursor() as cursor:
                     cursor.executemany(self._sql(new_key), keys)
-            if gone := destroyed(drafts, outcomes):
+            if gone := find_destroyed_keys(new):
                 wipe = "UPDATE {schema}.keys SET name = '', wrapped = '' WHERE id = ANY(%s)"
                 db.execute(self._sql(wipe), (gone,))
-        return outcomes
+        return results
 
     def rows(self, after: int = 0, until: int | None = None, limit: int = 1000) -> list[Row]:
         """Return rows in order; see :meth:`Journal.rows`."""
@@ -168,8 +194,8 @@ class PostgresJournal(Journal):
         )
         last = 2**62 if until is None else until
         with self._running() as db:
-            found = db.execute(self._sql(query), (after, last, limit), binary=True)
-            return [Row(*row) for row in found]
+            rows = db.execute(self._sql(query), (after, last, limit), binary=True)
+            return [Row(*row) for row in rows]
 
     def find(self, key: str) -> Record | None:
         """Return the entry of a key, or None."""
@@ -178,7 +204,7 @@ class PostgresJournal(Journal):
             "WHERE key = %s"
         )
         with self._running() as db:
-            row = db.execute(self._sql(query), (key,), binary=True).fetchone()
+            row = db.execute(self._sql(query), (bounded_key(key),), binary=True).fetchone()
         return None if row is None else self._record(Row(*row))
 
     def head(self) -> int:
@@ -192,36 +218,49 @@ class PostgresJournal(Journal):
         return 0 if row is None else int(row[0])
 
     def lead(self) -> bool:
-        """Take, or keep, the lease: an advisory lock of a session, which ends with it."""
+        """Take, or keep, the lease, which is the row of a table."""
+        read = "SELECT holder, turn FROM {schema}.lease FOR UPDATE"
         try:
-            if self._leader is not None:
-                self._leader.execute("SELECT 1")
-                return True
-            session = self._connect()
-            row = session.execute("SELECT pg_try_advisory_lock(%s)", (self._lock + 1,)).fetchone()
-        except psycopg.Error:
+            with self._leasing() as session:
+                row = session.execute(self._sql(read)).fetchone()
+                held = self._lease.turn(Holder(*row) if row is not None else Holder())
+                if held is not None:
+                    write = "UPDATE {schema}.lease SET holder = %s, turn = %s"
+                    session.execute(self._sql(write), held)
+        except (psycopg.Error, OSError):
             self._leader = None
             return False
-        if row is not None and row[0]:
-            self._leader = session
-            return True
-        session.close()
-        return False
+        return held is not None
+
+    def release(self) -> None:
+        """Give the lease up, so that another process can take it at once."""
+        write = "UPDATE {schema}.lease SET holder = '', turn = turn + 1 WHERE holder = %s"
+        with suppress(psycopg.Error, OSError), self._leasing() as session:
+            session.execute(self._sql(write), (self._lease.name,))
+
+    @contextmanager
+    def _leasing(self) -> Iterator[psycopg.Connection[TupleRow]]:
+        """Yield a session in a transaction that need not be durable: a lease outlives no crash."""
+        if self._leader is None:
+            self._leader = self._connect()
+        with self._leader.transaction():
+            self._leader.execute("SET LOCAL synchronous_commit = off")
+            yield self._leader
 
     def wait(self, seconds: float) -> None:
         """Wait until others have appended, at most this many seconds."""
         with self._faults():
-            if self._ears is None:
-                self._ears = self._connect()
-                self._ears.execute(self._sql("LISTEN {schema}"))
+            if self._listener is None:
+                self._listener = self._connect()
+                self._listener.execute(self._sql("LISTEN {schema}"))
             try:
-                for _ in self._ears.notifies(timeout=seconds, stop_after=1):
+                for _ in self._listener.notifies(timeout=seconds, stop_after=1):
                     pass
             except psycopg.Error:
-                self._ears = None
+                self._listener = None
                 raise
 
-    def save(self, state: Saved, keep: int = 3) -> None:
+    def save(self, state: SavedState, keep: int = 3) -> None:
         """Save a state with the entries, and keep only the newest few states."""
         insert = (
             "INSERT INTO {schema}.states VALUES (%s, %s, %s) ON CONFLICT (position) "
@@ -237,15 +276,44 @@ class PostgresJournal(Journal):
             db.execute(self._sql(insert), state)
             db.execute(self._sql(old), (keep, base))
 
-    def saved(self, until: int | None = None) -> list[Saved]:
-        """Return the saved states, newest first, none after a position."""
+    def states(self, until: int | None = None) -> list[SavedState]:
+        """Return the saved states up to a position, newest first."""
         query = (
             "SELECT position, digest, body FROM {schema}.states WHERE position <= %s "
             "ORDER BY position DESC"
         )
         with self._running() as db:
-            found = db.execute(self._sql(query), (until or 2**62,), binary=True)
-            return [Saved(*row) for row in found]
+            rows = db.execute(self._sql(query), (until or 2**62,), binary=True)
+            return [SavedState(*row) for row in rows]
+
+    def save_fold(self, position: int, parts: Sequence[tuple[str, bytes]], keep: int = 2) -> None:
+        """Save the features after an entry, in parts, and keep only the newest few."""
+        insert = "INSERT INTO {schema}.folds VALUES (%s, %s, %s, %s)"
+        old = (
+            "DELETE FROM {schema}.folds WHERE position NOT IN "
+            "(SELECT DISTINCT position FROM {schema}.folds ORDER BY position DESC LIMIT %s)"
+        )
+        with self._running() as db, db.transaction():
+            db.execute(self._sql("DELETE FROM {schema}.folds WHERE position = %s"), (position,))
+            for row in split_parts(position, parts):
+                db.execute(self._sql(insert), row)
+            db.execute(self._sql(old), (keep,))
+
+    def fold_positions(self, until: int | None = None) -> list[int]:
+        """Return the positions of saved features up to a position, newest first."""
+        query = (
+            "SELECT DISTINCT position FROM {schema}.folds WHERE position <= %s "
+            "ORDER BY position DESC"
+        )
+        with self._running() as db:
+            return [int(row[0]) for row in db.execute(self._sql(query), (until or 2**62,))]
+
+    def fold_parts(self, position: int) -> Iterator[tuple[str, bytes]]:
+        """Yield the parts of saved features, in order."""
+        query = "SELECT name, body FROM {schema}.folds WHERE position = %s ORDER BY number"
+        with self._running() as db:
+            rows = db.execute(self._sql(query), (position,), binary=True).fetchall()
+        yield from join_parts(rows)
 
     def empty(self, until: int, state: int) -> None:
         """Drop the bytes of all entries up to a position; their keys stay."""
@@ -260,6 +328,7 @@ class PostgresJournal(Journal):
 
     def base(self) -> int:
         """Return the last position whose bytes were dropped; 0 if all are there."""
+        # As in SQLite, the first row answers for a journal that was never compacted.
         first = "SELECT checksum FROM {schema}.entries WHERE position = 1"
         query = "SELECT max(position) FROM {schema}.entries WHERE checksum = %s"
         with self._running() as db:
@@ -283,12 +352,12 @@ class PostgresJournal(Journal):
         """Return all keys under any of these names."""
         query = "SELECT id, name, wrapped FROM {schema}.keys WHERE name = ANY(%s) ORDER BY number"
         with self._running() as db:
-            found = db.execute(self._sql(query), (list(names),), binary=True)
-            return [StoredKey(*row) for row in found]
+            rows = db.execute(self._sql(query), (list(names),), binary=True)
+            return [StoredKey(*row) for row in rows]
 
-    def acts(self, limit: int) -> list[Record]:
+    def actions(self, limit: int) -> list[Record]:
         """Return the last actions and changes of settings, oldest first."""
-        kinds = " OR ".join(f"starts_with(key, '{kind}:')" for kind in ACTS)
+        kinds = " OR ".join(f"starts_with(key, '{kind}:')" for kind in ACTIONS)
         query = (
             "SELECT position, at, key, fingerprint, body, checksum FROM {schema}.entries "
             f"WHERE (key IS NULL OR {kinds}) AND checksum <> {EMPTIED} "
@@ -298,10 +367,22 @@ class PostgresJournal(Journal):
             rows = db.execute(self._sql(query), (limit,), binary=True).fetchall()
         return [self._record(Row(*row)) for row in reversed(rows)]
 
-    def scrub(self) -> None:
+    def find_kind(self, prefix: str) -> list[Record]:
+        """Return the entries whose keys begin with `prefix:`, in order."""
+        query = (
+            "SELECT position, at, key, fingerprint, body, checksum FROM {schema}.entries "
+            "WHERE starts_with(key, {prefix}) AND checksum <> %s ORDER BY position"
+        )
+        with self._running() as db:  # the prefix as it is in the index
+            filled = self._sql(query, prefix=sql.Literal(f"{prefix}:"))
+            rows = db.execute(filled, (EMPTIED,), binary=True).fetchall()
+        return [self._record(Row(*row)) for row in rows]
+
+    def scrub(self) -> bool:
         """Free the pages of destroyed keys; the log of PostgreSQL may keep them for a while."""
         with self._running() as db:
             db.execute(self._sql("VACUUM {schema}.keys"))
+        return True
 
     def tend(self) -> None:
         """Do nothing: PostgreSQL does its own maintenance."""
@@ -312,10 +393,12 @@ class PostgresJournal(Journal):
 
     def close(self) -> None:
         """Release all resources, including the lease."""
-        for session in (self._db, self._leader, self._ears):
+        if self._leader is not None:
+            self.release()
+        for session in (self._db, self._leader, self._listener):
             if session is not None:
                 session.close()
-        self._db = self._leader = self._ears = None
+        self._db = self._leader = self._listener = None
 
     def _lock_writers(self, db: psycopg.Connection[TupleRow]) -> None:
         db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock,))
@@ -325,7 +408,7 @@ class PostgresJournal(Journal):
 
     @contextmanager
     def _running(self) -> Iterator[psycopg.Connection[TupleRow]]:
-        """Give a connection that works, as far as is known; forget it where it breaks."""
+        """Yield a connection; if it fails, it is dropped, and the next call opens another."""
         with self._faults():
             if self._db is None or self._db.closed:
                 self._db = self._connect()

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.data.features import Features
 from rankloop.exceptions import DataError
+from rankloop.features.columns import Features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.serving.config import LoopSettings
+    from rankloop.serving.settings.loop import LoopSettings
 
 
 def columns_for(settings: LoopSettings, data: QueryDataset) -> NDArray[np.float32]:
@@ -33,9 +33,9 @@ def columns_for(settings: LoopSettings, data: QueryDataset) -> NDArray[np.float3
     else:
         absent = [name for name in names if name not in known.names]
         if absent:
-            found = ", ".join(known.names[:10])
+            columns = ", ".join(known.names[:10])
             raise DataError(
-                f"the data has no column for the feature {absent[0]!r}; its columns are {found}"
+                f"the data has no column for the feature {absent[0]!r}; its columns are {columns}"
             )
         places = [known.names.index(name) for name in names]
     X = np.ascontiguousarray(data.X[:, places])

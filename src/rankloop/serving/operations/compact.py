@@ -1,37 +1,46 @@
-"""Old entries into an archive, so that the journal stays small."""
+"""Moves old entries into an archive, so that the journal stays small."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.serving.journal.entries import Judged
-from rankloop.serving.snapshots import brought_back, saved_state
+from rankloop.serving.engine.snapshots import load_engine, take_snapshot
+from rankloop.serving.journal.base import make_row
+from rankloop.serving.journal.entries import Closed, Compacted, Configured, Judged, Retried
+from rankloop.serving.settings.loop import LoopSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rankloop.serving.engine import Engine
+    from rankloop.serving.engine.engine import Engine
     from rankloop.serving.journal.base import Journal
 
 _AT_ONCE = 2000  # entries that are read at a time
 
 
-def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
+def compact(journal: Journal, archive: Path, until: int | None = None, at: int = 0) -> int:
     """Move old entries to a Parquet file, keep only their keys, and return the last position moved.
 
     A state is saved first, from which the loop starts again. Entries that are still needed, such as
-    rankings that wait for feedback, stay. Compacted entries can no longer be replayed, and there is
-    no rollback to them, but they are still recognised as duplicates.
+    rankings that wait for feedback, stay. Compacted entries can no longer be replayed, and there
+    is no rollback to them, but they are still recognised as duplicates. Services may go on
+    meanwhile; feedback on a compacted ranking is late, and a judgement of one is refused.
+
+    Parameters
+    ----------
+    at : the time, in milliseconds
     """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise MissingExtraError("pyarrow", "arrow", "an archive of entries") from None
-    engine = brought_back(journal, until=until)
-    last = min(_needed(engine, journal)) - 1
+    engine = load_engine(journal, until=until)
+    last = min(_find_needed(engine, journal)) - 1
     first = journal.base() + 1
     if last < first:
         raise DataError(
@@ -40,7 +49,11 @@ def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
         )
     if archive.exists():
         raise DataError(f"{archive}: this file already exists; give another name")
-    journal.save(saved_state(engine))
+    journal.save(take_snapshot(engine))
+    # From this entry on, no process refers to what is moved. Entries that were appended just before
+    # it may still do, so these are looked for once more.
+    journal.append([make_row(Compacted(last), at)])
+    last = min(last, min(_find_needed(engine, journal)) - 1)
     columns = ("position", "at", "key", "fingerprint", "body", "check")
     kinds = (pa.int64(), pa.int64(), pa.string(), pa.binary(), pa.binary(), pa.int64())
     schema = pa.schema(zip(columns, kinds, strict=True))
@@ -54,18 +67,37 @@ def compact(journal: Journal, archive: Path, until: int | None = None) -> int:
     return last
 
 
-def _needed(engine: Engine, journal: Journal) -> Iterator[int]:
-    """Give the positions of entries that the engine may still ask for."""
+def _find_needed(engine: Engine, journal: Journal) -> Iterator[int]:
+    """Yield the positions of entries that the engine may still ask for."""
     yield engine.position + 1
     joins, settings = engine.joins, engine.settings
     waiting = list(joins.open.values())
-    if settings is not None and settings.late:  # late feedback teaches closed rankings again
+    late = settings is not None and settings.late
+    for record in journal.scan(engine.position):
+        entry = record.entry
+        if isinstance(entry, Judged):
+            yield entry.position
+        elif isinstance(entry, Retried):
+            yield from _find_retried(engine, journal, entry.position)
+        elif isinstance(entry, Configured):
+            late = late or msgspec.json.decode(entry.settings, type=LoopSettings).late
+    if late:  # closed rankings are then learnt again
         waiting += joins.closed.values()
     for ranking in waiting:
         yield ranking.position
         yield from ranking.events
     for places in joins.early.values():
         yield from places
-    for record in journal.scan(engine.position):
-        if isinstance(record.entry, Judged):
-            yield record.entry.position
+
+
+def _find_retried(engine: Engine, journal: Journal, position: int) -> Iterator[int]:
+    """Yield the positions of what a failed entry needs when it is applied again."""
+    if position <= journal.base():
+        return
+    entry = journal.at(position)
+    yield position
+    if isinstance(entry, Judged):
+        yield entry.position
+    elif isinstance(entry, Closed) and entry.ranking_id in engine.joins.closed:
+        ranking = engine.joins.closed[entry.ranking_id]
+        yield from (ranking.position, *ranking.events)

@@ -10,8 +10,8 @@ import numpy as np
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
+from rankloop.serving.operations.ranking_feedback import read_feedback
 from rankloop.serving.operations.settings import settings_of
-from rankloop.serving.operations.verdicts import verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Ranker
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.journal.entries import Ranked
-    from rankloop.serving.operations.verdicts import Verdict
-    from rankloop.serving.privacy import Vault
+    from rankloop.serving.operations.ranking_feedback import RankingFeedback
+    from rankloop.serving.security.vault import Vault
 
 
-def exported(journal: Journal) -> QueryDataset:
+def export_queries(journal: Journal) -> QueryDataset:
     """Return rankings with their feedback as one data set, for batch rankers.
 
     A query is a ranking that was closed with positive feedback, or judged; a document's grade
@@ -33,7 +33,7 @@ def exported(journal: Journal) -> QueryDataset:
     shown.
     """
     X, y, names = [], [], []
-    for verdict in verdicts(journal):
+    for verdict in read_feedback(journal):
         if (verdict.grades > 0).any():
             X.append(verdict.entry.matrix())
             y.append(verdict.grades)
@@ -50,7 +50,7 @@ def exported(journal: Journal) -> QueryDataset:
     )
 
 
-def exported_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:
+def export_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:
     """Return what was shown and clicked as a log: a page for each ranking whose window closed.
 
     A document counts as clicked if any feedback on it has a grade above 0.
@@ -63,7 +63,7 @@ def exported_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:
     pages, queries, items, clicked = [], [], [], []
     places: list[int] = []
     unknown = 0
-    for entry, ranking, _, liked, _ in _closed(journal):
+    for entry, ranking, _, liked, _ in _read_closed(journal):
         text = _query(entry, vault, journal)
         unknown += text is None
         shown = [entry.items[row] for row in ranking.order.tolist()]
@@ -89,11 +89,11 @@ def exported_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:
     return replace(log, notes=(note,) if unknown else ())
 
 
-def scored_as_shown(journal: Journal, model: Ranker) -> NDArray[np.float64]:
-    """Return the scores of a model for the rows of :func:`exported_clicks`."""
+def score_as_shown(journal: Journal, model: Ranker) -> NDArray[np.float64]:
+    """Return the scores of a model for the rows of :func:`export_clicks`."""
     names = settings_of(journal).names
     scores = []
-    for entry, ranking, *_ in _closed(journal):
+    for entry, ranking, *_ in _read_closed(journal):
         X = entry.matrix()
         query = QueryDataset(
             X, np.zeros(len(X)), np.array([0, len(X)]), np.array([entry.id]), feature_names=names
@@ -102,13 +102,17 @@ def scored_as_shown(journal: Journal, model: Ranker) -> NDArray[np.float64]:
     return np.concatenate(scores)
 
 
-def _closed(journal: Journal) -> Iterator[Verdict]:
-    """Give rankings that showed anything, when their windows close."""
-    return (one for one in verdicts(journal) if one.judgement is None and len(one.ranking))
+def _read_closed(journal: Journal) -> Iterator[RankingFeedback]:
+    """Yield rankings that showed at least one item, when their windows close."""
+    return (
+        feedback
+        for feedback in read_feedback(journal)
+        if feedback.judgement is None and len(feedback.ranking)
+    )
 
 
 def _query(entry: Ranked, vault: Vault | None, journal: Journal) -> str | None:
-    if vault is None or entry.sealed is None:
+    if vault is None or entry.encrypted is None:
         return None
-    found = vault.opened(entry.id, entry.sealed, journal)
-    return None if found is None else found.query
+    personal = vault.decrypt(entry.id, entry.encrypted, journal)
+    return None if personal is None else personal.query

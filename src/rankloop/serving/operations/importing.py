@@ -11,21 +11,23 @@ import msgspec
 import numpy as np
 
 from rankloop.exceptions import DataError, RankloopError
-from rankloop.serving.config import read_settings
-from rankloop.serving.journal.base import Draft
-from rankloop.serving.journal.entries import JUDGED, Closed, Entry, Judged, Ranked, packed
+from rankloop.feedback.grading import MAX_GRADE
+from rankloop.serving.journal.base import make_row
+from rankloop.serving.journal.entries import JUDGED, Closed, Entry, Judged, Ranked, pack_features
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.operations.columns import columns_for
-from rankloop.serving.operations.settings import configured, settings_of
-from rankloop.serving.routes.feedback import Event, LoggedRanking, logged, observed
+from rankloop.serving.operations.settings import configure, settings_of
+from rankloop.serving.routes.feedback import Event, LoggedRanking, make_events, make_given_ranking
+from rankloop.serving.settings.loop import fault_of_value
+from rankloop.serving.settings.service import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.serving.config import LoopSettings
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.settings.loop import LoopSettings
 
     E = TypeVar("E", bound=Entry)
 
@@ -55,7 +57,7 @@ def import_files(
     """
     wanted = None if config is None else _settings_in(config, loop)
     if wanted is None:
-        with _begun(address, loop) as journal:
+        with _open_existing(address, loop) as journal:
             settings = settings_of(journal)
     else:
         settings = wanted
@@ -64,21 +66,21 @@ def import_files(
         if place in judged:
             _check(judged[place], settings, place)
         else:
-            with _opened(place) as lines:
+            with _open(place) as lines:
                 for _ in _entries(lines, settings, place):
                     pass
     with open_journal(address, loop) as journal:
         if wanted is not None:
-            configured(journal, wanted, at)
+            configure(journal, wanted, at)
         for place in places:
             if place in judged:
                 n = import_judged(journal, judged[place], Path(place).name)
                 yield f"{place}: {n:,} judged queries"
             else:
-                with _opened(place) as lines:
+                with _open(place) as lines:
                     counts = import_logs(journal, lines)
-                found = ", ".join(f"{n:,} {what}" for what, n in counts.items())
-                yield f"{place}: {found or 'nothing'}"
+                summary = ", ".join(f"{n:,} {what}" for what, n in counts.items())
+                yield f"{place}: {summary or 'nothing'}"
 
 
 def _settings_in(config: Path, loop: str) -> LoopSettings:
@@ -91,7 +93,7 @@ def _settings_in(config: Path, loop: str) -> LoopSettings:
     return loops.get(loop) or next(iter(loops.values()))
 
 
-def _begun(address: str, loop: str) -> Journal:
+def _open_existing(address: str, loop: str) -> Journal:
     """Open a journal that already exists."""
     if "://" not in address and not Path(address).exists():
         raise DataError(
@@ -105,7 +107,7 @@ def _is_log(place: str) -> bool:
     return place.endswith((".jsonl", ".ndjson"))
 
 
-def _opened(place: str) -> BinaryIO:
+def _open(place: str) -> BinaryIO:
     try:
         return Path(place).open("rb")
     except OSError as error:
@@ -113,11 +115,17 @@ def _opened(place: str) -> BinaryIO:
 
 
 def _check(data: QueryDataset, settings: LoopSettings, place: str) -> None:
-    """Raise where judged data cannot be imported; the message names it."""
+    """Raise if judged data cannot be imported; the message names its file."""
     try:
         columns_for(settings, data)
     except DataError as error:
         raise DataError(f"{place}: {error}") from None
+    highest = float(max(data.y.tolist(), default=0.0))
+    if highest > MAX_GRADE:
+        raise DataError(
+            f"{place}: found a grade of {highest:g}, expected at most {MAX_GRADE:g}, because "
+            "relevance grows as 2^grade; divide the grades, or map them to levels"
+        )
 
 
 def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") -> int:
@@ -130,7 +138,7 @@ def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") ->
     for number, query in enumerate(data):
         ids = [str(n) for n in range(len(query.y))]
         order = list(range(len(ids)))
-        features, compressed = packed(rows[data.offsets[number] : data.offsets[number + 1]])
+        features, compressed = pack_features(rows[data.offsets[number] : data.offsets[number + 1]])
         scores = np.arange(float(len(ids)), 0, -1).tobytes()
         entries.append(
             Ranked(
@@ -160,7 +168,7 @@ def import_judged(journal: Journal, data: QueryDataset, name: str = "judged") ->
 
 
 def import_logs(journal: Journal, lines: Iterable[bytes], close: bool = True) -> Counter[str]:
-    """Append rankings and events that other systems logged, one JSON object per line.
+    """Append rankings and events that other systems have logged, one JSON object per line.
 
     A line with `items` is a ranking as :class:`LoggedRanking`, others are events as
     :class:`Event`. All rankings of the import are closed at its end, so that they are learnt.
@@ -181,6 +189,11 @@ def _entries(
     lines: Iterable[bytes], settings: LoopSettings, place: str | None = None
 ) -> Iterator[Entry]:
     """Read rankings and events, one per line; raise if one cannot be used."""
+    if settings.computes:
+        raise DataError(
+            "this loop computes features, and their values in the past follow from its own journal "
+            "only; send the log to the running service (/feedback or /ubi), in order of time"
+        )
     ranking_decoder = msgspec.json.Decoder(LoggedRanking)
     event_decoder = msgspec.json.Decoder(Event)
     for number, line in enumerate(lines, start=1):
@@ -188,20 +201,23 @@ def _entries(
             continue
         try:
             if b'"items"' in line:
-                yield logged(ranking_decoder.decode(line), settings, _MAX_ITEMS)
+                yield make_given_ranking(ranking_decoder.decode(line), settings, _MAX_ITEMS)
             else:
-                yield from observed([event_decoder.decode(line)])
+                event = event_decoder.decode(line)
+                if fault := fault_of_value(settings.rules, event.type, event.value):
+                    raise DataError(fault)
+                yield from make_events([event])
         except (msgspec.MsgspecError, RankloopError) as error:
             where = f"line {number}" if place is None else f"{place}: line {number}"
             raise DataError(f"{where}: {error}") from None
 
 
 def _append(journal: Journal, entries: Iterable[E]) -> Iterator[tuple[E, int]]:
-    """Append entries some thousands at a time, and give each with its position."""
+    """Append entries some thousands at a time, and yield each with its position."""
     batch: list[E] = []
 
     def send() -> Iterator[tuple[E, int]]:
-        outcomes = journal.append([Draft(entry, 0) for entry in batch])
+        outcomes = journal.append([make_row(entry, 0) for entry in batch])
         for entry, outcome in zip(batch, outcomes, strict=True):
             if outcome.status == "conflict":
                 raise DataError(

@@ -5,25 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.history import audited
+from rankloop.serving.engine.history import audit_ranking
+from rankloop.serving.engine.snapshots import load_engine, replay
 from rankloop.serving.journal.entries import EpochStarted, Ranked
-from rankloop.serving.snapshots import brought_back, replayed
+from rankloop.serving.operations.features import FeatureCheck, check_features
 
 if TYPE_CHECKING:
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.security.vault import Vault
 
 
-class Verified(NamedTuple):
+class Verification(NamedTuple):
     """What a check of a journal found; `faults` is empty if all is well."""
 
     entries: int
     digest: str
     rankings_recomputed: int
     faults: list[str]
+    features_recomputed: int = 0
 
 
-def verify(journal: Journal, rankings: int = 20) -> Verified:
-    """Replay all entries, compare all digests, and recompute some rankings.
+def verify(journal: Journal, rankings: int = 20, vault: Vault | None = None) -> Verification:
+    """Check what is stored, replay all entries, compare all digests, and recompute some rankings.
+
+    If the loop computes features, those of all rankings are recomputed too.
 
     A service may continue to append meanwhile; new entries are not checked. Rankings of an older
     epoch, which another version of the engine made, are left out.
@@ -31,19 +36,21 @@ def verify(journal: Journal, rankings: int = 20) -> Verified:
     Parameters
     ----------
     rankings : how many to recompute, spread over the journal; each needs a replay up to there
+    vault : decrypts the texts of queries, on which features may depend
     """
-    faults: list[str] = []
+    faults = journal.find_faults()
     try:
-        engine = replayed(journal)
+        engine = replay(journal)
     except RankloopError as error:
-        return Verified(journal.head(), "", 0, [str(error)])
+        unread = [] if str(error) in faults else [str(error)]
+        return Verification(journal.head(), "", 0, faults + unread)
     try:
-        if brought_back(journal, until=engine.position).digest() != engine.digest():
+        if load_engine(journal, until=engine.position).digest() != engine.digest():
             faults.append("the saved state differs from the state that the entries give; delete it")
     except RankloopError as error:
         faults.append(str(error))
     ids: list[str] = []
-    first = journal.saved()[-1].position if journal.base() else 0
+    first = journal.states()[-1].position if journal.base() else 0
     for record in journal.scan(first, engine.position):
         if isinstance(record.entry, EpochStarted):
             ids, first = [], record.position
@@ -51,5 +58,7 @@ def verify(journal: Journal, rankings: int = 20) -> Verified:
             ids.append(record.entry.id)
     chosen = ids[:: max(len(ids) // rankings, 1)][:rankings] if rankings else []
     for ranking_id in chosen:
-        faults += [f"ranking {ranking_id}: {fault}" for fault in audited(journal, ranking_id)]
-    return Verified(engine.position, engine.digest(), len(chosen), faults)
+        faults += [f"ranking {ranking_id}: {fault}" for fault in audit_ranking(journal, ranking_id)]
+    features = check_features(journal, vault) if engine.columns else FeatureCheck(0, [])
+    faults += features.faults
+    return Verification(engine.position, engine.digest(), len(chosen), faults, features.rankings)

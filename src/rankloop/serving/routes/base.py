@@ -1,4 +1,4 @@
-"""What a route is: a declaration, from which checks, metrics and the OpenAPI document follow."""
+"""Routes are declarations, from which checks, metrics and the OpenAPI document follow."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 from starlette.responses import Response
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.limits import read_body
-from rankloop.serving.problems import Problem, as_problem
-from rankloop.serving.security import client_name
+from rankloop.serving.problems import HTTPProblem, as_problem
+from rankloop.serving.security.guard import client_name
+from rankloop.serving.security.limits import read_body
 
 if TYPE_CHECKING:
     from prometheus_client import Histogram
     from starlette.types import Receive, Send
     from starlette.types import Scope as AsgiScope
 
-    from rankloop.serving.app import Service
-    from rankloop.serving.safety import Scope
-    from rankloop.serving.service import Loop
+    from rankloop.serving.loop import Loop
+    from rankloop.serving.service import Service
+    from rankloop.serving.settings.sections import Scope
 
 JSON = "application/json"
 MSGPACK = "application/msgpack"
@@ -30,7 +30,7 @@ MSGPACK = "application/msgpack"
 class Call(NamedTuple):
     """One request, checked and decoded.
 
-    service : all of it
+    service : all loops, and what routes need
     path : the variables of the path
     body : as the route declares it; None if it has no body
     who : the name of the token
@@ -52,11 +52,11 @@ class Call(NamedTuple):
     def loop(self) -> Loop:
         """The loop that the path names."""
         name = self.path["loop"]
-        found = self.service.loops.get(name)
-        if found is None:
+        loop = self.service.loops.get(name)
+        if loop is None:
             known = ", ".join(self.service.loops)
-            raise Problem(404, f"there is no loop {name!r}; there are: {known}")
-        return found
+            raise HTTPProblem(404, f"there is no loop {name!r}; there are: {known}")
+        return loop
 
 
 class Endpoint(NamedTuple):
@@ -119,22 +119,22 @@ class Handler:
         body = None
         if endpoint.body is not None or endpoint.raw:
             content = await read_body(scope, receive, service.settings.server.max_bytes)
-            body = content if endpoint.raw else self._decoded(content, headers)
+            body = content if endpoint.raw else self._decode(content, headers)
         return await endpoint.handle(Call(service, scope["path_params"], body, who, scope))
 
-    def _decoded(self, content: bytes, headers: dict[bytes, bytes]) -> Any:
+    def _decode(self, content: bytes, headers: dict[bytes, bytes]) -> Any:
         kind = headers.get(b"content-type", b"application/json").split(b";")[0].strip().lower()
         packed = kind in (b"application/msgpack", b"application/x-msgpack")
         decoder = self._msgpack if packed else self._json
         if decoder is None or not (packed or kind == b"application/json"):
             kinds = JSON if self._msgpack is None else f"{JSON} or {MSGPACK}"
-            raise Problem(415, f"the content is {kind.decode('latin-1')!r}; send {kinds}")
+            raise HTTPProblem(415, f"the content is {kind.decode('latin-1')!r}; send {kinds}")
         try:
             return decoder.decode(content)
         except msgspec.ValidationError as error:
-            raise Problem(422, _explained(str(error))) from None
+            raise HTTPProblem(422, _explain(str(error))) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Problem(400, f"the body does not match its content type: {error}") from None
+            raise HTTPProblem(400, f"the body does not match its content type: {error}") from None
 
 
 def address_of(scope: AsgiScope) -> str:
@@ -143,7 +143,7 @@ def address_of(scope: AsgiScope) -> str:
     return str(client[0]) if client else ""
 
 
-def _explained(message: str) -> str:
+def _explain(message: str) -> str:
     """Put the place first: `items[0].id: expected ...`."""
     reason, _, place = message.partition(" - at `$")
     return f"{place.strip('`.') or 'the body'}: {reason[:1].lower()}{reason[1:]}"

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from rankloop.exceptions import RankloopError
 from rankloop.serving.journal.entries import Observed, digest_of
-from rankloop.serving.problems import Problem, as_problem
+from rankloop.serving.problems import HTTPProblem, as_problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, check_printable
 
@@ -55,9 +55,9 @@ _decoder = msgspec.json.Decoder(BeaconRequest)
 
 async def beacon(call: Call) -> Response:
     """Store the feedback of a browser in the journal."""
-    origin = _allowed(call)
+    origin = _check_origin(call)
     try:
-        response = answer(BeaconAnswer(await _told(call)))
+        response = answer(BeaconAnswer(await _store_events(call)))
     except RankloopError as error:
         response = as_problem(error).response()
     response.headers["access-control-allow-origin"] = origin
@@ -65,22 +65,22 @@ async def beacon(call: Call) -> Response:
     return response
 
 
-async def _told(call: Call) -> list[str]:
+async def _store_events(call: Call) -> list[str]:
     loop, tickets = call.loop, call.service.tickets
     if len(call.body) > _MAX_BYTES:
-        raise Problem(
+        raise HTTPProblem(
             413, f"the body is longer than {_MAX_BYTES:,} bytes; send less in one request"
         )
     try:
         request = _decoder.decode(call.body)
     except msgspec.ValidationError as error:
-        raise Problem(422, str(error)) from None
+        raise HTTPProblem(422, str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(400, f"the body is not JSON: {error}") from None
+        raise HTTPProblem(400, f"the body is not JSON: {error}") from None
     assert tickets is not None  # origins need them
     ranking_id = tickets.ranking(loop.name, request.ticket)
     call.service.beacons.take(call.client, len(request.events), "events")
-    entries = [_observed(call, ranking_id, event) for event in request.events]
+    entries = [_make_entry(call, ranking_id, event) for event in request.events]
     outcomes = await loop.submit_from(asyncio.get_running_loop(), entries)
     statuses: list[str] = [
         "duplicate" if outcome.status == "conflict" else outcome.status for outcome in outcomes
@@ -90,13 +90,15 @@ async def _told(call: Call) -> list[str]:
     return statuses
 
 
-def _observed(call: Call, ranking_id: str, event: BeaconEvent) -> Observed:
+def _make_entry(call: Call, ranking_id: str, event: BeaconEvent) -> Observed:
     types = call.service.settings.browsers.types
     if event.type not in types:
-        raise Problem(422, f"type: found {event.type!r:.80}, expected one of {', '.join(types)}")
+        raise HTTPProblem(
+            422, f"type: found {event.type!r:.80}, expected one of {', '.join(types)}"
+        )
     check_printable([event.item])
     if not math.isfinite(event.value):
-        raise Problem(422, f"value: found {event.value}, expected a finite number")
+        raise HTTPProblem(422, f"value: found {event.value}, expected a finite number")
     name = "\0".join((ranking_id, event.item, event.type))
     event_id = f"beacon-{digest_of(name.encode()).hex()}"
     return Observed(event_id, ranking_id, event.item, event.type, event.value)
@@ -107,7 +109,7 @@ async def preflight(call: Call) -> Response:
     return Response(
         status_code=204,
         headers={
-            "access-control-allow-origin": _allowed(call),
+            "access-control-allow-origin": _check_origin(call),
             "access-control-allow-methods": "POST",
             "access-control-allow-headers": "content-type",
             "access-control-max-age": _KEPT,
@@ -116,15 +118,17 @@ async def preflight(call: Call) -> Response:
     )
 
 
-def _allowed(call: Call) -> str:
+def _check_origin(call: Call) -> str:
     """Return the origin of the page, if pages of it may send feedback."""
     origins = call.service.settings.browsers.origins
     if not origins:
-        raise Problem(404, "this service accepts no feedback from browsers; see browsers.origins")
+        raise HTTPProblem(
+            404, "this service accepts no feedback from browsers; see browsers.origins"
+        )
     headers: dict[bytes, bytes] = dict(call.scope["headers"])
     origin = headers.get(b"origin", b"").decode("latin-1")
     if origin not in origins:
-        raise Problem(
+        raise HTTPProblem(
             403, f"pages of {origin!r:.80} may not send feedback here; add it to browsers.origins"
         )
     return origin

@@ -9,14 +9,17 @@ import numpy as np
 from msgspec import Meta
 
 from rankloop import _core
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from rankloop.serving.config import LoopSettings
+    from rankloop.serving.settings.loop import LoopSettings
+
+MAX_ID = 1000
+"""The most bytes of an id, in UTF-8."""
 
 Id = Annotated[str, Meta(min_length=1, max_length=1000)]
 _FEATURES = {
@@ -29,10 +32,15 @@ _features = msgspec.json.Decoder(list[float] | dict[str, float])
 
 
 class Item(msgspec.Struct, forbid_unknown_fields=True):
-    """A candidate: its id, and its features in the loop's order or by name."""
+    """A candidate: its id, and its features in the loop's order or by name.
+
+    A loop that computes features needs only ids, and those features that callers send.
+    """
 
     id: Id
-    features: Annotated[msgspec.Raw, Meta(extra_json_schema=_FEATURES)]
+    features: Annotated[msgspec.Raw, Meta(extra_json_schema=_FEATURES)] = msgspec.field(
+        default_factory=msgspec.Raw
+    )
 
 
 class Candidates(NamedTuple):
@@ -42,10 +50,18 @@ class Candidates(NamedTuple):
     X: NDArray[np.float32]
 
 
-def from_items(items: Sequence[Item], settings: LoopSettings, most: int) -> Candidates:
+def from_items(sent: Sequence[Item | str], settings: LoopSettings, max_items: int) -> Candidates:
     """Return candidates, checked against the loop's features; a problem names what is wrong."""
+    items = [item for item in sent if not isinstance(item, str) and item.features]
+    if len(items) < len(sent):
+        place = next(n for n, item in enumerate(sent) if isinstance(item, str) or not item.features)
+        raise HTTPProblem(
+            422,
+            f"items[{place}]: object missing required field `features`; this loop computes no "
+            "features, so send those of each item",
+        )
     ids = [item.id for item in items]
-    check_ids(ids, most)
+    check_ids(ids, max_items)
     names = settings.names
     text = b"".join([item.features for item in items])
     X = _core.json_rows(text, len(ids), len(names)) if len(text) > len(names) > 0 else None
@@ -61,13 +77,13 @@ def _one_by_one(items: Sequence[Item], settings: LoopSettings) -> NDArray[np.flo
         try:
             row = _features.decode(item.features)
         except msgspec.ValidationError:
-            raise Problem(422, f"items[{place}]: {_mistake(item, settings)}") from None
+            raise HTTPProblem(422, f"items[{place}]: {_mistake(item, settings)}") from None
         except msgspec.DecodeError as error:
-            raise Problem(400, f"items[{place}].features: {error}") from None
+            raise HTTPProblem(400, f"items[{place}].features: {error}") from None
         if isinstance(row, dict):
             row = _by_name(item.id, row, names, settings.defaults)
         elif len(row) != len(names):
-            raise Problem(
+            raise HTTPProblem(
                 422,
                 f"item {item.id!r} has {len(row)} features; this loop has {len(names)}: "
                 f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}",
@@ -95,14 +111,14 @@ def _mistake(item: Item, settings: LoopSettings) -> str:
             continue
         if name not in names:
             return _unknown(item.id, name, names)
-        found = msgspec.json.encode(value).decode()
-        said = f"feature {name!r} of item {item.id!r} is {found:.80}, expected a number; "
+        text = msgspec.json.encode(value).decode()
+        fault = f"feature {name!r} of item {item.id!r} is {text:.80}, expected a number; "
         if value is not None:
-            return said + "send one"
+            return fault + "send one"
         by_name = " (then send features by name)" * isinstance(given, list)
         if name in settings.defaults:
-            return f"{said}leave it out to use its default{by_name}"
-        return f"{said}send one, or leave it out{by_name} and set a default in the settings"
+            return f"{fault}leave it out to use its default{by_name}"
+        return f"{fault}send one, or leave it out{by_name} and set a default in the settings"
     return (
         f"the features of item {item.id!r} are neither {len(names)} numbers nor numbers by name; "
         "send one of these two forms"
@@ -117,12 +133,12 @@ def _unknown(item: str, name: str, names: Sequence[str]) -> str:
     )
 
 
-def from_blob(ids: list[str], blob: bytes, settings: LoopSettings, most: int) -> Candidates:
+def from_blob(ids: list[str], blob: bytes, settings: LoopSettings, max_items: int) -> Candidates:
     """Return candidates whose features are one block of float32, row by row."""
-    check_ids(ids, most)
+    check_ids(ids, max_items)
     names = settings.names
     if len(blob) != 4 * len(ids) * len(names):
-        raise Problem(
+        raise HTTPProblem(
             422,
             f"features has {len(blob):,} bytes; {len(ids)} items of {len(names)} float32 features "
             f"have {4 * len(ids) * len(names):,}",
@@ -131,23 +147,34 @@ def from_blob(ids: list[str], blob: bytes, settings: LoopSettings, most: int) ->
     return Candidates(ids, check_finite(X, ids, names))
 
 
-def check_ids(ids: Sequence[str], most: int) -> None:
+def check_ids(ids: Sequence[str], max_items: int) -> None:
     """Raise if there are no items, too many, or two with the same id."""
     if not ids:
-        raise Problem(422, "items: found none; send at least one")
-    if len(ids) > most:
-        raise Problem(422, f"items: found {len(ids):,}; this service accepts at most {most:,}")
+        raise HTTPProblem(422, "items: found none; send at least one")
+    if len(ids) > max_items:
+        raise HTTPProblem(
+            422, f"items: found {len(ids):,}; this service accepts at most {max_items:,}"
+        )
     if len(set(ids)) < len(ids):
         twice = next(name for name in ids if ids.count(name) > 1)
-        raise Problem(422, f"item {twice!r} occurs twice; send each item once")
+        raise HTTPProblem(422, f"item {twice!r} occurs twice; send each item once")
     check_printable(ids)
 
 
 def check_printable(texts: Sequence[str]) -> None:
-    """Raise if an id has characters that cannot be stored or shown."""
+    """Raise if an id is too long, or has characters that cannot be stored or shown."""
     if not "".join(texts).isprintable():
         bad = next(text for text in texts if not text.isprintable())
-        raise Problem(422, f"the id {bad!r:.80} is not printable text; use printable characters")
+        raise HTTPProblem(
+            422, f"the id {bad!r:.80} is not printable text; use printable characters"
+        )
+    for text in texts:
+        if 4 * len(text) > MAX_ID and len(text.encode()) > MAX_ID:
+            raise HTTPProblem(
+                422,
+                f"the id {text!r:.80} has {len(text.encode()):,} bytes; ids have at most "
+                f"{MAX_ID:,} bytes in UTF-8",
+            )
 
 
 def check_finite(
@@ -157,7 +184,7 @@ def check_finite(
     place = _core.first_not_finite(X)
     if place >= 0:
         row, column = divmod(place, X.shape[1])
-        raise Problem(
+        raise HTTPProblem(
             422,
             f"feature {names[column]!r} of item {ids[row]!r} is {X[row, column]}; features must be "
             "finite numbers that float32 can hold",
@@ -171,12 +198,12 @@ def _by_name(
     try:
         row = [given[name] if name in given else defaults[name] for name in names]
     except KeyError as missing:
-        raise Problem(
+        raise HTTPProblem(
             422,
             f"item {item!r} has no value for the feature {missing.args[0]!r}; send one, or set a "
             "default in the loop's settings",
         ) from None
     if len(given) > sum(name in given for name in names):
         unknown = next(name for name in given if name not in names)
-        raise Problem(422, _unknown(item, unknown, names))
+        raise HTTPProblem(422, _unknown(item, unknown, names))
     return row

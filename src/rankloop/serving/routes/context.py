@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.candidates import Candidates, check_finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankloop.serving.config import LoopSettings
+    from rankloop.serving.settings.loop import LoopSettings
 
 
-class Shared(NamedTuple):
+class ContextFeatures(NamedTuple):
     """The features in a context, and those that items must have.
 
     columns, values : of the features in the context
@@ -30,7 +30,7 @@ class Shared(NamedTuple):
     others: list[int]
     rest: LoopSettings
 
-    def added_to(self, candidates: Candidates) -> Candidates:
+    def add_to(self, candidates: Candidates) -> Candidates:
         """Return candidates with all of the loop's features."""
         X = np.empty((len(candidates.ids), len(self.names)), np.float32)
         X[:, self.others] = candidates.X
@@ -39,12 +39,15 @@ class Shared(NamedTuple):
         return Candidates(candidates.ids, check_finite(X, candidates.ids, self.names))
 
 
-def shared_features(context: Mapping[str, float], settings: LoopSettings) -> Shared:
+def read_context(context: Mapping[str, float | None], settings: LoopSettings) -> ContextFeatures:
     """Check a context against the loop's features."""
     names = settings.names
     unknown = context.keys() - set(names)
     if unknown:
-        raise Problem(422, f"context has an unknown feature {min(unknown)!r:.80}; leave it out")
+        raise HTTPProblem(422, f"context has an unknown feature {min(unknown)!r:.80}; leave it out")
+    for name, value in context.items():
+        if value is None:
+            raise HTTPProblem(422, f"context: feature {name!r:.80} is null, expected a number")
     others = [column for column, name in enumerate(names) if name not in context]
     columns = [column for column, name in enumerate(names) if name in context]
     rest = msgspec.structs.replace(
@@ -52,5 +55,5 @@ def shared_features(context: Mapping[str, float], settings: LoopSettings) -> Sha
         features=tuple(names[column] for column in others),
         defaults={k: v for k, v in settings.defaults.items() if k not in context},
     )
-    values = [context[names[column]] for column in columns]
-    return Shared(names, columns, values, others, rest)
+    values = [float(context[names[column]] or 0.0) for column in columns]
+    return ContextFeatures(names, columns, values, others, rest)

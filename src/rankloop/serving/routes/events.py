@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import StreamingResponse
 
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint
 from rankloop.serving.routes.state import loop_state
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from rankloop.serving.app import Service
+    from rankloop.serving.loop import Loop
     from rankloop.serving.routes.base import Call
-    from rankloop.serving.service import Loop
+    from rankloop.serving.service import Service
 
 MAX_CLIENTS = 100
 """The largest number of clients that listen to one loop of a process."""
@@ -36,7 +36,9 @@ HEARTBEAT = 15.0
 async def events(call: Call) -> Response:
     """Send changes until the client disconnects, or the service stops."""
     if call.service.listening[call.loop.name] >= MAX_CLIENTS:
-        raise Problem(503, f"{MAX_CLIENTS} clients already listen to this loop; try again later")
+        raise HTTPProblem(
+            503, f"{MAX_CLIENTS} clients already listen to this loop; try again later"
+        )
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
         _messages(call.service, call.loop), headers=headers, media_type="text/event-stream"
@@ -44,7 +46,7 @@ async def events(call: Call) -> Response:
 
 
 async def _messages(service: Service, loop: Loop) -> AsyncIterator[bytes]:
-    """Give the whole state first, then what is new, then heartbeats while nothing is."""
+    """Yield the whole state first, then what has changed, and heartbeats if nothing changes."""
     service.listening[loop.name] += 1
     try:
         known: dict[str, Any] = {}
@@ -68,7 +70,7 @@ async def _messages(service: Service, loop: Loop) -> AsyncIterator[bytes]:
 
 
 def _kind(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """Return what a message is about: the most important of what it tells."""
+    """Return the kind of a message, which is that of the most important change in it."""
     if not before:
         return "state"
     if _champion(before) != _champion(now):

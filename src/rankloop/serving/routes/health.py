@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 
 if TYPE_CHECKING:
@@ -19,11 +19,17 @@ async def livez(_: Call) -> Response:
 
 
 async def readyz(call: Call) -> Response:
-    """Say whether every loop has been replayed and answers."""
+    """Say whether every loop has been replayed and answers, and how much was left out."""
     faults = {name: str(loop.fault) for name, loop in call.service.loops.items() if not loop.ready}
+    faults |= {name: loop.unwritten for name, loop in call.service.loops.items() if loop.unwritten}
     if faults:
-        raise Problem(503, f"not ready: {', '.join(faults)}", loops=faults)
-    return answer({"status": "ready"})
+        raise HTTPProblem(503, f"not ready: {', '.join(faults)}", loops=faults)
+    failed = {
+        name: loop.published.totals.failed
+        for name, loop in call.service.loops.items()
+        if loop.published.totals.failed
+    }
+    return answer({"status": "ready", "failed": failed} if failed else {"status": "ready"})
 
 
 async def metrics(call: Call) -> Response:

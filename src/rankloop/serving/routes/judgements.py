@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from rankloop.feedback.grading import MAX_GRADE
 from rankloop.feedback.ids import new_id
 from rankloop.serving.journal.entries import Judged, Ranked
-from rankloop.serving.problems import Problem
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, check_printable
 from rankloop.serving.routes.feedback import EventAnswer
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class JudgementRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Grades by item, at least 0, higher is better; items without a grade stay unjudged."""
+    """Grades by item, from 0 to 30, higher is better; items without a grade stay unjudged."""
 
     ranking_id: Id
-    grades: Annotated[dict[Id, Annotated[float, Meta(ge=0, le=1e6)]], Meta(min_length=1)]
+    grades: Annotated[dict[Id, Annotated[float, Meta(ge=0, le=MAX_GRADE)]], Meta(min_length=1)]
     event_id: Id | None = None
     timestamp: float | None = None
 
@@ -36,22 +37,22 @@ async def judgements(call: Call) -> Response:
     event_id = new_id() if request.event_id is None else request.event_id
     check_printable([event_id, request.ranking_id, *request.grades])
     call.service.guard.charge(call.client, 1)
-    found = await asyncio.to_thread(loop.find_ranking, request.ranking_id)
-    if found is None or not isinstance(found.entry, Ranked):
-        raise Problem(
+    record = await asyncio.to_thread(loop.find_ranking, request.ranking_id)
+    if record is None or not isinstance(record.entry, Ranked):
+        raise HTTPProblem(
             404,
             f"there is no ranking {request.ranking_id!r}; use the id of a ranking that this loop "
             "made",
         )
-    unknown = request.grades.keys() - set(found.entry.items)
+    unknown = request.grades.keys() - set(record.entry.items)
     if unknown:
-        raise Problem(
+        raise HTTPProblem(
             422, f"item {min(unknown)!r} is not an item of ranking {request.ranking_id!r}"
         )
-    entry = Judged(event_id, request.ranking_id, found.position, request.grades, request.timestamp)
+    entry = Judged(event_id, request.ranking_id, record.position, request.grades, request.timestamp)
     (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry])
     if outcome.status == "conflict":
-        raise Problem(
+        raise HTTPProblem(
             409, f"the event {event_id!r} is already stored with other contents; use a new id"
         )
     status = "applied" if outcome.status == "accepted" else outcome.status

@@ -1,8 +1,9 @@
 """`POST /rank/{loop}` and `/feedback`: for clients of Metarank.
 
-A model of Metarank is a loop here. Features come with the request: fields of items, and those of
-the ranking that hold for all items, by the names of the loop's features; other fields are ignored.
-Events about items and users are counted but not stored, because a loop has no store for them.
+A model of Metarank is a loop here. A loop that computes features stores all four kinds of events:
+fields of items and users, rankings and interactions. In any other loop, features come with the
+request: fields of items, and those of the ranking that hold for all items, by the names of the
+loop's features; other fields are ignored, and events about items and users are only counted.
 """
 
 from __future__ import annotations
@@ -16,28 +17,23 @@ from urllib.parse import parse_qs
 import msgspec
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.problems import Problem
+from rankloop.serving.engine.columns import columns_of
+from rankloop.serving.journal.entries import Entry, Ranked
+from rankloop.serving.journal.feature_entries import ItemsChanged, UsersChanged
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
-from rankloop.serving.routes.candidates import Id, Item
-from rankloop.serving.routes.feedback import Event, LoggedRanking, logged, observed
+from rankloop.serving.routes.candidates import Id, Item, check_printable
+from rankloop.serving.routes.feedback import Event, LoggedRanking, make_events, make_logged_ranking
+from rankloop.serving.routes.metarank_fields import Field, amount, field_values, known_values
 from rankloop.serving.routes.rank import RankRequest, rank
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from rankloop.serving.config import LoopSettings
-    from rankloop.serving.journal.entries import Entry
+    from rankloop.serving.loop import Loop
     from rankloop.serving.routes.base import Call
-    from rankloop.serving.service import Loop
 
 _MAX = 10_000
-
-
-class Field(msgspec.Struct):
-    """A named value; only numbers and truth values can be features."""
-
-    name: str
-    value: Any = None
 
 
 class MetarankItem(msgspec.Struct):
@@ -59,7 +55,7 @@ class MetarankRanking(msgspec.Struct):
 
 
 class MetarankEvent(msgspec.Struct):
-    """Any event: `interaction` is learnt from; `ranking`, `item` and `user` are as Metarank's."""
+    """An event of Metarank; rankers learn from `interaction`, features also from the others."""
 
     event: str
     id: Id
@@ -102,8 +98,8 @@ class MetarankTaken(msgspec.Struct):
 async def rank_as_metarank(call: Call) -> Response:
     """Rank as `/v1/{loop}/rank` does."""
     start = time.perf_counter()
-    ranking = _decoded(call.body, MetarankRanking)
-    names = call.loop.published.settings.names
+    ranking = _decode(call.body, MetarankRanking)
+    names = _given_names(call.loop)
     features = {item.id: _features(ranking, item, names) for item in ranking.items}
     request = RankRequest(
         _items(ranking, names),
@@ -111,9 +107,12 @@ async def rank_as_metarank(call: Call) -> Response:
         _query(ranking),
         ranking.user,
         ranking.session,
+        fields=_request_fields(call.loop, ranking),
     )
     response = await rank(call._replace(body=request))
     explain = parse_qs(call.scope["query_string"].decode("latin-1")).get("explain") == ["true"]
+    if explain and call.loop.live.features is not None:
+        features = await _computed_features(call.loop, ranking.id)
     places = [
         MetarankPlace(
             place["id"],
@@ -125,54 +124,133 @@ async def rank_as_metarank(call: Call) -> Response:
     return answer(MetarankAnswer(_milliseconds(start), places))
 
 
+async def _computed_features(loop: Loop, ranking_id: str) -> dict[str, dict[str, float]]:
+    """Return the features of a ranking's items, by name; those that are missing are left out."""
+    record = await asyncio.to_thread(loop.find_ranking, ranking_id)
+    if record is None or not isinstance(record.entry, Ranked) or record.entry.computed is None:
+        return {}
+    now = loop.published
+    names = columns_of(record.entry, now.columns, now.settings.names)
+    rows = record.entry.matrix().tolist()
+    return {
+        item: {name: value for name, value in zip(names, row, strict=True) if value == value}
+        for item, row in zip(record.entry.items, rows, strict=True)
+    }
+
+
 async def feedback_as_metarank(call: Call) -> Response:
     """Store interactions, and rankings of other systems, in the journal; count the rest."""
     start = time.perf_counter()
     many = call.body.lstrip().startswith(b"[")
-    events = _decoded(call.body, list[MetarankEvent] if many else MetarankEvent)
+    events = _decode(call.body, list[MetarankEvent] if many else MetarankEvent)
     events = events if many else [events]
     if len(events) > _MAX:
-        raise Problem(422, f"found {len(events):,} events; send at most {_MAX:,} in one request")
+        raise HTTPProblem(
+            422, f"found {len(events):,} events; send at most {_MAX:,} in one request"
+        )
     call.service.guard.charge(call.client, len(events))
     counts: Counter[str] = Counter()
     by_loop: dict[str, list[Entry]] = {}
     for event in events:
         try:
-            name, entry = _entry(call, event)
-        except _LeftAloneError as why:
+            entries = _entries(call, event)
+        except _NotLearntError as why:
             counts[str(why)] += 1
             continue
-        by_loop.setdefault(name, []).append(entry)
-    for name, entries in by_loop.items():
+        for name, entry in entries:
+            by_loop.setdefault(name, []).append(entry)
+    for name, wanted in by_loop.items():
         loop = call.service.loops[name]
-        for outcome in await loop.submit_from(asyncio.get_running_loop(), entries):
+        for outcome in await loop.submit_from(asyncio.get_running_loop(), wanted):
             counts[outcome.status] += 1
             call.service.metrics.events.labels(name, outcome.status).inc()
     return answer(MetarankTaken(len(events), "ok", _milliseconds(start), 0, dict(counts)))
 
 
-class _LeftAloneError(RankloopError):
-    """An event that teaches nothing here; it says why."""
+class _NotLearntError(RankloopError):
+    """An event from which nothing is learnt here; the message says why."""
 
 
-def _entry(call: Call, event: MetarankEvent) -> tuple[str, Entry]:
-    """Return an event as it is journaled, and the loop that it belongs to."""
-    if event.event == "interaction" and event.ranking is not None and event.item is not None:
-        at = _seconds(event.timestamp)
-        told = Event(event.ranking, event.item, event.type, timestamp=at, event_id=event.id)
-        return _loop(call, event, event.ranking), observed([told])[0]
+def _entries(call: Call, event: MetarankEvent) -> list[tuple[str, Entry]]:
+    """Return an event as it is journaled, with the loop that it belongs to."""
+    if event.event in ("item", "user"):
+        return _changes(call, event)
+    if event.event == "interaction" and event.item is not None:
+        return [_interaction(call, event, event.item)]
     if event.event != "ranking" or not event.items:
-        raise _LeftAloneError(f"{event.event} left alone")
+        raise _NotLearntError(f"{event.event} left alone")
     name = _loop(call, event, event.id)
     loop: Loop = call.service.loops[name]
     if loop.knows(event.id):
-        raise _LeftAloneError("ranking known")  # it was made here
-    settings: LoopSettings = loop.published.settings
-    shown = LoggedRanking(event.id, _items(event, settings.names))
+        raise _NotLearntError("ranking known")  # it was made here
+    shown = LoggedRanking(
+        event.id,
+        _items(event, _given_names(loop)),
+        _query(event),
+        event.user,
+        event.session,
+        fields=_request_fields(loop, event),
+    )
     try:
-        return name, logged(shown, settings, call.service.settings.server.max_items)
-    except Problem:
-        raise _LeftAloneError("ranking without features") from None
+        return [(name, make_logged_ranking(shown, loop, call.service.settings.server.max_items))]
+    except HTTPProblem:
+        raise _NotLearntError("ranking without features") from None
+
+
+def _changes(call: Call, event: MetarankEvent) -> list[tuple[str, Entry]]:
+    """Return new fields of an item or a user, for every loop that computes features from them."""
+    loops = call.service.loops
+    names = [event.tenant] if event.tenant in loops else list(loops)
+    entries: list[tuple[str, Entry]] = []
+    for name in names:
+        loop: Loop = loops[str(name)]
+        features, hashes = loop.live.features, loop.hashes
+        if features is None or hashes is None:
+            continue
+        if event.event == "item" and event.item is not None:
+            check_printable([event.item])
+            values = field_values(event.fields)
+            entries.append((loop.name, ItemsChanged(event.id, "patch", [(event.item, values)])))
+        elif event.event == "user" and event.user is not None:
+            values = known_values(event.fields, features.definitions, "user")
+            user = hashes.user(event.user) or b""
+            entries.append((loop.name, UsersChanged(event.id, "patch", [(user, values)])))
+    if not entries:
+        raise _NotLearntError(f"{event.event} left alone")
+    return entries
+
+
+def _interaction(call: Call, event: MetarankEvent, item: str) -> tuple[str, Entry]:
+    """Return an interaction; without a ranking, it only changes counters of features."""
+    name = _loop(call, event, event.ranking or "")
+    loop: Loop = call.service.loops[name]
+    if event.ranking is None and loop.live.features is None:
+        raise _NotLearntError("interaction left alone")
+    interaction = Event(
+        item=item,
+        ranking_id=event.ranking,
+        type=event.type,
+        value=amount(event.fields),
+        timestamp=_seconds(event.timestamp),
+        event_id=event.id,
+        user=event.user,
+        session=event.session,
+    )
+    return name, make_events([interaction], loop)[0]
+
+
+def _given_names(loop: Loop) -> tuple[str, ...]:
+    """Return the features that callers send."""
+    features = loop.live.features
+    return loop.published.settings.names if features is None else features.definitions.given
+
+
+def _request_fields(loop: Loop, event: MetarankRanking | MetarankEvent) -> dict[str, Any]:
+    """Return the fields of a request that the loop defines, without the query."""
+    if loop.live.features is None:
+        return {}
+    values = known_values(event.fields, loop.live.features.definitions, "request")
+    return {name: value for name, value in values.items() if name != "query"}
 
 
 def _loop(call: Call, event: MetarankEvent, ranking_id: str) -> str:
@@ -183,28 +261,28 @@ def _loop(call: Call, event: MetarankEvent, ranking_id: str) -> str:
     known = [name for name, loop in loops.items() if loop.knows(ranking_id)]
     if known or len(loops) == 1:
         return known[0] if known else next(iter(loops))
-    raise _LeftAloneError("unknown_ranking")
+    raise _NotLearntError("unknown_ranking")
 
 
 def _features(
     ranking: MetarankRanking | MetarankEvent, item: MetarankItem, names: tuple[str, ...]
 ) -> dict[str, float]:
-    """Return an item's features, its own before those of all; truth values are 0 and 1."""
-    found = {field.name: field.value for field in (*ranking.fields, *item.fields)}
+    """Return an item's features: fields of the ranking, then its own; booleans are 0 or 1."""
+    values = {field.name: field.value for field in (*ranking.fields, *item.fields)}
     if item.relevancy is not None:
-        found.setdefault("relevancy", item.relevancy)
-    return {name: 1 * found[name] for name in names if isinstance(found.get(name), int | float)}
+        values.setdefault("relevancy", item.relevancy)
+    return {name: 1 * values[name] for name in names if isinstance(values.get(name), int | float)}
 
 
-def _items(ranking: MetarankRanking | MetarankEvent, names: tuple[str, ...]) -> list[Item]:
+def _items(ranking: MetarankRanking | MetarankEvent, names: tuple[str, ...]) -> list[Item | str]:
     return [
         Item(item.id, msgspec.Raw(msgspec.json.encode(_features(ranking, item, names))))
         for item in ranking.items
     ]
 
 
-def _query(ranking: MetarankRanking) -> str | None:
-    """Return the text of the query; longer ones than are kept elsewhere are cut."""
+def _query(ranking: MetarankRanking | MetarankEvent) -> str | None:
+    """Return the text of the query, cut to the length that other routes allow."""
     texts = [field.value for field in ranking.fields if field.name == "query"]
     return texts[0][:1000] if texts and isinstance(texts[0], str) else None
 
@@ -221,13 +299,13 @@ def _seconds(timestamp: Any) -> float | None:
         return None
 
 
-def _decoded(content: bytes, kind: Any) -> Any:
+def _decode(content: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
-        raise Problem(422, str(error)) from None
+        raise HTTPProblem(422, str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(400, f"the body is not JSON: {error}") from None
+        raise HTTPProblem(400, f"the body is not JSON: {error}") from None
 
 
 def _milliseconds(start: float) -> int:

@@ -12,36 +12,34 @@ from msgspec import Meta
 from rankloop.exceptions import RankloopError
 from rankloop.feedback.ids import new_id
 from rankloop.rankers.model_files.saving import loads
-from rankloop.serving.experiments import share_of_errors
+from rankloop.serving.experiments.intervals import share_of_errors
 from rankloop.serving.journal.entries import (
     Entry,
     ExperimentEnded,
     ExperimentStarted,
-    Judged,
     ModelAdded,
-    Observed,
+    ModelRemoved,
     Promoted,
 )
-from rankloop.serving.problems import Problem
+from rankloop.serving.learning.fitting import check_model
+from rankloop.serving.learning.trial import try_model
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.responses import Response
 
-    from rankloop.serving.journal.base import Record
+    from rankloop.serving.engine.state import Published
     from rankloop.serving.routes.base import Call
-    from rankloop.serving.state import Published
 
 
-_PATIENCE = 10.0  # seconds; where rankers are further behind, an act takes effect later
+_PATIENCE = 10.0  # seconds to wait until an action takes effect; it may take longer
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
-class Act(msgspec.Struct, omit_defaults=True):
+class ActionAnswer(msgspec.Struct, omit_defaults=True):
     """An action: its id, and its position in the journal."""
 
     id: str
@@ -52,12 +50,12 @@ class Act(msgspec.Struct, omit_defaults=True):
 class PromoteRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Make a model the champion; a second request with the same id has no effect.
 
-    watch : the share of rankings on which it is then compared with the previous champion, which
+    holdback : the share of rankings on which it is then compared with the previous champion, which
         is restored if it is proven better; 0: none
     """
 
     model: Id
-    watch: Share = 0.0
+    holdback: Share = 0.0
     id: Id | None = None
     reason: Annotated[str, Meta(max_length=1000)] = ""
 
@@ -65,7 +63,8 @@ class PromoteRequest(msgspec.Struct, forbid_unknown_fields=True):
 class RollbackRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Restore all models as they were after a position, or as they would be without some events.
 
-    Give either `position`, or `without_events`: ids of events, or regular expressions in /slashes/.
+    Give either `position`, or `without_events`: ids of events, in which `*` stands for any
+    characters.
     """
 
     position: Annotated[int, Meta(ge=1)] | None = None
@@ -80,7 +79,7 @@ class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
     promote : `auto` makes a winner the champion, with what it has learnt meanwhile; `snapshot`
         promotes it in the state that won; `no` only reports the winner
     share : the share of rankings that are interleaved
-    watch : the share of rankings on which a promoted winner is then compared with the previous
+    holdback : the share of rankings on which a promoted winner is then compared with the previous
         champion, which is restored if it is proven better; 0: none
     """
 
@@ -88,7 +87,7 @@ class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
     id: Id | None = None
     promote: Literal["no", "auto", "snapshot"] = "no"
     share: Annotated[float, Meta(gt=0, le=1)] = 1.0
-    watch: Share = 0.1
+    holdback: Share = 0.1
 
 
 class EndRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -101,118 +100,117 @@ async def add_model(call: Call) -> Response:
     """Add a model from the bytes of its file."""
     name, body = call.path["name"], call.body
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:=,-]{0,100}", name):
-        raise Problem(422, f"the name {name!r:.80} may contain only letters, digits and _.:=,-")
+        raise HTTPProblem(422, f"the name {name!r:.80} may contain only letters, digits and _.:=,-")
     try:
         model = await asyncio.to_thread(loads, body)
     except RankloopError as error:
-        raise Problem(422, f"the body is not a model file: {error}") from None
-    now = call.loop.published
-    names = now.settings.names
-    if not model.is_fitted or model.n_features_in_ != len(names):
-        found = model.n_features_in_ if model.is_fitted else 0
-        raise Problem(422, f"the model has {found} features, but this loop has {len(names)}")
-    if model.feature_names_in_ and model.feature_names_in_ != names:
-        raise Problem(
-            422, "the model's features differ from the loop's, in their names or their order"
-        )
+        raise HTTPProblem(422, f"the body is not a model file: {error}") from None
+    try:
+        check_model(model, call.loop.published.settings)
+        await asyncio.to_thread(try_model, body)
+    except RankloopError as error:
+        raise HTTPProblem(422, str(error)) from None
     return await _act(call, name, ModelAdded(name, body, call.who))
+
+
+async def remove_model(call: Call) -> Response:
+    """Remove a model that is neither the champion nor in the running experiment."""
+    now, name = call.loop.published, call.path["name"]
+    _check_model(now, name)
+    tried = () if now.experiment is None else now.experiment.names
+    if name == now.champion or name in tried:
+        role = "the champion" if name == now.champion else "in the running experiment"
+        raise HTTPProblem(409, f"the model {name!r} is {role}, and cannot be removed")
+    if name in now.settings.rankers:
+        raise HTTPProblem(
+            409, f"the model {name!r} is in the settings; remove it there, under rankers"
+        )
+    action_id = new_id()
+    return await _act(call, action_id, ModelRemoved(action_id, name, call.who))
 
 
 async def promote(call: Call) -> Response:
     """Make a model the champion."""
-    _known(call.loop.published, call.body.model)
-    act_id = call.body.id or new_id()
-    entry = Promoted(act_id, call.body.model, call.body.reason, call.body.watch, call.who)
-    return await _act(call, act_id, entry)
+    _check_model(call.loop.published, call.body.model)
+    action_id = call.body.id or new_id()
+    entry = Promoted(action_id, call.body.model, call.body.reason, call.body.holdback, call.who)
+    return await _act(call, action_id, entry)
 
 
 async def rollback(call: Call) -> Response:
     """Replay in the background, then use the models of the replay."""
-    from rankloop.serving.history import quarantined, rolled_back
+    from rankloop.serving.engine.history import make_quarantine, make_rollback
 
     request, loop = call.body, call.loop
     if (request.position is None) == (request.without_events is None):
-        raise Problem(422, "give either position or without_events")
-    act_id = request.id or new_id()
+        raise HTTPProblem(422, "give either position or without_events")
+    action_id = request.id or new_id()
 
     def replay() -> Entry:
         with loop.reader() as journal:
             if request.position is not None:
-                return rolled_back(journal, act_id, request.position, request.reason, call.who)
-            without = _named(request.without_events)
-            return quarantined(journal, act_id, without, request.reason, call.who)
+                return make_rollback(journal, action_id, request.position, request.reason, call.who)
+            events = request.without_events or []
+            return make_quarantine(journal, action_id, events, request.reason, call.who)
 
-    return await _act(call, act_id, await asyncio.to_thread(replay))
+    return await _act(call, action_id, await asyncio.to_thread(replay))
 
 
 async def start_experiment(call: Call) -> Response:
     """Start an experiment with its share of the loop's error budget."""
-    now, body, contest = call.loop.published, call.body, call.loop.published.contest
+    now, body, experiments = call.loop.published, call.body, call.loop.published.experiments
     for name in body.challengers:
-        _known(now, name)
+        _check_model(now, name)
     if len({now.champion, *body.challengers}) <= len(body.challengers):
-        raise Problem(
+        raise HTTPProblem(
             422, f"give different challengers; {now.champion!r} is the champion and cannot be one"
         )
-    if now.duel is not None and now.duel.id != body.id and now.duel.models[0] is not None:
-        raise Problem(
-            409, f"experiment {now.duel.id!r} is running and cannot be changed; end it first"
+    if (
+        now.experiment is not None
+        and now.experiment.id != body.id
+        and now.experiment.models[0] is not None
+    ):
+        raise HTTPProblem(
+            409, f"experiment {now.experiment.id!r} is running and cannot be changed; end it first"
         )
-    if not share_of_errors(now.settings.alpha, contest.spent, contest.experiments):
-        raise Problem(
+    if not share_of_errors(now.settings.alpha, experiments.spent, experiments.started):
+        raise HTTPProblem(
             409,
             f"all of this loop's error budget (alpha = {now.settings.alpha:g}) has been used up by "
-            f"{contest.experiments} experiments; raise alpha in its settings",
+            f"{experiments.started} experiments; raise alpha in its settings",
         )
-    act_id = body.id or new_id()
+    action_id = body.id or new_id()
     entry = ExperimentStarted(
-        act_id, body.challengers, body.promote, body.share, body.watch, call.who
+        action_id, body.challengers, body.promote, body.share, body.holdback, call.who
     )
-    return await _act(call, act_id, entry)
+    return await _act(call, action_id, entry)
 
 
 async def end_experiment(call: Call) -> Response:
     """End the running experiment."""
-    duel = call.loop.published.duel
-    if duel is None or duel.id != call.path["id"]:
-        raise Problem(404, f"there is no running experiment {call.path['id']!r:.80}")
-    return await _act(call, duel.id, ExperimentEnded(duel.id, call.body.reason, by=call.who))
+    experiment = call.loop.published.experiment
+    if experiment is None or experiment.id != call.path["id"]:
+        raise HTTPProblem(404, f"there is no running experiment {call.path['id']!r:.80}")
+    return await _act(
+        call, experiment.id, ExperimentEnded(experiment.id, call.body.reason, by=call.who)
+    )
 
 
-async def _act(call: Call, act_id: str, entry: Entry) -> Response:
-    """Append an entry, and answer once it took effect: the next request then finds it."""
+async def _act(call: Call, action_id: str, entry: Entry) -> Response:
+    """Append an entry, and answer once it has taken effect, so that the next request sees it."""
     (outcome,) = await call.loop.submit_from(asyncio.get_running_loop(), [entry])
     if outcome.status == "conflict":
-        raise Problem(409, f"{act_id!r} already exists with other contents; use another id or name")
-    if outcome.position is not None:
-        await asyncio.to_thread(call.loop.reached, outcome.position, _PATIENCE)
-    return answer(Act(act_id, outcome.status, outcome.position))
-
-
-def _known(now: Published, model: str) -> None:
-    if model not in now.models:
-        raise Problem(404, f"there is no model {model!r}; there are: {', '.join(now.models)}")
-
-
-def _named(events: list[str]) -> Callable[[Record], bool]:
-    """Return whether an entry is one of these events."""
-    exact = {one for one in events if not _is_pattern(one)}
-    try:
-        patterns = [re.compile(one[1:-1]) for one in events if _is_pattern(one)]
-    except re.error as error:
-        raise Problem(422, f"without_events: this is not a regular expression: {error}") from None
-
-    def without(record: Record) -> bool:
-        entry = record.entry
-        return isinstance(entry, Observed | Judged) and (
-            entry.id in exact or any(one.search(entry.id) for one in patterns)
+        raise HTTPProblem(
+            409, f"{action_id!r} already exists with other contents; use another id or name"
         )
+    if outcome.position is not None:
+        await asyncio.to_thread(call.loop.wait_for_entry, outcome.position, _PATIENCE)
+    return answer(ActionAnswer(action_id, outcome.status, outcome.position))
 
-    return without
 
-
-def _is_pattern(text: str) -> bool:
-    return len(text) > 2 and text[0] == text[-1] == "/"
+def _check_model(now: Published, model: str) -> None:
+    if model not in now.models:
+        raise HTTPProblem(404, f"there is no model {model!r}; there are: {', '.join(now.models)}")
 
 
 ENDPOINTS = (
@@ -222,8 +220,16 @@ ENDPOINTS = (
         add_model,
         "Add a model file as a challenger.",
         "admin",
-        answer=Act,
+        answer=ActionAnswer,
         raw=True,
+    ),
+    Endpoint(
+        "DELETE",
+        "/v1/{loop}/models/{name}",
+        remove_model,
+        "Remove a model.",
+        "admin",
+        answer=ActionAnswer,
     ),
     Endpoint(
         "POST",
@@ -232,7 +238,7 @@ ENDPOINTS = (
         "Make a model the champion.",
         "admin",
         PromoteRequest,
-        answer=Act,
+        answer=ActionAnswer,
     ),
     Endpoint(
         "POST",
@@ -241,7 +247,7 @@ ENDPOINTS = (
         "Restore an earlier state of all models, or the state without some events.",
         "admin",
         RollbackRequest,
-        answer=Act,
+        answer=ActionAnswer,
     ),
     Endpoint(
         "POST",
@@ -250,7 +256,7 @@ ENDPOINTS = (
         "Interleave challengers with the champion.",
         "admin",
         ExperimentRequest,
-        answer=Act,
+        answer=ActionAnswer,
     ),
     Endpoint(
         "POST",
@@ -259,6 +265,6 @@ ENDPOINTS = (
         "End the running experiment.",
         "admin",
         EndRequest,
-        answer=Act,
+        answer=ActionAnswer,
     ),
 )

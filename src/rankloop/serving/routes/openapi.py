@@ -29,15 +29,20 @@ def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, objec
     from rankloop import __version__
 
     kinds = [
-        kind for one in endpoints for kind in (one.body, one.packed, one.answer) if kind is not None
+        kind
+        for endpoint in endpoints
+        for kind in (endpoint.body, endpoint.packed, endpoint.answer)
+        if kind is not None
     ]
     schemas, components = msgspec.json.schema_components(
         kinds, ref_template="#/components/schemas/{name}"
     )
     known = dict(zip(map(id, kinds), schemas, strict=True))
     paths: dict[str, dict[str, object]] = {}
-    for one in endpoints:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, known, loops)
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(
+            endpoint, known, loops
+        )
     return {
         "openapi": "3.1.0",
         "info": {"title": "Rankloop", "version": __version__},
@@ -49,11 +54,12 @@ def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, objec
     }
 
 
-def _operation(one: Endpoint, known: Schemas, loops: list[str]) -> dict[str, object]:
+def _operation(endpoint: Endpoint, known: Schemas, loops: list[str]) -> dict[str, object]:
     text = {"type": "string", "minLength": 1}
+    path_words = re.sub("[^a-z0-9]+", "_", endpoint.path.lower())
     operation: dict[str, object] = {
-        "summary": one.summary,
-        "operationId": f"{one.method.lower()}_{re.sub('[^a-z0-9]+', '_', one.path.lower())}",
+        "summary": endpoint.summary,
+        "operationId": f"{endpoint.method.lower()}_{path_words}",
         "parameters": [
             {
                 "name": name,
@@ -61,10 +67,10 @@ def _operation(one: Endpoint, known: Schemas, loops: list[str]) -> dict[str, obj
                 "required": True,
                 "schema": {**text, "enum": loops} if name == "loop" else text,
             }
-            for name in re.findall(r"{(\w+)}", one.path)
+            for name in re.findall(r"{(\w+)}", endpoint.path)
         ],
         "responses": {
-            "200": {"description": "As asked.", "content": _content(one.answer, known)},
+            "200": {"description": "As asked.", "content": _content(endpoint.answer, known)},
             "default": {
                 "description": "What was found, what was expected, what to do.",
                 "content": {
@@ -73,15 +79,15 @@ def _operation(one: Endpoint, known: Schemas, loops: list[str]) -> dict[str, obj
             },
         },
     }
-    if one.scope is not None:
+    if endpoint.scope is not None:
         operation["security"] = [{"token": []}]
-        operation["description"] = f"A token needs the scope `{one.scope}`."
-    if one.raw and one.body is None:
+        operation["description"] = f"A token needs the scope `{endpoint.scope}`."
+    if endpoint.raw and endpoint.body is None:
         operation["requestBody"] = {"content": {"application/octet-stream": {}}, "required": True}
-    elif one.body is not None:
-        content = {JSON: {"schema": known[id(one.body)]}}
-        if one.packed is not None:
-            content[MSGPACK] = {"schema": known[id(one.packed)]}
+    elif endpoint.body is not None:
+        content = {JSON: {"schema": known[id(endpoint.body)]}}
+        if endpoint.packed is not None:
+            content[MSGPACK] = {"schema": known[id(endpoint.packed)]}
         operation["requestBody"] = {"content": content, "required": True}
     return operation
 

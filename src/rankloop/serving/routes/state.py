@@ -6,20 +6,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rankloop.serving.audit import ActInfo
-from rankloop.serving.experiments import intervals
+from rankloop.serving.engine.state import Totals
+from rankloop.serving.experiments.intervals import intervals
+from rankloop.serving.learning.changes import adaptive_part
+from rankloop.serving.learning.failures import Failure
 from rankloop.serving.routes.base import Endpoint, answer
-from rankloop.serving.state import Counters
+from rankloop.serving.security.audit import Action
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from rankloop.serving.engine.state import Published
+    from rankloop.serving.loop import Loop
     from rankloop.serving.routes.base import Call
-    from rankloop.serving.service import Loop
-    from rankloop.serving.state import Published
+
+_MOVED = 5
+"""So many of the weights that moved are shown."""
 
 
-class Quality(msgspec.Struct):
+class QualityInfo(msgspec.Struct):
     """Mean nDCG@10 on feedback, before learning from it: of all rankings, and of recent ones."""
 
     rankings: int
@@ -27,13 +32,35 @@ class Quality(msgspec.Struct):
     recent: float
 
 
-class ModelInfo(msgspec.Struct):
-    """A model: the position of its last change, and its quality."""
+class MovedInfo(msgspec.Struct):
+    """A feature whose weight moved: before, and now, of weights whose squares sum to 1."""
+
+    feature: str
+    before: float
+    now: float
+
+
+class AdaptationInfo(msgspec.Struct):
+    """How a model that adapts follows changes.
+
+    memory : how many queries its rankings rest on
+    changes : the entries after which it noticed a change; the latest 16
+    moved : while something more recent ranks than all of the past: the weights that differ most
+    """
+
+    memory: float
+    changes: list[int]
+    moved: list[MovedInfo]
+
+
+class ModelInfo(msgspec.Struct, omit_defaults=True):
+    """A model: the position of its last change, its quality, and how it adapts, if it does."""
 
     name: str
     champion: bool
     version: int
-    quality: Quality
+    quality: QualityInfo
+    adaptation: AdaptationInfo | None = None
 
 
 class ChallengerInfo(msgspec.Struct):
@@ -48,12 +75,12 @@ class ChallengerInfo(msgspec.Struct):
 
 
 class ExperimentInfo(msgspec.Struct):
-    """A running experiment; `watch`: it compares a promoted champion with the previous one."""
+    """A running experiment; `holdback`: it compares a promoted champion with the previous one."""
 
     id: str
     champion: str
     challengers: list[ChallengerInfo]
-    watch: bool
+    holdback: bool
     share: float
     alpha: float
 
@@ -73,8 +100,9 @@ class LoopState(msgspec.Struct, omit_defaults=True):
 
     position, lag : the last durable entry, and how many the rankers are behind
     shown : quality of what people saw; judged data that was imported does not count
-    personal : whether personal fields are `sealed`, or `not stored`
-    acts : recent actions: who did what and when, oldest first
+    personal : whether personal fields are `encrypted`, or `not stored`
+    actions : recent actions: who did what and when, oldest first
+    failures : the latest entries, examples and models that failed, and were left out
     """
 
     name: str
@@ -86,12 +114,13 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     open_rankings: int
     leads: bool
     models: list[ModelInfo]
-    shown: Quality
-    counters: Counters
+    shown: QualityInfo
+    totals: Totals
     personal: str
-    acts: list[ActInfo]
+    actions: list[Action]
     budget: Budget
     experiment: ExperimentInfo | None = None
+    failures: list[Failure] = []
 
 
 def loop_state(loop: Loop, now: Published) -> LoopState:
@@ -101,11 +130,12 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
             name,
             name == now.champion,
             now.versions[name],
-            Quality(curve.n, curve.mean, curve.recent),
+            QualityInfo(curve.n, curve.mean, curve.recent),
+            adaptation(now, name),
         )
         for name, curve in now.curves.items()
     ]
-    contest = now.contest
+    experiments = now.experiments
     return LoopState(
         loop.name,
         now.settings.names,
@@ -116,33 +146,48 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
         loop.open_rankings,
         loop.leads,
         models,
-        Quality(now.shown.n, now.shown.mean, now.shown.recent),
-        now.counters,
-        "not stored" if loop.vault is None else "sealed",
-        loop.acts.last(),
+        QualityInfo(now.shown.n, now.shown.mean, now.shown.recent),
+        now.totals,
+        "not stored" if loop.vault is None else "encrypted",
+        loop.actions.last(),
         Budget(
             now.settings.alpha,
-            contest.spent,
-            contest.experiments,
-            contest.promotions,
-            contest.rollbacks,
+            experiments.spent,
+            experiments.started,
+            experiments.promotions,
+            experiments.rollbacks,
         ),
         running(now),
+        list(now.failures),
     )
+
+
+def adaptation(now: Published, name: str) -> AdaptationInfo | None:
+    """Return how a model follows changes; None if it does not."""
+    adaptive = adaptive_part(now.models[name])
+    if adaptive is None:
+        return None
+    moved = [
+        MovedInfo(weight["feature"], weight["before"], weight["now"])
+        for weight in adaptive.moved_weights()[:_MOVED]
+    ]
+    return AdaptationInfo(adaptive.memory_, now.changes[name].positions, moved)
 
 
 def running(now: Published) -> ExperimentInfo | None:
     """Return what the running experiment has found; None if there is none."""
-    duel = now.duel
-    if duel is None:
+    experiment = now.experiment
+    if experiment is None:
         return None
-    bounds = intervals(now.tallies, now.alpha)
+    bounds = intervals(now.outcomes, now.alpha)
     challengers = [
-        ChallengerInfo(name, tally.n, tally.wins, tally.losses, bound.low, bound.high)
-        for name, tally, bound in zip(duel.names[1:], now.tallies, bounds, strict=True)
+        ChallengerInfo(name, outcomes.n, outcomes.wins, outcomes.losses, bound.low, bound.high)
+        for name, outcomes, bound in zip(experiment.names[1:], now.outcomes, bounds, strict=True)
     ]
-    watch = duel.models[0] is None
-    return ExperimentInfo(duel.id, duel.names[0], challengers, watch, duel.share, now.alpha)
+    holdback = experiment.models[0] is None
+    return ExperimentInfo(
+        experiment.id, experiment.names[0], challengers, holdback, experiment.share, now.alpha
+    )
 
 
 async def state(call: Call) -> Response:

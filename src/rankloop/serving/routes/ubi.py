@@ -1,9 +1,10 @@
 """`POST /ubi/queries` and `/ubi/events`: user behavior insights 1.3, as JSON or JSON lines.
 
-UBI has no features, so a `query_id` must be the id of a ranking of this service; or the loop has a
-`table` with the features of all documents of a query, and uses the query as a ranking of another
-system. The `application` is the loop; if there is only one loop, it may be anything. Events without
-an id are identified by a hash of their contents, so that an event that is sent twice counts once.
+UBI has no features, so a `query_id` must be the id of a ranking of this service; or the loop
+computes features, or has a `table` with those of all documents of a query, and uses the query as a
+ranking of another system. In a loop that computes features, events without a query change counters.
+The `application` is the loop; if there is only one loop, it may be anything. Events without an id
+are identified by a hash of their contents, so that an event that is sent twice counts once.
 """
 
 from __future__ import annotations
@@ -15,22 +16,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rankloop.serving.journal.entries import Observed, Ranked, digest_of
-from rankloop.serving.problems import Problem
+from rankloop.serving.journal.feature_entries import Counted
+from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
-from rankloop.serving.routes.candidates import Candidates, check_ids, check_printable
-from rankloop.serving.routes.feedback import shown_elsewhere
+from rankloop.serving.routes.candidates import Candidates, Item, check_ids, check_printable
+from rankloop.serving.routes.feedback import (
+    Event,
+    LoggedRanking,
+    make_events,
+    make_logged_ranking,
+    make_shown_ranking,
+)
+from rankloop.serving.routes.lines import read_with_texts
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from starlette.responses import Response
 
+    from rankloop.serving.loop import Loop
     from rankloop.serving.routes.base import Call
-    from rankloop.serving.service import Loop
-
-    T = TypeVar("T")
-
-_MAX = 10_000
 
 
 class UbiObject(msgspec.Struct):
@@ -52,6 +55,10 @@ class UbiEvent(msgspec.Struct):
     timestamp: Any = None
     application: str | None = None
     query_id: str | None = None
+    user_id: str | None = None
+    client_id: str | None = None
+    session_id: str | None = None
+    user_query: str | None = None
     event_attributes: UbiAttributes | None = None
 
 
@@ -64,6 +71,7 @@ class UbiQuery(msgspec.Struct):
     user_query: str
     application: str | None = None
     query_id: str | None = None
+    client_id: str | None = None
     query_response_hit_ids: list[str | int] = []
 
 
@@ -75,23 +83,24 @@ class UbiAnswer(msgspec.Struct):
 
 async def events(call: Call) -> Response:
     """Store the events that can be joined; count the others."""
-    found = _decoded(call.body, UbiEvent)
-    call.service.guard.charge(call.client, len(found))
+    objects = read_with_texts(call.body, UbiEvent)
+    call.service.guard.charge(call.client, len(objects))
     counts: Counter[str] = Counter()
-    by_loop: dict[str, list[Observed]] = {}
-    for event, text in found:
+    by_loop: dict[str, list[Observed | Counted]] = {}
+    for event, text in objects:
         attributes = event.event_attributes
         item = None if attributes is None or attributes.object is None else attributes.object
-        if event.query_id is None or item is None or item.object_id is None:
+        computes = any(loop.live.features is not None for loop in call.service.loops.values())
+        if item is None or item.object_id is None or not (event.query_id or computes):
             counts["without query_id or object_id"] += 1
             continue
         name = _loop(call, event.application)
-        event_id = f"ubi-{digest_of(text).hex()}"
-        observed = Observed(event_id, event.query_id, str(item.object_id), event.action_name)
-        if not "".join((observed.ranking_id, observed.item, observed.type)).isprintable():
-            counts["not printable"] += 1
+        try:
+            made = _make_event(call.service.loops[name], event, str(item.object_id), text)
+        except HTTPProblem:
+            counts["not printable, or too long"] += 1
             continue
-        by_loop.setdefault(name, []).append(observed)
+        by_loop.setdefault(name, []).append(made)
     for name, entries in by_loop.items():
         loop: Loop = call.service.loops[name]
         outcomes = await loop.submit_from(asyncio.get_running_loop(), entries)
@@ -105,14 +114,14 @@ async def queries(call: Call) -> Response:
     """Store queries as rankings if a table has their features; count the rest."""
     counts: Counter[str] = Counter()
     by_loop: dict[str, list[Ranked]] = {}
-    for query, _ in _decoded(call.body, UbiQuery):
+    for query, _ in read_with_texts(call.body, UbiQuery):
         name = _loop(call, query.application)
         known = query.query_id is not None and call.service.loops[name].knows(query.query_id)
-        found = None if known else _ranked(call, name, query)
-        if found is None:
+        ranking = None if known else _make_ranking(call, name, query)
+        if ranking is None:
             counts["joined" if known else "unknown_ranking"] += 1
         else:
-            by_loop.setdefault(name, []).append(found)
+            by_loop.setdefault(name, []).append(ranking)
     for name, entries in by_loop.items():
         loop: Loop = call.service.loops[name]
         outcomes = await loop.submit_from(asyncio.get_running_loop(), entries)
@@ -120,16 +129,37 @@ async def queries(call: Call) -> Response:
     return answer(UbiAnswer(dict(counts)))
 
 
-def _ranked(call: Call, name: str, query: UbiQuery) -> Ranked | None:
+def _make_event(loop: Loop, event: UbiEvent, item: str, text: bytes) -> Observed | Counted:
+    """Return an event as it is journaled; without a query, it only changes counters."""
+    made = Event(
+        item=item,
+        ranking_id=event.query_id or None,
+        type=event.action_name,
+        event_id=f"ubi-{digest_of(text).hex()}",
+        query=event.user_query,
+        user=event.user_id or event.client_id,
+        session=event.session_id,
+    )
+    return make_events([made], loop)[0]
+
+
+def _make_ranking(call: Call, name: str, query: UbiQuery) -> Ranked | None:
     """Return a query as a ranking of another system; None if its features are not known."""
-    table = call.service.tables.get(name)
+    table, loop = call.service.tables.get(name), call.service.loops[name]
     ids = [str(hit) for hit in query.query_response_hit_ids]
-    if table is None or query.query_id is None or not ids:
+    if query.query_id is None or not ids:
         return None
-    check_ids(ids, call.service.settings.server.max_items)
+    max_items = call.service.settings.server.max_items
+    if loop.live.features is not None:
+        items: list[Item | str] = list(ids)
+        shown = LoggedRanking(query.query_id, items, query.user_query, query.client_id)
+        return make_logged_ranking(shown, loop, max_items)
+    if table is None:
+        return None
+    check_ids(ids, max_items)
     check_printable([query.query_id])
     X = table.features(ids)
-    return None if X is None else shown_elsewhere(query.query_id, Candidates(ids, X))
+    return None if X is None else make_shown_ranking(query.query_id, Candidates(ids, X))
 
 
 def _loop(call: Call, application: str | None) -> str:
@@ -138,40 +168,9 @@ def _loop(call: Call, application: str | None) -> str:
         return str(application)
     if len(loops) == 1:
         return next(iter(loops))
-    raise Problem(422, f"application: found {application!r}, expected one of {', '.join(loops)}")
-
-
-def _decoded(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
-    """Return the objects of a JSON array, of one JSON object, or of lines, each with its bytes."""
-    texts: list[bytes]
-    stripped = content.strip()
-    try:
-        if stripped.startswith(b"["):
-            texts = [bytes(raw) for raw in msgspec.json.decode(stripped, type=list[msgspec.Raw])]
-        else:
-            texts = [line for line in stripped.splitlines() if line.strip()]
-            try:
-                found = [(msgspec.json.decode(text, type=kind), _canonical(text)) for text in texts]
-            except msgspec.DecodeError:  # one object over several lines
-                texts = [stripped]
-            else:
-                return _counted(found)
-        return _counted([(msgspec.json.decode(t, type=kind), _canonical(t)) for t in texts])
-    except msgspec.ValidationError as error:
-        raise Problem(422, str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(400, f"the body is neither JSON nor lines of JSON: {error}") from None
-
-
-def _counted(found: list[tuple[T, bytes]]) -> list[tuple[T, bytes]]:
-    if len(found) > _MAX:
-        raise Problem(422, f"found {len(found):,} objects; send at most {_MAX:,} in one request")
-    return found
-
-
-def _canonical(text: bytes) -> bytes:
-    """Return the same bytes for the same JSON object, however it was written."""
-    return msgspec.json.encode(msgspec.json.decode(text), order="sorted")
+    raise HTTPProblem(
+        422, f"application: found {application!r}, expected one of {', '.join(loops)}"
+    )
 
 
 ENDPOINTS = (

@@ -1,4 +1,4 @@
-"""The ranker: it applies durable entries to the engine, and publishes models for ranking."""
+"""The learning thread: it applies durable entries to the engine, and publishes models."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from rankloop.serving.journal.base import JournalError
+from rankloop.serving.engine.snapshots import take_snapshot
+from rankloop.serving.journal.base import BusyError, JournalError
+from rankloop.serving.journal.cache import retry_reads
 from rankloop.serving.journal.entries import Checked, Entry, ExperimentEnded
-from rankloop.serving.recent import patient
-from rankloop.serving.snapshots import saved_state
-from rankloop.serving.threads.queue import BusyError
+from rankloop.serving.learning.failures import is_contained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankloop.serving.engine import Engine
+    from rankloop.serving.engine.engine import Engine
     from rankloop.serving.journal.base import Journal
-    from rankloop.serving.recent import Recent
-    from rankloop.serving.threads.progress import Progress
+    from rankloop.serving.journal.cache import EntryCache
+    from rankloop.serving.threads.live_joins import LiveJoins
+    from rankloop.serving.threads.progress import LoopProgress
 
 _log = logging.getLogger("rankloop.serving")
 
 _AT_ONCE = 256  # entries between two publications
-_TICK = 0.05  # seconds between looks at whether all is over
+_TICK = 0.05  # seconds between two checks of whether the loop stops
 
 
-class Ranker:
+class LearningThread:
     """Applies all durable entries to the engine.
 
     Parameters
@@ -34,10 +35,11 @@ class Ranker:
     name : the name of the loop
     engine : only this thread changes it, while it holds the `lock`
     journal : only for this thread
-    recent : has the newest entries, for a ranker that is far behind
+    recent : has the newest entries, if this thread is far behind
     progress : gives durable entries, and records what was learnt
     submit : appends an entry of its own: a digest, the end of an experiment
     over : whether no more entries will become durable
+    live : joins and features after the last durable entry
     """
 
     def __init__(
@@ -45,20 +47,21 @@ class Ranker:
         name: str,
         engine: Engine,
         journal: Journal,
-        recent: Recent,
-        progress: Progress,
+        recent: EntryCache,
+        progress: LoopProgress,
         submit: Callable[[list[Entry]], object],
         over: Callable[[], bool],
+        live: LiveJoins,
     ) -> None:
         self._name, self._engine, self._journal = name, engine, journal
         self._recent, self._progress = recent, progress
-        self._submit, self._over = submit, over
+        self._submit, self._over, self._live = submit, over, live
         self.lock = threading.Lock()
 
     def run(self) -> None:
         """Work until no more entries become durable."""
         engine, progress = self._engine, self._progress
-        read = patient(
+        read = retry_reads(
             lambda after: self._recent.read(after, progress.head, _AT_ONCE, self._journal),
             lambda: progress.stopping,
         )
@@ -73,14 +76,14 @@ class Ranker:
                     continue
                 records = progress.take(engine.position, _AT_ONCE)
             for record in records or read(engine.position):
-                with self.lock:
+                with self.lock:  # for each entry, so that `Loop.inspect` waits for one at most
                     engine.apply(record)
             self._publish()
 
     def _publish(self) -> None:
         before = self._progress.published
         with self.lock:
-            now = self._engine.published()
+            now = self._engine.publish()
         self._progress.publish(now)
         if self._progress.stopping:
             return
@@ -92,26 +95,36 @@ class Ranker:
         self._judge_experiment()
 
     def _save(self) -> None:
-        """Keep the state; it is a shortcut, so that a store that cannot now does no harm."""
+        """Save the state, which only makes the next start faster; so a failure does no harm."""
         try:
-            self._journal.save(saved_state(self._engine))
+            self._journal.save(take_snapshot(self._engine))
         except JournalError as error:
             _log.warning("loop %s: its state was not saved: %s", self._name, error)
 
     def _check(self) -> None:
-        """Journal the digest, for all replicas to compare theirs with."""
+        """Append the newest digest, with which other processes compare theirs."""
         position, digest = next(reversed(self._engine.digests.items()))
+        features = self._live.features
+        computed = "" if features is None else features.digests.get(position, "")
         if self._progress.leads:
-            self._try(Checked(position, digest))
+            self._try(Checked(position, digest, computed))
 
     def _judge_experiment(self) -> None:
         """End an experiment that clicks have decided."""
-        trial = self._engine.trial
-        if trial is None or not self._progress.leads:
+        experiment = self._engine.running
+        if experiment is None or not self._progress.leads:
             return
-        winner = trial.winner()
+        try:
+            winner = experiment.winner()
+        except Exception as error:  # the loop goes on; people can end the experiment
+            if not is_contained(error):
+                raise
+            _log.error(
+                "loop %s: experiment %s cannot be judged: %s", self._name, experiment.id, error
+            )
+            return
         if winner is not None:
-            self._try(ExperimentEnded(trial.id, f"{winner} is better", winner))
+            self._try(ExperimentEnded(experiment.id, f"{winner} is better", winner))
 
     def _try(self, entry: Entry) -> None:
         try:

@@ -10,20 +10,21 @@ from rankloop.serving.journal.base import with_id_alone
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rankloop.serving.engine.state import Published
     from rankloop.serving.journal.base import Record
-    from rankloop.serving.state import Published
 
-_MAX_FRESH = 20_000  # records handed over, some 6 MB; a ranker that is further behind reads them
+_MAX_FRESH = 20_000  # records, some 6 MB; if learning is further behind, it reads the journal
 
 
-class Progress:
+class LoopProgress:
     """The last durable entry, and what has been learnt so far.
 
     head : position of the last entry that this process knows to be durable
     published : the models for ranking
     leads : whether this process closes windows
-    fault : the error that ended a thread, and so the loop
-    stopping : whether it ends
+    fault : the error that ended a thread, and thereby the loop
+    stopping : whether the loop stops
+    unwritten : when the store last failed to take entries (on the monotonic clock), and why
     changed : notified whenever `head`, `published` or `fault` changes
     """
 
@@ -32,11 +33,12 @@ class Progress:
         self.leads = False
         self.fault: Exception | None = None
         self.stopping = False
+        self.unwritten: tuple[float, str] | None = None
         self.changed = threading.Condition()
         self._fresh: list[Record] = []
 
-    def durable(self, head: int, records: Sequence[Record] = ()) -> None:
-        """Record that entries up to this position are durable; keep the newest for the ranker.
+    def add_durable(self, head: int, records: Sequence[Record] = ()) -> None:
+        """Record that entries up to this position are durable; hand them to the learning thread.
 
         Of rankings, only the id is kept, because few of them are ever learnt from.
         """
@@ -48,15 +50,15 @@ class Progress:
                 self._fresh += [with_id_alone(record) for record in records]
             self.changed.notify_all()
 
-    def take(self, after: int, most: int) -> list[Record]:
+    def take(self, after: int, max_records: int) -> list[Record]:
         """Return records after a position, if they are here. The caller must hold the condition."""
         fresh = self._fresh
         if fresh:
             del fresh[: max(after + 1 - fresh[0].position, 0)]
         if not fresh or fresh[0].position != after + 1:
             return []
-        taken = fresh[:most]
-        del fresh[:most]
+        taken = fresh[:max_records]
+        del fresh[:max_records]
         return taken
 
     def publish(self, published: Published) -> None:
@@ -71,7 +73,7 @@ class Progress:
             self.fault = error
             self.changed.notify_all()
 
-    def reached(self, position: int, timeout: float) -> bool:
+    def wait_for_entry(self, position: int, timeout: float) -> bool:
         """Wait until the entry at a position has been learnt from and published."""
         with self.changed:
             done = self.changed.wait_for(

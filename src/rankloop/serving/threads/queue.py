@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from rankloop.exceptions import RankloopError
+from rankloop.serving.journal.base import BusyError
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,15 +21,11 @@ if TYPE_CHECKING:
     Waiting = Future[list["Answer"]] | asyncio.Future[list["Answer"]]
     Finished = tuple[Waiting, list["Answer"] | Exception]
 
-_MAX_AT_ONCE = 2000  # entries of one transaction
-
-
-class BusyError(RankloopError):
-    """Too many entries wait for the disk; try again in a moment."""
+_MAX_AT_ONCE = 2000  # entries in one transaction
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """The status of an entry, and its position or that of the stored entry with its key."""
+    """The status of an entry, its position or that of the stored entry with its key, and why."""
 
     status: Literal[
         "accepted",
@@ -42,12 +38,15 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         "rejected",
     ]
     position: int | None
+    detail: str = ""
 
 
 class Request(NamedTuple):
-    """Entries to append, and the future for their answers, perhaps of an event loop.
+    """Entries to append together.
 
-    `keys` are the new keys that encrypt entries.
+    future : gets their answers
+    loop : the event loop of the future; None if a thread waits for it
+    keys : new keys that encrypt some of the entries
     """
 
     entries: Sequence[Entry]
@@ -62,11 +61,11 @@ class Queue:
     Parameters
     ----------
     name : the name of the loop
-    most : entries that may wait
+    max_entries : number of entries that may wait
     """
 
-    def __init__(self, name: str, most: int) -> None:
-        self._name, self._most = name, most
+    def __init__(self, name: str, max_entries: int) -> None:
+        self._name, self._max_entries = name, max_entries
         self._waiting: deque[Request] = deque()
         self._size = 0
         self._closed = False
@@ -80,10 +79,10 @@ class Queue:
         with self._wake:
             if self._closed:
                 raise BusyError(f"loop {self._name} is stopping; try another process, or later")
-            if self._size + len(request.entries) > self._most and self._size:
+            if self._size + len(request.entries) > self._max_entries and self._size:
                 raise BusyError(
                     f"loop {self._name}: {self._size:,} entries wait for the disk, and at most "
-                    f"{self._most:,} may wait; try again in a second"
+                    f"{self._max_entries:,} may wait; try again in a second"
                 )
             self._waiting.append(request)
             self._size += len(request.entries)
@@ -119,7 +118,7 @@ class Queue:
 
 
 def finish(requests: Iterable[Request], results: Iterable[list[Answer] | Exception]) -> None:
-    """Answer requests; each event loop is woken once."""
+    """Answer requests; each event loop is woken once for all of its requests."""
     by_loop: dict[asyncio.AbstractEventLoop | None, list[Finished]] = {}
     for request, result in zip(requests, results, strict=True):
         by_loop.setdefault(request.loop, []).append((request.future, result))
@@ -132,7 +131,7 @@ def finish(requests: Iterable[Request], results: Iterable[list[Answer] | Excepti
 
 def _resolve(finished: Iterable[Finished]) -> None:
     for future, result in finished:
-        if future.done():  # who asked has gone
+        if future.done():  # the client has disconnected
             continue
         if isinstance(result, Exception):
             future.set_exception(result)

@@ -20,13 +20,13 @@ def run_query(place: str) -> pyarrow.Table:
     A DuckDB file is opened read-only; without a file the query runs in memory, and may read files
     by itself.
     """
-    found = _QUERY.search(place)
-    if found is None:
+    match = _QUERY.search(place)
+    if match is None:
         raise DataError(
             f"{place!r} names a database but no query; write the query after a "
             "question mark, as in 'duckdb:shop.db?select * from judged'"
         )
-    database, query = place[: found.start()], place[found.end() :].strip()
+    database, query = place[: match.start()], place[match.end() :].strip()
     return (
         _duckdb(database, query) if database.startswith("duckdb:") else _postgres(database, query)
     )

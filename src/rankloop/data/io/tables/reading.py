@@ -14,8 +14,9 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import group_by_id
-from rankloop.data.io.tables.columns import TableOptions, resolve
-from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow, in_files, in_memory
+from rankloop.data.io.tables.lists import spread_lists
+from rankloop.data.io.tables.roles import TableOptions, resolve
+from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow, in_files, in_frame, in_memory
 from rankloop.data.io.tables.values import read_features, read_roles
 from rankloop.data.memory import check_fits, memory_limit_or_default
 from rankloop.exceptions import DataError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.grouping import Grouping
-    from rankloop.data.io.tables.columns import Columns
+    from rankloop.data.io.tables.roles import Columns
     from rankloop.data.io.tables.sources import TableSource
 
 _MANY = 100  # categories that are never too many
@@ -58,7 +59,7 @@ def read_table(
         three quarters of the free memory
     format : `parquet`, `arrow`, `csv`, `tsv`, `jsonl` or `sql`, one for all files or a list
         with one for each; by default it is detected
-    options : see :class:`rankloop.data.io.tables.columns.TableOptions`
+    options : see :class:`rankloop.data.io.tables.roles.TableOptions`
 
     Raises
     ------
@@ -68,7 +69,8 @@ def read_table(
         before the limit would be exceeded.
     """
     chosen = table_options(options)
-    with in_files(paths, format, chosen) as source:
+    with in_files(paths, format, chosen) as files:
+        source, chosen = spread_lists(files, chosen)
         return build(source, resolve(source, chosen), allow_nan, memory_limit)
 
 
@@ -102,8 +104,9 @@ def from_table(
     >>> data.feature_names, data.X.ravel().tolist()
     (('bm25',), [0.5, 2.5, 1.5])
     """
-    source = in_memory(table)
-    return build(source, resolve(source, table_options(options)), allow_nan, memory_limit)
+    given = table_options(options)
+    source, chosen = spread_lists(in_frame(table, given), given)
+    return build(source, resolve(source, chosen), allow_nan, memory_limit)
 
 
 def iter_table(
@@ -130,7 +133,8 @@ def iter_table(
     if batch_rows < 1:
         raise DataError(f"batch_rows must be at least 1; found {batch_rows}")
     chosen = table_options(options)
-    with in_files(paths, format, chosen) as source:
+    with in_files(paths, format, chosen) as files:
+        source, chosen = spread_lists(files, chosen)
         for part, share in _parts(source, chosen, batch_rows, allow_nan, memory_limit):
             if progress is not None:
                 progress(share)
@@ -173,7 +177,12 @@ def build(
     memory_limit: int | str | None,
     first_row: int = 0,
 ) -> QueryDataset:
-    """Read ids and grades, then the features directly into the matrix."""
+    """Read ids and grades, then the features directly into the matrix.
+
+    This goes through the table twice: once its ids are known, each row of features goes to its
+    place at once. In one pass, the table would be in memory beside the matrix, or X would have to
+    be sorted afterwards, which takes its size a second time.
+    """
     n, limit = source.n_rows, memory_limit_or_default(memory_limit)
     at_once = 16 * min(n, columns.rows_at_once) * min(columns.width, COLUMNS_AT_ONCE)
     more = source.decoding + at_once + n * _ROLE_BYTES * len(columns.roles)
@@ -183,9 +192,9 @@ def build(
     _check_rows(len(query_ids), n)
     grouping = group_by_id(query_ids)
     del query_ids
-    place = None  # where each row goes
+    place = None  # where each row goes, if the rows of a query are not together yet
     if grouping.rows is not None:
-        values = {role: found[grouping.rows] for role, found in values.items()}
+        values = {role: array[grouping.rows] for role, array in values.items()}
         place = np.empty_like(grouping.rows)
         place[grouping.rows] = np.arange(n)
     X = np.empty((n, columns.width), np.float32)
@@ -198,6 +207,7 @@ def build(
             X[slice(done, end) if place is None else place[done:end], part] = block
             done = end
         _check_rows(done, n)
+    # Coders go on from batch to batch, so later on they know the categories of more than n rows.
     if first_row == 0:
         _refuse_ids(columns, n)
     return QueryDataset(
@@ -210,7 +220,7 @@ def build(
         values.get("doc_weight"),
         _one_a_query(values.get("query_weight"), grouping, columns.roles),
         grouping.rows,
-        columns.described(),
+        columns.describe(),
     )
 
 
@@ -219,21 +229,21 @@ def _refuse_ids(columns: Columns, n: int) -> None:
     many = {
         name: len(coder.categories)
         for name, coder in columns.coders.items()
-        if coder.grows and len(coder.categories) > max(_MANY, n // 2)
+        if coder.grows and not coder.is_named and len(coder.categories) > max(_MANY, n // 2)
     }
     if many:
         shown = ", ".join(f"{name!r} ({count:,} different)" for name, count in many.items())
         raise DataError(
             f"these columns have different text in nearly all of {n:,} rows, so they "
-            f"are ids and not categories: {shown}; leave them out with drop=, or say "
-            "with doc_id= or query= what they are"
+            f"are ids and not categories: {shown}; leave them out with drop=, say with doc_id= or "
+            "query= what they are, or with category= that they are categories all the same"
         )
 
 
-def _check_rows(found: int, expected: int, whole: bool = True) -> None:
-    if found > expected or (whole and found < expected):
+def _check_rows(count: int, expected: int, whole: bool = True) -> None:
+    if count > expected or (whole and count < expected):
         raise DataError(
-            f"a column has {'more than ' if not whole else ''}{found:,} values, but "
+            f"a column has {'more than ' if not whole else ''}{count:,} values, but "
             f"the table says that it has {expected:,} rows; the file is damaged: get "
             "a complete copy"
         )
@@ -271,6 +281,8 @@ def whole_queries(
             continue
         table = pa.Table.from_batches(held)
         qid = read_roles(in_memory(table), query, first)["query"]
+        # The last query may go on in the next batch. So only those before it are complete; if
+        # there are none, the query is longer than a batch, and more is read.
         ends = np.flatnonzero(qid[1:] != qid[:-1])
         if len(ends):
             end = int(ends[-1]) + 1

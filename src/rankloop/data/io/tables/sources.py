@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankloop.data.io.files import unreadable
 from rankloop.data.io.format_names import decide_table_format
@@ -14,6 +15,7 @@ from rankloop.exceptions import (
     DataError,
     MemoryLimitError,
     MissingExtraError,
+    MissingValuesWarning,
     ParseError,
     RankloopError,
 )
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow.parquet
 
-    from rankloop.data.io.tables.columns import TableOptions
+    from rankloop.data.io.tables.roles import TableOptions
 
 COLUMNS_AT_ONCE = 16
 """To decode a column takes some MB however few rows are read, so that many are read at once."""
@@ -39,6 +41,7 @@ class TableSource:
     n_rows: int
     batches: Callable[[Sequence[str], int], Iterator[pyarrow.RecordBatch]]  # columns, rows at most
     decoding: int = 0  # bytes that giving them takes meanwhile
+    table: Any = None  # the table, if it is in memory
 
 
 def arrow() -> ModuleType:
@@ -65,6 +68,7 @@ def in_memory(table: object) -> TableSource:
         taken.schema,
         taken.num_rows,
         lambda names, rows: iter(taken.select(names).to_batches(max_chunksize=rows)),
+        table=taken,
     )
 
 
@@ -118,7 +122,7 @@ def in_files(
                 decided = decide_table_format(name, given)
                 sources.append(_open(name, decided, options, stack))
         with naming(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"):
-            yield sources[0] if len(sources) == 1 else _chain(names, sources)
+            yield sources[0] if len(sources) == 1 else _chain(names, sources, options)
 
 
 def _open(
@@ -127,22 +131,38 @@ def _open(
     if format in ("csv", "tsv"):
         from rankloop.data.io.tables.text import read_csv
 
-        return in_memory(read_csv(name, options, "\t" if format == "tsv" else None))
+        delimiter = "\t" if format == "tsv" else None
+        return _with_numbers(read_csv(name, options, delimiter), options)
     if format == "jsonl":
         from rankloop.data.io.tables.text import read_json_lines
 
-        return in_memory(read_json_lines(name))
+        return _with_numbers(read_json_lines(name), options)
     if format == "sql":
         from rankloop.data.io.tables.databases import run_query
 
-        return in_memory(run_query(name))
+        return _with_numbers(run_query(name), options, typed=True)
     return open_binary(name, stack)
 
 
-def _chain(names: list[str], sources: list[TableSource]) -> TableSource:
+def _with_numbers(table: pyarrow.Table, options: TableOptions, typed: bool = False) -> TableSource:
+    from rankloop.data.io.tables.numerals import read_numbers
+
+    cleaned, notes = read_numbers(table, options, typed)
+    for note in notes:
+        warnings.warn(note, MissingValuesWarning, stacklevel=2)
+    return in_memory(cleaned)
+
+
+def in_frame(table: object, options: TableOptions) -> TableSource:
+    """Take a table in memory, with numbers in its columns of text that hold them."""
+    return _with_numbers(in_memory(table).table, options, typed=True)
+
+
+def _chain(names: list[str], sources: list[TableSource], options: TableOptions) -> TableSource:
     """Return files as one source; their columns may be in any order."""
     pa = arrow()
     first = sources[0].schema
+    sources = [_with_ids_as_text(source, sources, options) for source in sources]
     for name, source in zip(names, sources, strict=True):
         differ = set(first.names) ^ set(source.schema.names)
         if differ:
@@ -169,6 +189,40 @@ def _chain(names: list[str], sources: list[TableSource]) -> TableSource:
     decoding = max(source.decoding for source in sources)
     schema = schema.with_metadata(first.metadata)
     return TableSource(schema, sum(source.n_rows for source in sources), batches, decoding)
+
+
+def _with_ids_as_text(
+    source: TableSource, sources: list[TableSource], options: TableOptions
+) -> TableSource:
+    """Return a source with ids as text where another file of the table has them as text."""
+    pa = arrow()
+
+    def is_text(kind: pyarrow.DataType) -> bool:
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return kind in (pa.string(), pa.large_string(), pa.string_view())
+
+    names = [
+        name
+        for name in sorted(options.id_columns(source.schema.names) & {*source.schema.names})
+        if pa.types.is_integer(source.schema.field(name).type)
+        and any(
+            name in other.schema.names and is_text(other.schema.field(name).type)
+            for other in sources
+        )
+    ]
+    if not names:
+        return source
+    schema = source.schema
+    for name in names:
+        field = pa.field(name, pa.string())
+        schema = schema.set(schema.get_field_index(name), field)
+
+    def batches(columns: Sequence[str], rows: int) -> Iterator[pyarrow.RecordBatch]:
+        wanted = pa.schema([schema.field(name) for name in columns])
+        for batch in source.batches(columns, rows):
+            yield batch.select(list(columns)).cast(wanted)
+
+    return replace(source, schema=schema, batches=batches, table=None)
 
 
 def open_binary(name: str, stack: contextlib.ExitStack) -> TableSource:

@@ -13,16 +13,15 @@ from rankloop.data.validation import bad_feature
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import TypeVar
 
     import pyarrow
     from numpy.typing import NDArray
 
-    from rankloop.data.features import Kind
     from rankloop.data.grouping import Ids
-    from rankloop.data.io.tables.columns import Columns
+    from rankloop.data.io.tables.roles import Columns
     from rankloop.data.io.tables.sources import TableSource
+    from rankloop.features.columns import Feature, Kind
 
     S = TypeVar("S", bound=np.generic)
 
@@ -56,7 +55,7 @@ def read_roles(
         for role, name in roles.items():
             parts[role].append(_role_values(batch.column(name), role, name, row))
         row += batch.num_rows
-    return {role: np.concatenate(found) for role, found in parts.items()}
+    return {role: np.concatenate(arrays) for role, arrays in parts.items()}
 
 
 def read_features(
@@ -201,9 +200,11 @@ def kind_of(kind: pyarrow.DataType) -> Kind | None:
 class Coder:
     """Gives codes to the categories of a column, in order of appearance or as a model has them."""
 
-    def __init__(self, categories: Sequence[str] | None = None) -> None:
-        self._code = {category: k for k, category in enumerate(categories or ())}
-        self.grows = categories is None
+    def __init__(self, model: Feature | None = None, is_named: bool = False) -> None:
+        self._code = {category: k for k, category in enumerate(model.categories if model else ())}
+        self._model = model
+        self.grows = model is None
+        self.is_named = is_named  # the caller says that these are categories
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -222,10 +223,12 @@ class Coder:
         if self.grows:
             for word in words:
                 self._code.setdefault(word, len(self._code))
-        codes = np.array([*(self._code.get(word, np.nan) for word in words), np.nan], np.float32)
+        code_of = self._code.__getitem__ if self._model is None else self._model.code_of
+        # Null gets the index behind the last word, where the code is NaN.
+        codes = np.array([*map(code_of, words), np.nan], np.float32)
         places = encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
-        found: NDArray[np.float32] = codes[places]
-        return found
+        result: NDArray[np.float32] = codes[places]
+        return result
 
 
 def plain_words(array: pyarrow.DictionaryArray) -> pyarrow.Array:
@@ -244,9 +247,9 @@ def days(array: pyarrow.Array) -> NDArray[np.float32]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"cannot read a date: {error}") from None
     known = ~array.is_null().to_numpy(zero_copy_only=False)
-    found = np.full(len(array), np.nan, np.float32)
-    found[known] = instants.drop_null().to_numpy(zero_copy_only=False) / _DAY
-    return found
+    result = np.full(len(array), np.nan, np.float32)
+    result[known] = instants.drop_null().to_numpy(zero_copy_only=False) / _DAY
+    return result
 
 
 def _whole(array: pyarrow.Array) -> pyarrow.Array:

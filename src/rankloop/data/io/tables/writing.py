@@ -16,7 +16,8 @@ from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
 from rankloop.data.io.files import bare_suffix, open_output
 from rankloop.data.io.replacing import replace_when_done
-from rankloop.data.io.tables.columns import ROLES, number_names
+from rankloop.data.io.tables.lists import list_note
+from rankloop.data.io.tables.roles import ROLES, number_names
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import is_list
 from rankloop.data.validation import as_matrix
@@ -118,7 +119,11 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> pyarrow.Schema:
                 "layout='list'"
             )
         kinds = _kinds(dataset)
-        fields += [(name, _ARROW_TYPE[kind]()) for name, kind in zip(names, kinds, strict=True)]
+        notes = _list_notes(dataset)
+        fields += [
+            pa.field(name, _ARROW_TYPE[kind](), metadata=note)
+            for name, kind, note in zip(names, kinds, notes, strict=True)
+        ]
         note["features"] = names
     elif not all(kind in ("number", "boolean") for kind in _kinds(dataset)):
         raise DataError(
@@ -159,6 +164,13 @@ _ARROW_TYPE: dict[str, Callable[[], object]] = {
     "date": lambda: arrow().timestamp("ms"),
     "category": lambda: arrow().string(),
 }
+
+
+def _list_notes(dataset: QueryDataset) -> list[dict[bytes, bytes] | None]:
+    """Return which list of categories each column is a part of."""
+    if dataset.features is None:
+        return [None] * dataset.n_features
+    return [list_note(c.part_of, c.separator) if c.part_of else None for c in dataset.features]
 
 
 def _kinds(dataset: QueryDataset) -> list[str]:

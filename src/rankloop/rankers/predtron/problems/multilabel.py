@@ -56,10 +56,10 @@ class Multilabel(Problem):
 
     def check(self, label: object) -> Labels:
         """Labels are vectors of 0 and 1."""
-        found = np.asarray(label)
-        if found.shape != (self.dimension,) or not np.isin(found, (0, 1)).all():
+        array = np.asarray(label)
+        if array.shape != (self.dimension,) or not np.isin(array, (0, 1)).all():
             raise DataError(f"a label must be {self.dimension} values 0 or 1; found {label!r}")
-        return found.astype(bool)
+        return array.astype(bool)
 
     def margin(self, scores: Floats, label: Labels) -> float:
         """Return what turning the least sure label costs, or what turning all wrong ones would."""
@@ -143,9 +143,9 @@ class ErrorSetSize(Multilabel):
         a, b = np.arange(len(missed)), np.arange(len(added))
         value = np.outer(a, b) + missed[:, None] + added
         best_a, best_b = np.unravel_index(value.argmax(), value.shape)
-        found = label.copy()
-        found[true[:best_a]], found[other[:best_b]] = False, True
-        return found
+        array = label.copy()
+        array[true[:best_a]], array[other[:best_b]] = False, True
+        return array
 
     def margin(self, scores: Floats, label: Labels) -> float:
         """Compare the worst set that misses or adds nothing with the best one that does both."""

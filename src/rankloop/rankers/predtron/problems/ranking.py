@@ -95,13 +95,13 @@ class RankingProblem(Problem):
     def decode_augmented(self, scores: Floats, label: Floats) -> Ranks:
         """Solve the assignment of Lemma 3."""
         m = len(scores)
-        found = np.empty(m, np.int64)
+        places = np.empty(m, np.int64)
         gains, f, d = self.gains(label), self.positions(m), self.discounts(m)
         try:
-            _core.assign_positions(np.ascontiguousarray(scores), gains, f, d, found)
+            _core.assign_positions(np.ascontiguousarray(scores), gains, f, d, places)
         except ValueError as error:
             raise DataError(str(error)) from None
-        return found
+        return places
 
     def correct(self, label: Floats, scores: Floats) -> Ranks:
         """Sort by grade, and inside a grade by score."""

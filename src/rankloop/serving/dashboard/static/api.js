@@ -26,9 +26,9 @@ export async function ask(path, body, signal = AbortSignal.timeout(10000)) {
     options.headers["content-type"] = "application/json";
   }
   const response = await fetch(path, options);
-  const found = await response.json();
-  if (!response.ok) throw new Refused(response.status, found.detail ?? response.statusText);
-  return found;
+  const answer = await response.json();
+  if (!response.ok) throw new Refused(response.status, answer.detail ?? response.statusText);
+  return answer;
 }
 
 export const loopPath = (loop, rest = "") => `/dashboard/loops/${encodeURIComponent(loop)}${rest}`;

@@ -36,7 +36,7 @@ async function round() {
     bell.listen(state.loop);
     const now = await ask(loopPath(state.loop));
     showNow(now);
-    found();
+    clearTrouble();
     if (state.asked - state.drawn >= DRAWN) {
       state.drawn = state.asked;
       showPast(await ask(loopPath(state.loop, "/past")), now);
@@ -51,15 +51,15 @@ async function round() {
 
 async function loops() {
   const { loops: all } = await ask("/dashboard/loops");
-  const names = all.map((one) => one.name);
+  const names = all.map((loop) => loop.name);
   const wanted = decodeURIComponent(location.hash.slice(1));
   const chosen = names.includes(wanted) ? wanted : names.includes(state.loop) ? state.loop : names[0];
   if (chosen !== state.loop) Object.assign(state, { loop: chosen, drawn: 0 });
-  const words = (one) => (one.health.level === "good" ? one.name : `${one.name} (${one.health.word})`);
+  const words = (loop) => (loop.health.level === "good" ? loop.name : `${loop.name} (${loop.health.word})`);
   const key = JSON.stringify([all, chosen]);
   if (key === state.listed) return; // an open list must stay open
   state.listed = key;
-  fill(byId("loop"), all.map((one) => el("option", { value: one.name, selected: one.name === chosen }, words(one))));
+  fill(byId("loop"), all.map((loop) => el("option", { value: loop.name, selected: loop.name === chosen }, words(loop))));
 }
 
 function showNow(now) {
@@ -79,8 +79,8 @@ function showPast(past, now) {
   const marks = now.marks.map((mark) => ({ at: mark.at, letter: LETTERS[mark.kind], words: mark.words }));
   const names = Object.keys(past.models);
   const models = names.map((name, i) => ({ name, slot: 1 + (i % 8), values: past.models[name].mean }));
-  const compared = new Set([now.champion, ...(now.experiment?.challengers ?? []).map((one) => one.name)]);
-  for (const line of models.filter((one) => compared.has(one.name))) {
+  const compared = new Set([now.champion, ...(now.experiment?.challengers ?? []).map((challenger) => challenger.name)]);
+  for (const line of models.filter((model) => compared.has(model.name))) {
     Object.assign(line, { low: past.models[line.name].low, high: past.models[line.name].high });
   }
   const shown = { name: "what people saw", slot: 0, values: past.shown.mean, low: past.shown.low, high: past.shown.high, thick: true };
@@ -90,7 +90,7 @@ function showPast(past, now) {
   const millis = (values) => values.map((value) => (value === null ? null : 1000 * value));
   charts.latency.update({ at: traffic.at, lines: [{ name: "median", slot: 1, values: millis(traffic.p50) }, { name: "99% within", slot: 2, values: millis(traffic.p99) }] });
   charts.weights.update({ at: past.at, lines: past.weights.features.map((name, i) => ({ name, slot: 1 + i, values: past.weights.values[i] })), marks });
-  state.closing = past.rankings.slice(-30).reduce((sum, one) => sum + one, 0) / Math.max(past.rankings.slice(-30).length, 1);
+  state.closing = past.rankings.slice(-30).reduce((sum, rate) => sum + rate, 0) / Math.max(past.rankings.slice(-30).length, 1);
   showChanges(byId("changes"), past);
 }
 
@@ -102,7 +102,7 @@ function health({ level, word, sentence }) {
   state.health = word;
 }
 
-function found() {
+function clearTrouble() {
   state.lost = null;
   document.body.classList.remove("stale");
   byId("trouble").hidden = true;

@@ -30,4 +30,4 @@ export function ask(title, content, button, act) {
 export const field = (label, input) => el("label", {}, label, input);
 export const check = (name, words, value = "on", checked = false) => el("label", {}, el("input", { type: "checkbox", name, value, checked }), words);
 export const reason = () => field("Reason, for people who read the journal later", el("input", { name: "reason", maxlength: 1000, autocomplete: "off" }));
-export const facts = (...words) => el("ul", {}, words.map((one) => el("li", {}, one)));
+export const facts = (...words) => el("ul", {}, words.map((sentence) => el("li", {}, sentence)));

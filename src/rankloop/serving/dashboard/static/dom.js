@@ -25,8 +25,8 @@ export const byId = (id) => document.getElementById(id);
 // Puts new children in, and leaves the focus, open details and scrolling where they were.
 export function fill(node, ...children) {
   const focused = node.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-  const open = [...node.querySelectorAll("details[open][data-key]")].map((one) => one.dataset.key);
-  const scrolled = new Map([...node.querySelectorAll(".scroll[data-key]")].map((one) => [one.dataset.key, one.scrollTop]));
+  const open = [...node.querySelectorAll("details[open][data-key]")].map((details) => details.dataset.key);
+  const scrolled = new Map([...node.querySelectorAll(".scroll[data-key]")].map((box) => [box.dataset.key, box.scrollTop]));
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
   const find = (key) => node.querySelector(`[data-key="${CSS.escape(key)}"]`);
   for (const key of open) find(key)?.setAttribute("open", "");
@@ -35,8 +35,8 @@ export function fill(node, ...children) {
 }
 
 export function table(heads, rows, props = {}) {
-  const cell = (tag) => (one, column) =>
-    el(tag, { class: heads[column].number ? "n" : null, scope: tag === "th" ? "col" : null }, one);
+  const cell = (tag) => (content, column) =>
+    el(tag, { class: heads[column].number ? "n" : null, scope: tag === "th" ? "col" : null }, content);
   const body = rows.map((row) => (row instanceof Node ? row : el("tr", {}, row.map(cell("td")))));
   return el("table", props,
     el("thead", {}, el("tr", {}, heads.map((head) => head.name).map(cell("th")))),

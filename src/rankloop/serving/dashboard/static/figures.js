@@ -4,10 +4,10 @@ import { bars, note } from "./bars.js";
 import { el, fill, table } from "./dom.js";
 import { count, fixed, millis, ndcg, percent, rate, short, when, whenBriefly } from "./words.js";
 
-export const LETTERS = { promotion: "P", rollback: "R", experiment: "E", model: "M", settings: "S" };
+export const LETTERS = { promotion: "P", rollback: "R", experiment: "E", model: "M", settings: "S", change: "C" };
 
 export function showTiles(host, now) {
-  const { traffic, counters } = now;
+  const { traffic, totals } = now;
   const tiles = [
     ["Requests per second", rate(traffic.per_second), ""],
     ["Median time", millis(traffic.p50), traffic.p50 === null ? "" : " ms"],
@@ -16,25 +16,25 @@ export function showTiles(host, now) {
     ["Rankings with feedback", percent(now.closed ? now.joined / now.closed : null), ""],
     ["Rankers behind by", count(now.lag), now.lag === 1 ? " entry" : " entries"],
     ["Failed in the last minute", count(traffic.failed), ""],
-    ["Rankings stored", count(counters.rankings), ""],
+    ["Rankings stored", count(totals.rankings), ""],
   ];
   fill(host, tiles.map(([name, value, unit]) => el("dl", { class: "tile" }, el("dt", {}, name), el("dd", {}, value, el("small", {}, unit)))));
 }
 
 export function showJournal(host, now) {
-  const { counters, answered } = now;
-  const applied = counters.events - counters.pending - counters.late - counters.rejected;
+  const { totals, answered } = now;
+  const applied = totals.events - totals.pending - totals.late - totals.rejected;
   const kinds = [
-    ["applied", applied], ["pending", counters.pending], ["late", counters.late],
-    ["rejected", counters.rejected], ["duplicate", null], ["unknown_ranking", null], ["conflict", null],
+    ["applied", applied], ["pending", totals.pending], ["late", totals.late],
+    ["rejected", totals.rejected], ["duplicate", null], ["unknown_ranking", null], ["conflict", null],
   ];
   const facts = [
     ["Position", count(now.position)],
     ["Rankers behind by", count(now.lag)],
     ["Waiting for the disk", count(now.waiting)],
     ["Open rankings", count(now.open_rankings)],
-    ["Closed rankings", count(counters.closed)],
-    ["Examples learnt", count(counters.examples)],
+    ["Closed rankings", count(totals.closed)],
+    ["Examples learnt", count(totals.examples)],
     ["Closes windows", now.leads ? "this process" : "another process"],
   ];
   fill(host,
@@ -61,7 +61,7 @@ export function showDrift(host, now) {
 export function showChanges(host, past) {
   if (!past.changes.length) return fill(host, note("No weight of the champion has changed since this process started, or it has none."));
   return fill(host,
-    bars(["Feature", "Before → now"], past.changes.map((one) => ({ name: one.feature, value: one.now - one.before, words: `${short(one.before)} → ${short(one.now)}` }))),
+    bars(["Feature", "Before → now"], past.changes.map((change) => ({ name: change.feature, value: change.now - change.before, words: `${short(change.before)} → ${short(change.now)}` }))),
     note("Weights of the champion a day ago, or when this process started, and now."));
 }
 

@@ -22,9 +22,9 @@ export class Inspector {
     }
     const { rankings } = await ask(loopPath(loop, "/rankings"));
     const heads = [{ name: "Newest rankings" }, { name: "When" }, { name: "Feedback", number: true }];
-    const rows = rankings.slice(0, 50).map((one) => el("tr", { "aria-current": one.id === this.chosen ? "true" : null },
-      el("td", {}, el("button", { type: "button", class: "link", "data-key": `ranking ${one.id}`, onclick: () => this.open(one.id) }, one.id)),
-      el("td", {}, el("time", { title: when(one.at) }, clockTime(one.at))), el("td", { class: "n" }, count(one.events))));
+    const rows = rankings.slice(0, 50).map((ranking) => el("tr", { "aria-current": ranking.id === this.chosen ? "true" : null },
+      el("td", {}, el("button", { type: "button", class: "link", "data-key": `ranking ${ranking.id}`, onclick: () => this.open(ranking.id) }, ranking.id)),
+      el("td", {}, el("time", { title: when(ranking.at) }, clockTime(ranking.at))), el("td", { class: "n" }, count(ranking.events))));
     fill(this.list, rankings.length
       ? el("div", { class: "scroll", "data-key": "newest" }, table(heads, rows))
       : note("Nothing has been ranked yet."));

@@ -1,6 +1,6 @@
 // Models side by side, the running experiment, and what an operator can do with them.
 
-import { endExperiment, promote, rollBack, startExperiment, told } from "./acts.js";
+import { announce, endExperiment, promote, rollBack, startExperiment } from "./actions.js";
 import { note } from "./bars.js";
 import { el, fill, svg, table } from "./dom.js";
 import { scale } from "./scales.js";
@@ -14,37 +14,37 @@ export function showModels(host, now, refresh) {
     ndcg(model.rankings ? model.mean : null),
     model.champion
       ? el("span", { class: "badge" }, "champion")
-      : el("button", { type: "button", "data-key": `promote ${model.name}`, "aria-label": `Promote ${model.name}`, onclick: () => promote(now, model, told(refresh)) }, "Promote"),
+      : el("button", { type: "button", "data-key": `promote ${model.name}`, "aria-label": `Promote ${model.name}`, onclick: () => promote(now, model, announce(refresh)) }, "Promote"),
   ]);
   const shown = ["what people saw", ndcg(now.shown.rankings ? now.shown.recent : null), ndcg(now.shown.rankings ? now.shown.mean : null), ""];
   fill(host, table(heads, [...rows, shown]),
     note(`nDCG@10 on ${count(now.shown.rankings)} rankings with feedback. Policy ${now.policy}; learns from ${now.learn_from}.`),
-    el("button", { type: "button", "data-key": "rollback", onclick: () => rollBack(now, told(refresh)) }, "Roll back …"));
+    el("button", { type: "button", "data-key": "rollback", onclick: () => rollBack(now, announce(refresh)) }, "Roll back …"));
 }
 
 export function showExperiment(host, now, perSecond, refresh) {
   const running = now.experiment;
-  const start = el("button", { type: "button", "data-key": "start", disabled: now.models.length < 2, onclick: () => startExperiment(now, told(refresh)) }, "Start an experiment …");
+  const start = el("button", { type: "button", "data-key": "start", disabled: now.models.length < 2, onclick: () => startExperiment(now, announce(refresh)) }, "Start an experiment …");
   if (!running) {
     fill(host, note(now.models.length < 2 ? "No experiment is running, and there is no challenger to try." : "No experiment is running."), start);
     return;
   }
   fill(host,
-    running.watch ? note(`${running.champion} was promoted, and is watched: the previous champion returns if it proves better.`) : null,
-    ...running.challengers.flatMap((one) => challenger(one, running, perSecond)),
+    running.holdback ? note(`${running.champion} was promoted, and is still compared: the previous champion returns if it proves better.`) : null,
+    ...running.challengers.flatMap((rival) => challenger(rival, running, perSecond)),
     note(`On ${percent(running.share)} of rankings. An outcome is 1 where the challenger's items got more clicks, −1 where the champion's did. The interval is valid at all times, so you may look as often as you like.`),
     el("div", { class: "row" },
-      el("button", { type: "button", "data-key": "end", onclick: () => endExperiment(now, told(refresh)) }, "End the experiment …"),
-      running.watch ? start : null));
+      el("button", { type: "button", "data-key": "end", onclick: () => endExperiment(now, announce(refresh)) }, "End the experiment …"),
+      running.holdback ? start : null));
 }
 
-function challenger(one, { champion, share }, perSecond) {
-  const mean = one.outcomes ? (one.wins - one.losses) / one.outcomes : 0;
+function challenger(rival, { champion, share }, perSecond) {
+  const mean = rival.outcomes ? (rival.wins - rival.losses) / rival.outcomes : 0;
   return [
-    el("p", {}, el("strong", {}, one.name), " against ", el("strong", {}, champion)),
-    el("p", { class: "big" }, `${count(one.wins)} won, ${count(one.losses)} lost`, el("span", { class: "quiet" }, ` of ${count(one.outcomes)} outcomes`)),
-    interval(one.low, one.high, mean),
-    el("p", {}, `Mean outcome ${fixed(3)(mean)}, between ${fixed(3)(one.low)} and ${fixed(3)(one.high)}. `, verdict(one, champion, share * perSecond)),
+    el("p", {}, el("strong", {}, rival.name), " against ", el("strong", {}, champion)),
+    el("p", { class: "big" }, `${count(rival.wins)} won, ${count(rival.losses)} lost`, el("span", { class: "quiet" }, ` of ${count(rival.outcomes)} outcomes`)),
+    interval(rival.low, rival.high, mean),
+    el("p", {}, `Mean outcome ${fixed(3)(mean)}, between ${fixed(3)(rival.low)} and ${fixed(3)(rival.high)}. `, verdict(rival, champion, share * perSecond)),
   ];
 }
 

@@ -1,0 +1,266 @@
+"""Read events from JSON objects: those of Metarank's clients, of UBI, and our own.
+
+- Metarank: objects with `event`: `item`, `user`, `ranking` or `interaction`
+- UBI: queries, with `query_response_hit_ids`, and events, with `action_name`
+- ours: rankings with `ranking_id` and `items`, feedback with `ranking_id` and `item`, and items
+  with `id` and `fields`
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from rankloop.exceptions import DataError
+from rankloop.features.changes import Change
+from rankloop.features.events import Event, Interaction, ItemEvent, RankingEvent
+from rankloop.features.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rankloop.features.definitions import Definitions
+    from rankloop.features.fields import Side
+
+Unit = Literal["guess", "s", "ms"]
+_SECONDS_BELOW = 1e11  # in milliseconds, that is the year 1973
+
+
+class EventReader:
+    """Turns JSON objects into events, with the fields that definitions know.
+
+    Parameters
+    ----------
+    definitions : whose fields and given features are taken; others are left out
+    unit : of times that are numbers: `s`, `ms`, or `guess`, by the size of the first one
+
+    Attributes
+    ----------
+    notes : what was left out, and how often
+
+    Examples
+    --------
+    >>> from rankloop.features import Definitions
+    >>> fields = {"item": {"year": "number"}}
+    >>> reader = EventReader(Definitions.read(fields, {"year": {"number": "item.year"}}))
+    >>> event = {"event": "item", "id": "e1", "timestamp": 828124614000, "item": "150"}
+    >>> event["fields"] = [{"name": "year", "value": 1995}, {"name": "title", "value": "Apollo 13"}]
+    >>> reader.read(event)[0].change
+    Change(id='150', fields={'year': 1995}, mode='put')
+    """
+
+    def __init__(self, definitions: Definitions, unit: Unit = "guess") -> None:
+        self._definitions, self._unit = definitions, unit
+        self._hits: dict[str, tuple[int, dict[str, Any], dict[str, float]]] = {}
+        self.notes: Counter[str] = Counter()
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of times, once it is known."""
+        return self._unit
+
+    def read(self, record: Mapping[str, Any]) -> Sequence[Event]:
+        """Return the events of one object: none if it says nothing that counts."""
+        if "event" in record:
+            return self._metarank(record)
+        if "action_name" in record or "query_response_hit_ids" in record or "user_query" in record:
+            return self._ubi(record)
+        return self._own(record)
+
+    def finish(self) -> Iterator[Event]:
+        """Yield the rankings of UBI whose items are known from later events only."""
+        for name, (at, record, seen) in self._hits.items():
+            items = tuple(sorted(seen, key=lambda item: (seen[item], item)))
+            if items and record:
+                yield RankingEvent(name, items, self._ubi_request(record), at)
+            else:
+                self.notes["queries without shown items"] += 1
+
+    # ---- Metarank
+
+    def _metarank(self, record: Mapping[str, Any]) -> Sequence[Event]:
+        kind = record["event"]
+        fields = _named(record.get("fields"))
+        if kind in ("item", "user"):
+            about = record.get(kind) or record.get("id")
+            return self._change(kind, about, fields, record)
+        if kind == "ranking":
+            items = [item for item in record.get("items") or () if isinstance(item, dict)]
+            given = {str(item["id"]): self._given(fields, item) for item in items}
+            request = self._request(record, {**fields})
+            return self._ranking(record["id"], list(given), request, record, given)
+        if kind != "interaction" or record.get("item") is None:
+            self.notes[f"events of the kind {kind}"] += 1
+            return ()
+        request = self._request(record, fields)
+        return self._interaction(record, record.get("type", "click"), fields.get("value"), request)
+
+    def _given(self, shared: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, float]:
+        values = {**shared, "relevancy": item.get("relevancy"), **_named(item.get("fields"))}
+        return self._numbers(values)
+
+    # ---- UBI
+
+    def _ubi(self, record: Mapping[str, Any]) -> Sequence[Event]:
+        name = record.get("query_id")
+        if "action_name" not in record:
+            hits = record.get("query_response_hit_ids")
+            if not isinstance(name, str):
+                self.notes["queries without query_id"] += 1
+                return ()
+            if hits:
+                self._hits.pop(name, None)
+                return self._ranking(name, list(map(str, hits)), self._ubi_request(record), record)
+            _, _, seen = self._hits.get(name, (0, {}, {}))
+            self._hits[name] = (self._at(record), dict(record), seen)
+            return ()
+        about = record.get("event_attributes") or {}
+        item = (about.get("object") or {}).get("object_id")
+        if item is None:
+            self.notes["events without object_id"] += 1
+            return ()
+        if record["action_name"] != "impression":
+            known = {**record, "item": item, "ranking": name}
+            return self._interaction(known, record["action_name"], None, self._ubi_request(record))
+        ordinal = (about.get("position") or {}).get("ordinal")
+        *_, seen = self._hits.setdefault(str(name), (0, {}, {}))
+        seen.setdefault(str(item), float(str(ordinal)) if _is_number(ordinal) else len(seen))
+        return ()
+
+    def _ubi_request(self, record: Mapping[str, Any]) -> Request:
+        about = {**record, "user": record.get("client_id"), "query": record.get("user_query")}
+        return self._request(about, record.get("query_attributes") or {})
+
+    # ---- ours
+
+    def _own(self, record: Mapping[str, Any]) -> Sequence[Event]:
+        fields = record.get("fields") or {}
+        if "items" in record and "ranking_id" in record:
+            items = [i if isinstance(i, dict) else {"id": i} for i in record["items"]]
+            context = record.get("context") or {}
+            given = {
+                str(i["id"]): self._numbers({**context, **(i.get("features") or {})}) for i in items
+            }
+            request = self._request(record, fields)
+            return self._ranking(record["ranking_id"], list(given), request, record, given)
+        if "item" in record:
+            known = {**record, "ranking": record.get("ranking_id"), "id": record.get("event_id")}
+            request = self._request(record, fields)
+            kind = record.get("type", "click")
+            return self._interaction(known, kind, record.get("value"), request)
+        if "id" in record:
+            return self._change("item", record["id"], fields, record)
+        shown = ", ".join(list(record)[:8]) or "nothing"
+        raise DataError(
+            f"found an object with {shown}; expected an event of Metarank or UBI, a ranking "
+            "(ranking_id, items), feedback (ranking_id, item) or an item (id, fields)"
+        )
+
+    # ---- parts
+
+    def _change(
+        self, side: Side, about: object, fields: Mapping[str, Any], record: Mapping[str, Any]
+    ) -> Sequence[Event]:
+        if about is None:
+            self.notes[f"events without the id of the {side}"] += 1
+            return ()
+        known = self._definitions.fields[side]
+        values = {name: value for name, value in fields.items() if name in known}
+        name: str | bytes = str(about)
+        change = Change(str(name).encode() if side == "user" else name, values)
+        return (ItemEvent("users" if side == "user" else "items", change, self._at(record)),)
+
+    def _ranking(
+        self,
+        name: object,
+        items: list[str],
+        request: Request,
+        record: Mapping[str, Any],
+        given: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> Sequence[Event]:
+        unique = tuple(dict.fromkeys(items))
+        if not unique:
+            self.notes["rankings without items"] += 1
+            return ()
+        return (RankingEvent(str(name), unique, request, self._at(record), given or {}),)
+
+    def _interaction(
+        self, record: Mapping[str, Any], kind: object, value: object, request: Request
+    ) -> Sequence[Event]:
+        ranking = record.get("ranking")
+        return (
+            Interaction(
+                str(record["item"]),
+                str(kind),
+                float(value) if _is_number(value) else 1.0,  # type: ignore[arg-type]
+                self._at(record),
+                None if ranking is None else str(ranking),
+                request,
+                None if record.get("id") is None else str(record["id"]),
+            ),
+        )
+
+    def _request(self, record: Mapping[str, Any], fields: Mapping[str, Any]) -> Request:
+        """Return who asked; the texts of the request are its `query` and its text fields."""
+        known = self._definitions.fields["request"]
+        asked = {**fields}
+        if record.get("query") is not None:
+            asked["query"] = record["query"]
+        texts = {
+            name: str(asked[name])
+            for name, field in known.items()
+            if field.type == "text" and asked.get(name) is not None
+        }
+        query = asked.get("query")
+        return Request(
+            _bytes(record.get("user")),
+            _bytes(record.get("session")),
+            _bytes(query),
+            {name: value for name, value in asked.items() if name in known and name not in texts},
+            texts,
+        )
+
+    def _numbers(self, values: Mapping[str, Any]) -> dict[str, float]:
+        return {
+            name: float(values[name])
+            for name in self._definitions.given
+            if _is_number(values.get(name)) or isinstance(values.get(name), bool)
+        }
+
+    def _at(self, record: Mapping[str, Any]) -> int:
+        """Return the time of an object in milliseconds."""
+        value = record.get("timestamp")
+        if isinstance(value, str) and not value.isdigit():
+            try:
+                instant = datetime.fromisoformat(value)
+            except ValueError:
+                raise DataError(
+                    f"timestamp: expected a date or a number; found {value!r}"
+                ) from None
+            aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+            return round(aware.timestamp() * 1000)
+        try:
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"timestamp: expected a date or a number; found {value!r}") from None
+        if not abs(number) < (2**42 if self._unit == "s" else 2**52):
+            raise DataError(f"timestamp: expected milliseconds since 1970; found {value!r}")
+        if self._unit == "guess":
+            self._unit = "s" if number < _SECONDS_BELOW else "ms"
+        return round(number * 1000) if self._unit == "s" else round(number)
+
+
+def _named(fields: object) -> dict[str, Any]:
+    """Return Metarank's list of names and values as a dictionary."""
+    if isinstance(fields, dict):
+        return fields
+    return {f["name"]: f.get("value") for f in fields or () if "name" in f}  # type: ignore[attr-defined]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _bytes(value: object) -> bytes | None:
+    return None if value is None else str(value).encode()

@@ -1,0 +1,44 @@
+"""`age`: how long ago a date is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rankloop.features.fields import SIDES
+from rankloop.features.kinds.base import Kind, View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankloop.features.options import Options, Ref
+
+_DAY = 86_400_000.0
+
+
+@dataclass(frozen=True)
+class Age(Kind):
+    """The days from a date to the request, as in `age = { age = "item.released" }`.
+
+        (at - date) / (24 60 60 1000)
+
+    A date in the future has a negative age.
+
+    age : the field
+
+    Cost: one read an item.
+    """
+
+    field: Ref
+
+    keyword: ClassVar[str] = "age"
+
+    @classmethod
+    def read(cls, name: str, options: Options) -> Age:
+        """Read the field."""
+        return cls(name, options.field(options.take("age"), ("date",), SIDES))
+
+    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+        """Subtract the dates from the time of the request."""
+        out[:, 0] = (view.at - view.numbers(self.field)) / _DAY

@@ -1,0 +1,67 @@
+"""`number` and `boolean`: a field as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rankloop.features.columns import Feature
+from rankloop.features.fields import SIDES
+from rankloop.features.kinds.base import Kind, View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankloop.features.options import Options, Ref
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number of an item, a user or a request, as in `price = { number = "item.price" }`.
+
+    number : the field
+
+    Cost: one read an item.
+    """
+
+    field: Ref
+
+    keyword: ClassVar[str] = "number"
+
+    @classmethod
+    def read(cls, name: str, options: Options) -> Number:
+        """Read the field."""
+        return cls(name, options.field(options.take("number"), ("number",), SIDES))
+
+    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+        """Copy the field."""
+        out[:, 0] = view.numbers(self.field)
+
+
+@dataclass(frozen=True)
+class Boolean(Kind):
+    """A truth value as 0 or 1, as in `stocked = { boolean = "item.stocked" }`.
+
+    boolean : the field
+
+    Cost: one read an item.
+    """
+
+    field: Ref
+
+    keyword: ClassVar[str] = "boolean"
+
+    @classmethod
+    def read(cls, name: str, options: Options) -> Boolean:
+        """Read the field."""
+        return cls(name, options.field(options.take("boolean"), ("boolean",), SIDES))
+
+    @property
+    def columns(self) -> tuple[Feature, ...]:
+        """One boolean."""
+        return (Feature(self.name, "boolean", missing="indicator"),)
+
+    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+        """Copy the field."""
+        out[:, 0] = view.numbers(self.field)

@@ -1,0 +1,161 @@
+"""What the journal shows besides the models: actions, clicks by place, and drift of features.
+
+It follows the journal at its own pace and with bounded memory. It starts some entries before the
+end, so that the page is not empty after a restart.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from rankloop.serving.dashboard.drift import Drift
+from rankloop.serving.dashboard.marks import Mark, as_mark
+from rankloop.serving.journal.entries import Closed, ExperimentStarted, Observed, Ranked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rankloop.serving.journal.base import Journal, Record
+
+PLACES = 20
+"""Places whose clicks are counted, from the top."""
+LOOK_BACK = 20_000
+"""Entries before the end that a new summary reads."""
+
+_MARKS, _NEWEST, _MAX_OPEN = 200, 200, 5_000
+_FORGET_AT = 20_000.0  # rankings; when so many are counted, all counts are halved
+_MAX_DRIFT = 32  # rankings that are examined for drift in each round
+
+
+class RankingSummary(msgspec.Struct):
+    """A ranking as a line in the list of the newest ones."""
+
+    id: str
+    at: float
+    position: int
+    model: str
+    policy: str
+    shown: int
+    events: int = 0
+
+
+class _OpenRanking(msgspec.Struct):
+    places: dict[str, int]
+    clicked: set[int]
+
+
+class JournalSummary:
+    """What a loop's journal shows besides the models.
+
+    marks : promotions, rollbacks, experiments and new models, oldest first
+    newest : rankings by id, oldest first
+    shown, clicked : by place: rankings that had it, and those where it was clicked; of a sample of
+        closed rankings, in which older ones count less
+    closed, joined : of that sample, all, and those with any feedback
+    since : the first position that it has read
+    passed_over : number of entries that it skipped because it was too far behind
+    """
+
+    def __init__(self, width: int) -> None:
+        self.position = self.since = 0
+        self.passed_over = 0
+        self.marks: deque[Mark] = deque(maxlen=_MARKS)
+        self.newest: OrderedDict[str, RankingSummary] = OrderedDict()
+        self.shown, self.clicked = np.zeros(PLACES), np.zeros(PLACES)
+        self.closed = self.joined = 0.0
+        self.drift = Drift(width)
+        self._open: dict[str, _OpenRanking] = {}
+        self._drift_left = 0
+        self._promotes = ""
+
+    def follow(
+        self, journal: Journal, recent: Callable[[int], Record | None], head: int, max_entries: int
+    ) -> None:
+        """Read new entries up to the position `head`, and at most `max_entries` of them."""
+        if not self.since:
+            base = journal.base()
+            self.position = max(base, head - LOOK_BACK, 0)
+            self.since = self.position + 1
+        elif head - self.position > LOOK_BACK:
+            self.passed_over += head - LOOK_BACK - self.position
+            self.position = head - LOOK_BACK
+            self._open.clear()  # some of their feedback may have been passed over
+        self._drift_left = _MAX_DRIFT
+        until = min(head, self.position + max_entries)
+        for record in _records(journal, recent, self.position, until):
+            self._add(record)
+            self.position = record.position
+
+    def _add(self, record: Record) -> None:
+        entry = record.entry
+        if isinstance(entry, Ranked):
+            self._add_ranking(record, entry)
+        elif isinstance(entry, Observed):
+            summary = self.newest.get(entry.ranking_id)
+            if summary is not None:
+                summary.events += 1
+            ranking = self._open.get(entry.ranking_id)
+            if ranking is not None and entry.item in ranking.places:
+                ranking.clicked.add(ranking.places[entry.item])
+        elif isinstance(entry, Closed):
+            self._close(entry)
+        else:
+            if isinstance(entry, ExperimentStarted):
+                self._promotes = entry.id if entry.promote != "no" else ""
+            mark = as_mark(record, self._promotes)
+            if mark is not None:
+                self.marks.append(mark)
+
+    def _add_ranking(self, record: Record, entry: Ranked) -> None:
+        self.newest[entry.id] = RankingSummary(
+            entry.id,
+            record.at / 1000,
+            record.position,
+            entry.model,
+            entry.policy,
+            len(entry.order),
+        )
+        if len(self.newest) > _NEWEST:
+            self.newest.popitem(last=False)
+        if len(self._open) < _MAX_OPEN:
+            shown = [entry.items[row] for row in entry.order[:PLACES]]
+            places = {item: place for place, item in enumerate(shown)}
+            self._open[entry.id] = _OpenRanking(places, set())
+        if self._drift_left:
+            self._drift_left -= 1
+            self.drift.add(entry.matrix())
+
+    def _close(self, entry: Closed) -> None:
+        ranking = self._open.pop(entry.ranking_id, None)
+        if ranking is None:
+            return
+        if self.closed >= _FORGET_AT:
+            self.shown /= 2
+            self.clicked /= 2
+            self.closed /= 2
+            self.joined /= 2
+        self.closed += 1
+        self.joined += bool(ranking.clicked)
+        self.shown[: len(ranking.places)] += 1
+        self.clicked[list(ranking.clicked)] += 1
+
+
+def _records(
+    journal: Journal, recent: Callable[[int], Record | None], after: int, until: int
+) -> Iterator[Record]:
+    """Yield entries from memory if they are there, otherwise from the journal."""
+    while after < until:
+        known = recent(after + 1)
+        if known is not None:
+            after += 1
+            yield known
+            continue
+        records = journal.read(after, until, 500)
+        if not records:
+            return
+        yield from records
+        after = records[-1].position

@@ -1,0 +1,1 @@
+"""The state of a loop, computed from the entries of its journal."""

@@ -1,0 +1,1 @@
+"""Experiments: models compared on live traffic by interleaving."""

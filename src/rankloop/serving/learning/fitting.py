@@ -1,0 +1,64 @@
+"""Whether a loop can give a model the features that it was trained on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankloop.exceptions import DataError
+from rankloop.features.columns import Feature, Features
+
+if TYPE_CHECKING:
+    from rankloop.rankers.base import Ranker
+    from rankloop.serving.settings.loop import LoopSettings
+
+
+def check_model(model: Ranker, settings: LoopSettings) -> None:
+    """Raise if a model has other features than a loop, or means other things by them.
+
+    Features are matched by name, in any order; a model without names must have as many. Categories
+    must be codes as the loop gives them, and a loop that computes features also gives missing
+    values, so its models must accept them.
+    """
+    names = settings.names
+    n_features = model.n_features_in_ if model.is_fitted else 0
+    if not model.is_fitted or (not model.feature_names_in_ and n_features != len(names)):
+        raise DataError(f"the model has {n_features} features, but this loop has {len(names)}")
+    absent = [name for name in model.feature_names_in_ if name not in names]
+    if absent:
+        shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+        raise DataError(
+            f"the model needs {len(absent)} features that this loop does not have: {shown}; it has "
+            f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}"
+        )
+    if settings.computes and not model.feature_names_in_:
+        raise DataError(
+            "the model does not know the names of its features, but a loop that computes features "
+            "finds them by name; train it on what `rankloop features` writes"
+        )
+    theirs = getattr(model, "features", None)
+    ours = settings.columns
+    if ours is not None and not (model.traits.takes_nan or isinstance(theirs, Features)):
+        raise DataError(
+            "the model accepts no missing values, which computed features may have; train it with "
+            "`described`, which fills them in"
+        )
+    if isinstance(theirs, Features):
+        kinds = {} if ours is None else {column.name: column for column in ours}
+        for column in theirs:
+            _check_column(column, kinds.get(column.name, Feature(column.name)))
+
+
+def _check_column(theirs: Feature, ours: Feature) -> None:
+    """Raise if a model takes a column for something else than the loop gives."""
+    if theirs.kind == "category" and ours.kind == "category":
+        if theirs.categories == ours.categories and theirs.codes == ours.codes:
+            return
+        raise DataError(
+            f"feature {ours.name!r}: the model was trained on other codes of categories than this "
+            "loop gives; train it on what `rankloop features` writes for the same definitions"
+        )
+    if "category" in (theirs.kind, ours.kind) or theirs.kind == "date":
+        raise DataError(
+            f"feature {ours.name!r} is a {theirs.kind} for the model, but this loop gives it as a "
+            f"{ours.kind}; train the model on the features of the loop"
+        )

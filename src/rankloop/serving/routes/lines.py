@@ -1,0 +1,73 @@
+"""Many objects in one body: a JSON array, one JSON object, or lines of JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rankloop.serving.problems import HTTPProblem
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+MAX_OBJECTS = 10_000
+"""The most objects in one request."""
+
+
+def read_objects(content: bytes, kind: type[T]) -> list[T]:
+    """Return the objects of a JSON array, of one JSON object, or of lines."""
+    return [_decode(text, kind, n) for n, text in enumerate(_texts(content), start=1)]
+
+
+def read_with_texts(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
+    """Return the same, each with bytes that are equal exactly if the same object was sent."""
+    texts = _texts(content)
+    return [(_decode(text, kind, n), _canonical(text)) for n, text in enumerate(texts, start=1)]
+
+
+def _texts(content: bytes) -> list[bytes]:
+    """Return the bytes of each object."""
+    stripped = content.strip()
+    try:
+        if stripped.startswith(b"["):
+            texts = [bytes(raw) for raw in msgspec.json.decode(stripped, type=list[msgspec.Raw])]
+        else:
+            texts = [line for line in stripped.splitlines() if line.strip()]
+            if len(texts) > 1 and not _is_json(texts[0]):  # one object over several lines
+                texts = [stripped]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(error) from None
+    if len(texts) > MAX_OBJECTS:
+        raise HTTPProblem(
+            422, f"found {len(texts):,} objects; send at most {MAX_OBJECTS:,} in one request"
+        )
+    return texts
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _decode(text: bytes, kind: type[T], number: int) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise HTTPProblem(422, f"object {number}: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> HTTPProblem:
+    return HTTPProblem(400, f"the body is neither JSON nor lines of JSON: {error}")
+
+
+def _canonical(text: bytes) -> bytes:
+    """Return the same bytes for the same JSON object, however it was written."""
+    return msgspec.json.encode(msgspec.json.decode(text), order="sorted")

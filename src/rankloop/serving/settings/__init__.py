@@ -1,0 +1,1 @@
+"""Settings of a service and of its loops."""

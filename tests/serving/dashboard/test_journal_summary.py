@@ -1,0 +1,101 @@
+"""What the journal tells: places, marks, the newest rankings; bounded, also after a restart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankloop.serving.dashboard import journal_summary
+from rankloop.serving.dashboard.journal_summary import JournalSummary
+from rankloop.serving.journal.entries import (
+    Closed,
+    ExperimentEnded,
+    ExperimentStarted,
+    Observed,
+    Promoted,
+)
+from rankloop.serving.journal.sqlite import SqliteJournal
+from rankloop.serving.loop import Loop
+from tests.serving.tools import ranked, small
+
+
+@pytest.fixture
+def loop(tmp_path):
+    with Loop("loop", small(), SqliteJournal(tmp_path / "a.journal")) as loop:
+        yield loop
+
+
+def live(loop, n=30):
+    """Rankings of five items, of which the first is always clicked and the third now and then."""
+    rng = np.random.default_rng(1)
+    for i in range(n):
+        entry = ranked(loop, f"r{i}", rng)
+        loop.append(entry)
+        shown = [entry.items[row] for row in entry.order]
+        loop.append(Observed(f"a{i}", entry.id, shown[0]))
+        if i % 3 == 0:
+            loop.append(Observed(f"b{i}", entry.id, shown[2]))
+        loop.append(Closed(entry.id))
+    loop.settle()
+
+
+def summarize(loop, remembers):
+    summary = JournalSummary(3)
+    recent = loop.recent if remembers else lambda position: None
+    with loop.reader() as journal:
+        while summary.position < loop.head:
+            summary.follow(journal, recent, loop.head, 37)
+    return summary
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_feedback_is_counted_by_place(loop, remembers):
+    live(loop)
+    summary = summarize(loop, remembers)
+    assert summary.shown[:6].tolist() == [30, 30, 30, 30, 30, 0]
+    assert summary.clicked[:6].tolist() == [30, 0, 10, 0, 0, 0]
+    assert (summary.closed, summary.joined) == (30, 30)
+    assert summary.newest["r3"].events == 2
+    assert summary.newest["r4"].events == 1
+
+
+def test_acts_are_marked_in_words(loop):
+    loop.append(ExperimentStarted("e1", ["solar-i"]))
+    loop.append(ExperimentEnded("e1", "ended by hand"))
+    loop.append(ExperimentStarted("e2", ["solar-i"], promote="auto"))
+    loop.append(ExperimentEnded("e2", "solar-i is better", "solar-i"))
+    loop.append(Promoted("p1", "solar-i", "because", by="anyone"))
+    assert [(mark.kind, mark.words) for mark in summarize(loop, True).marks] == [
+        ("settings", "settings stored"),
+        ("experiment", "experiment with solar-i started"),
+        ("experiment", "experiment ended (ended by hand)"),
+        ("experiment", "experiment with solar-i started"),
+        ("promotion", "solar-i promoted: it won an experiment (solar-i is better)"),
+        ("promotion", "solar-i promoted (anyone: because)"),
+    ]
+
+
+def test_a_watch_that_falls_behind_says_what_it_passed_over(loop, monkeypatch):
+    live(loop, 5)
+    summary = summarize(loop, True)
+    before = summary.position
+    live_more = [Observed(f"x{i}", "r0", "d0") for i in range(50)]
+    loop.append(*live_more)
+    monkeypatch.setattr(journal_summary, "LOOK_BACK", 20)
+    with loop.reader() as journal:
+        summary.follow(journal, loop.recent, loop.head, 1000)
+    assert summary.position == loop.head
+    assert summary.passed_over == loop.head - before - 20
+
+
+def test_memory_is_bounded(loop, monkeypatch):
+    monkeypatch.setattr(journal_summary, "_NEWEST", 7)
+    monkeypatch.setattr(journal_summary, "_MAX_OPEN", 3)
+    rng = np.random.default_rng(1)
+    loop.append(*[ranked(loop, f"r{i}", rng) for i in range(20)])
+    summary = summarize(loop, True)
+    assert list(summary.newest) == [f"r{i}" for i in range(13, 20)]
+    loop.append(*[Closed(f"r{i}") for i in range(20)])
+    with loop.reader() as journal:
+        summary.follow(journal, loop.recent, loop.head, 1000)
+    assert summary.closed == 3  # a sample, each of them whole

@@ -1,0 +1,272 @@
+"""Loops that compute features: a catalogue and clicks, and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec import structs
+
+import rankloop as rl
+from rankloop.rankers.wrappers.described import Described
+from rankloop.serving.journal.base import make_row
+from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.operations import verify
+from rankloop.serving.operations.features import check_features
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import as_settings
+
+from .shop import FEATURES, catalogue, shop_settings
+from .tools import Clock, running, until
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a shop; all that is started stops at the end."""
+    started, clock = [], Clock()
+
+    def run(**changes):
+        loop = shop_settings(journal=str(tmp_path / "shop.journal"), **{"window": 60.0, **changes})
+        service = Service.start(as_settings({"loops": {"shop": loop}}), clock=clock)
+        context = running(service)
+        client = context.__enter__()
+        started.append((service, context))
+        return service, client
+
+    run.clock = clock
+
+    def stop():
+        while started:
+            service, context = started.pop()
+            context.__exit__(None, None, None)
+            service.stop()
+
+    run.stop = stop
+    yield run
+    stop()
+
+
+IDS = [f"i{k}" for k in range(6)]
+
+
+def test_ids_are_enough_and_clicks_change_what_is_computed_at_once(start):
+    service, shop = start()
+    put = shop.put("/v1/shop/items", json=catalogue())
+    assert put.status_code == 200, put.text
+    assert put.json()["changed"] == 12
+    asked = {"items": IDS, "query": "red shoes", "user": "anna", "fields": {"device": "phone"}}
+    first = shop.post("/v1/shop/rank", json=asked)
+    assert first.status_code == 200, first.text
+    ranking = first.json()
+    assert {item["id"] for item in ranking["items"]} == set(IDS)
+    loop = service.loops["shop"]
+    entry = loop.find_ranking(ranking["ranking_id"]).entry
+    X, names = entry.matrix(), loop.published.settings.names
+    column = dict(zip(names, X.T.tolist(), strict=True))
+    assert column["price"][1:5] == [11, 12, 13, 14]
+    assert column["price"][0] != column["price"][0]  # missing
+    assert column["sale"] == [1, 0, 1, 0, 1, 0]
+    assert column["brand"] == [0, 1, 2, 0, 1, 2]
+    click = {"ranking_id": ranking["ranking_id"], "item": "i3", "event_id": "c1"}
+    sent = shop.post("/v1/shop/feedback", json={"events": [click, click]}).json()["events"]
+    assert [event["status"] for event in sent] == ["applied", "duplicate"]
+    second = shop.post("/v1/shop/rank", json=asked).json()
+    X = loop.find_ranking(second["ranking_id"]).entry.matrix()
+    ctr = dict(zip(names, X.T.tolist(), strict=True))["ctr"]
+    assert ctr[3] > max(ctr[:3])
+    start.clock.now += 61
+    until(lambda: loop.published.totals.examples == 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "words"),
+    [
+        ("PUT", "items", [{"id": "a", "fields": {"price": "dear"}}], "item 'a'"),
+        ("PUT", "items", [{"id": "a", "fields": {"colour": "red"}}], "unknown field 'colour'"),
+        ("PATCH", "users", [{"id": "u", "fields": {"age": 3}}], "unknown field 'age'"),
+        ("PUT", "items", [], "found none"),
+        ("POST", "rank", {"items": ["a"], "fields": {"colour": "red"}}, "unknown field 'colour'"),
+        ("POST", "rank", {"items": ["a"], "fields": {"device": [1]}}, "device"),
+        (
+            "POST",
+            "rank",
+            {"items": [{"id": "a", "features": {"price": 3}}]},
+            "callers do not send",
+        ),
+        ("POST", "rank", {"items": [{"id": "a", "features": {"bm25": "x"}}]}, "expected a number"),
+        ("POST", "rank", {"items": ["a", "a"]}, "occurs twice"),
+        ("POST", "rank", {"items": []}, "found none"),
+    ],
+)
+def test_what_does_not_fit_is_named_and_nothing_changes(still, method, path, body, words):
+    service, shop = still
+    head = service.loops["shop"].head
+    answer = shop.request(method, f"/v1/shop/{path}", json=body)
+    assert (answer.status_code, words in answer.json()["detail"]) == (422, True), answer.text
+    assert service.loops["shop"].head == head
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """A shop of which tests ask only what it refuses."""
+    loop = shop_settings(journal=str(tmp_path_factory.mktemp("still") / "shop.journal"))
+    service = Service.start(as_settings({"loops": {"shop": loop}}))
+    with running(service) as client:
+        yield service, client
+    service.stop()
+
+
+def matrix_of(service, ranking_id):
+    loop = service.loops["shop"]
+    X = loop.find_ranking(ranking_id).entry.matrix()
+    return dict(zip(loop.published.settings.names, X.T.tolist(), strict=True))
+
+
+def test_items_are_patched_deleted_and_shown(start):
+    _, shop = start()
+    lines = "\n".join(json.dumps(item) for item in catalogue())
+    assert shop.put("/v1/shop/items", content=lines).json()["changed"] == 12
+    key = {"idempotency-key": "once"}
+    patch = [{"id": "i1", "fields": {"price": 99}}]
+    assert shop.patch("/v1/shop/items", json=patch, headers=key).json()["status"] == "accepted"
+    assert shop.patch("/v1/shop/items", json=patch, headers=key).json()["status"] == "duplicate"
+    other = [{"id": "i2", "fields": {}}]
+    assert shop.patch("/v1/shop/items", json=other, headers=key).status_code == 409
+    known = shop.get("/v1/shop/items/i1").json()
+    assert (known["fields"]["price"], known["fields"]["brand"]) == (99, "best")
+    assert shop.request("DELETE", "/v1/shop/items", json=["i1", {"id": "i2"}]).status_code == 200
+    assert shop.get("/v1/shop/items/i1").status_code == 404
+    shop.put("/v1/shop/users", json=[{"id": "anna", "fields": {"country": "ch"}}])
+    assert shop.get("/v1/shop/users/anna").json()["fields"] == {"country": "ch"}
+
+
+def test_own_features_context_and_retries(start):
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue())
+    items = [{"id": "i0", "features": {"bm25": 2.5}}, {"id": "i1", "features": [None]}, "i2"]
+    asked = {"id": "r", "items": items}
+    first = shop.post("/v1/shop/rank", json=asked).json()
+    assert str(matrix_of(service, "r")["bm25"]) == "[2.5, nan, nan]"
+    shop.post("/v1/shop/feedback", json={"events": [{"ranking_id": "r", "item": "i2"}]})
+    again = shop.post("/v1/shop/rank", json=asked).json()  # by now, features would be others
+    assert again == first
+    changed = {**asked, "items": [{"id": "i0", "features": {"bm25": 2}}, *items[1:]]}
+    assert shop.post("/v1/shop/rank", json=changed).status_code == 409
+    shared = {"id": "s", "items": ["i0", "i1"], "context": {"bm25": 7}}
+    assert shop.post("/v1/shop/rank", json=shared).status_code == 200
+    assert matrix_of(service, "s")["bm25"] == [7, 7]
+
+
+def test_unknown_items_may_be_refused(start):
+    _, shop = start(unknown_items="refuse")
+    shop.put("/v1/shop/items", json=catalogue(1))
+    answer = shop.post("/v1/shop/rank", json={"items": ["i0", "nobody"]})
+    assert answer.status_code == 422
+    assert "1 of 2 items are unknown: 'nobody'" in answer.json()["detail"]
+
+
+def test_events_without_a_ranking_change_counters_only(start):
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue())
+    event = {"event_id": "p1", "item": "i3", "type": "purchase", "user": "anna"}
+    sent = shop.post("/v1/shop/feedback", json={"events": [event, event]}).json()["events"]
+    assert [e["status"] for e in sent] == ["applied", "duplicate"]
+    shop.post("/v1/shop/rank", json={"id": "r", "items": IDS})
+    assert matrix_of(service, "r")["sold"][3] > matrix_of(service, "r")["sold"][2] == 0
+    assert service.loops["shop"].published.totals.events == 0
+
+
+def test_a_score_is_explained_by_the_names_of_features(start):
+    service, shop = start(window=0.0)
+    shop.put("/v1/shop/items", json=catalogue())
+    for n in range(3):
+        shop.post("/v1/shop/rank", json={"id": f"r{n}", "items": IDS})
+        shop.post("/v1/shop/feedback", json={"events": [{"ranking_id": f"r{n}", "item": "i4"}]})
+    until(lambda: service.loops["shop"].published.totals.examples == 3)
+    shown = shop.post("/v1/shop/rank", json={"items": IDS, "explain": True}).json()["items"]
+    assert list(shown[0]["contributions"]) == list(FEATURES)
+    assert shown[0]["contributions"]["brand"] != 0
+
+
+def test_a_restart_and_a_replay_compute_the_same_bits(start):
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue())
+    asked = {"items": IDS, "query": "red shoes", "user": "anna", "fields": {"device": "phone"}}
+    for n in range(4):
+        shop.post("/v1/shop/rank", json={**asked, "id": f"r{n}"})
+        click = {"ranking_id": f"r{n}", "item": f"i{n}"}
+        shop.post("/v1/shop/feedback", json={"events": [click]})
+    digest = service.loops["shop"].live.features.state.digest()
+    start.stop()
+    service, shop = start()
+    assert service.loops["shop"].live.features.state.digest() == digest
+    shop.post("/v1/shop/rank", json={**asked, "id": "last"})
+    start.stop()
+    with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
+        assert journal.fold_positions()
+        found = verify(journal, rankings=2)
+        assert (found.faults, found.features_recomputed) == ([], 5)
+        (record,) = [r for r in journal.scan() if getattr(r.entry, "id", "") == "r2"]
+        damaged = structs.replace(record.entry, id="x", features=bytes(len(record.entry.features)))
+        journal.append([make_row(damaged, record.at)])
+        assert "ranking x: these features differ" in str(check_features(journal).faults)
+
+
+def test_features_can_be_added(start):
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue())
+    shop.post("/v1/shop/rank", json={"id": "r0", "items": IDS})
+    shop.post("/v1/shop/feedback", json={"events": [{"ranking_id": "r0", "item": "i1"}]})
+    start.stop()
+    more = {**FEATURES, "seen": {"count": "impression", "per": "item"}}
+    service, shop = start(features=more)
+    loop = service.loops["shop"]
+    assert set(loop.published.models) == {"newton", "newton.2"}
+    assert loop.published.champion == "newton"
+    shop.post("/v1/shop/rank", json={"id": "r1", "items": IDS})
+    assert matrix_of(service, "r1")["seen"] == [1] * 6  # from before it was defined
+    start.clock.now += 61
+    until(lambda: loop.published.totals.examples == 1)
+    assert loop.published.models["newton.2"].n_queries_seen_ == 1
+    shop.post("/v1/shop/promote", json={"model": "newton.2"})
+    assert shop.post("/v1/shop/rank", json={"items": IDS}).json()["model"] == "newton.2"
+    start.stop()
+    with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
+        assert verify(journal, rankings=3).faults == []
+
+
+def test_models_must_fit_by_name(start):
+    service, shop = start()
+    given = rl.QueryDataset.from_arrays([[1.0], [2.0]], [0, 1], group=[2], feature_names=["bm25"])
+    plain = rl.make_ranker("newton").partial_fit(given)
+    answer = shop.post("/v1/shop/models/plain", content=plain.dumps())
+    assert "accepts no missing values" in answer.json()["detail"]
+    fits = Described(rl.make_ranker("newton")).fit(given)
+    assert shop.post("/v1/shop/models/fits", content=fits.dumps()).status_code == 200
+    shop.post("/v1/shop/rank", json={"id": "r0", "items": IDS})
+    other = rl.QueryDataset.from_arrays([[1.0], [2.0]], [0, 1], group=[2], feature_names=["age"])
+    answer = shop.post(
+        "/v1/shop/models/other", content=Described(rl.make_ranker("newton")).fit(other).dumps()
+    )
+    assert "1 features that this loop does not have: 'age'" in answer.json()["detail"]
+    assert "fits" in service.loops["shop"].published.models
+
+
+def test_a_person_is_forgotten_and_statistics_are_shown(start):
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue())
+    shop.put("/v1/shop/users", json=[{"id": "anna", "fields": {"country": "ch"}}])
+    asked = {"items": [*IDS, "new"], "user": "anna", "session": "s1"}
+    shop.post("/v1/shop/rank", json={**asked, "id": "r"})
+    before = shop.get("/v1/shop/features").json()
+    assert before["state"]["users"] == 1
+    assert before["unknown_items"] == 1 / 7
+    missing = {column["name"]: column["missing"] for column in before["columns"]}
+    assert (missing["bm25"], missing["price"]) == (1, 3 / 7)
+    assert b"anna" not in service.loops["shop"].read(lambda j: j.rows(2, 3)[0].body)
+    assert shop.post("/v1/shop/forget", json={"ranking_id": "r"}).status_code == 200
+    after = shop.get("/v1/shop/features").json()
+    assert after["state"]["users"] == 0
+    metrics = shop.get("/metrics").text
+    assert 'rankloop_catalogue{kind="items",loop="shop"} 12.0' in metrics
+    assert 'rankloop_feature_missing{feature="bm25",loop="shop"} 1.0' in metrics
