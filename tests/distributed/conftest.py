@@ -29,8 +29,8 @@ def client(cluster):
     try:
         cluster.wait_for_workers(2, timeout=60)
     except TimeoutError:  # on a busy machine, what replaces a killed worker may die as well
-        cluster.restart(timeout=120)
-        cluster.wait_for_workers(2, timeout=60)
+        cluster.cluster.scale(2)
+        cluster.wait_for_workers(2, timeout=120)
     return cluster
 
 
