@@ -1,4 +1,4 @@
-"""The presets against the tools they are named after, on real and made-up rankings.
+"""The presets against the tools they are named after, on real and simulated rankings.
 
 Where a tool differs from its preset on some edge, the test says how: it then fails the day the tool
 (or the preset) changes.
@@ -227,9 +227,9 @@ def test_lightgbm_with_gains_for_grades_above_30(made_up):
     agree(data, scores, "lightgbm", found, {"nDCG": "ndcg"})
 
 
-def test_lightgbm_validation_scores_of_a_trained_model(real):
+def test_lightgbm_validation_scores_of_a_trained_model(collections):
     lightgbm = pytest.importorskip("lightgbm")
-    data = real["MQ2008"]
+    data = collections["MQ2008"]
     train, valid = data.select(slice(0, 500)), data.select(slice(500, None))
     parameters = {"objective": "lambdarank", "eval_at": CUTOFFS, "metric": ["ndcg", "map"]}
     parameters |= {"verbose": -1, "num_threads": 1, "num_leaves": 7}
@@ -323,10 +323,10 @@ def test_query_weights(made_up, tool, rng):
 
 
 @pytest.mark.filterwarnings("ignore:unsafe cast from")
-def test_ranx(real, rng):
+def test_ranx(collections, rng):
     """Without ties, which it breaks as its sort happens to. Its RBP weighs grades: binary here."""
     ranx = pytest.importorskip("ranx")
-    data = real["OHSUMED"].select(slice(0, 20))
+    data = collections["OHSUMED"].select(slice(0, 20))
     binary = replace(data, y=(data.y > 0).astype(float))
     scores = rng.permutation(data.n_documents).astype(float)
     names = {"AP@5": "map@5", "RBP": "rbp.80"}  # each takes seconds to compile
