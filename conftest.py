@@ -28,19 +28,24 @@ def _no_rankers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
 SLOW_PAGES = ("clicks.md", "predtron.md", "trees.md")
 """Pages whose examples take seconds."""
 
+SLOW_FIXTURES = {"browser", "cluster", "data_dir"}
+"""What takes seconds to start, or exists on few machines."""
+
 KEPT = 6
 """How many cases of a matrix `make test` runs; they are spread over it, and the same every time."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every doctest our comparison, and say what is slow: long pages, and most of a matrix."""
+    """Give every doctest our comparison, and say what is slow by its fixtures, page or matrix."""
     matrices = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.runner._checker = ShownOutput()
             if item.path.name in SLOW_PAGES:
                 item.add_marker("slow")
+        elif SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
         elif item.get_closest_marker("matrix"):
             matrices[item.nodeid.partition("[")[0]].append(item)
     for cases in matrices.values():

@@ -23,6 +23,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```\n', re.DOTALL)
+SLOW = ["clicks.md", "coming-from.md", "command-line.md", "serve.md", "tutorial.md"]
 PORT = "8080"  # on the pages; here a free one
 
 
@@ -95,7 +96,11 @@ def printed_by(command, folder, settings, groups):
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.name in SLOW else ()) for page in PAGES],
+    ids=[page.name for page in PAGES],
+)
 def test_shown_output(page, tmp_path):
     if "$ curl " in page.read_text(encoding="utf-8") and shutil.which("curl") is None:
         pytest.skip("needs curl")

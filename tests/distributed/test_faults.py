@@ -35,6 +35,7 @@ def test_linear_rankers_survive_the_loss_of_a_worker(when, client, kill, data):
     assert found.digest() == expected.digest()
 
 
+@pytest.mark.slow
 def test_online_rankers_survive_the_loss_of_a_worker(client, kill, data):
     parts = Parts(client, dealt(data))
     expected = fit(rl.NewtonXENDCG(), parts, mix_every=5)

@@ -15,6 +15,7 @@ from benchmarks.chromium import BROWSER, DRIVER
 
 import rankloop as rl
 
+pytestmark = pytest.mark.slow  # the whole site is built
 pytest.importorskip("mkdocs")
 pytest.importorskip("material")
 pytest.importorskip("mkdocstrings_handlers.python")
