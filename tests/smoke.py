@@ -23,7 +23,8 @@ def rankloop(*words: str) -> str:
 def main() -> None:
     """Simulate, convert, train, score and measure, on the command line and in Python."""
     assert "site-packages" in str(rl.__file__), f"this is not the installed package: {rl.__file__}"
-    page = files("rankloop.serving.dashboard") / "static" / "index.html"
+    # Found by its path: the package of the service can only be imported with its extra.
+    page = files("rankloop") / "serving/dashboard/static/index.html"
     assert page.is_file(), "the dashboard's files are not in the package"
     rankloop("simulate", "mslr-like", "-o", "data.txt", "-q", "30", "-p", "n_features=8")
     rankloop("convert", "data.txt", "data.parquet")
