@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankloop.serving.settings.options import Options, choose_settings, write_settings
+from rankloop.serving.settings.options import ServeOptions, choose_settings, write_settings
 from rankloop.serving.settings.service import as_settings, read_settings
 from rankloop.serving.settings.template import write_template
 
@@ -89,8 +89,8 @@ def test_the_template_is_right_and_never_overwrites(tmp_path):
 def test_options_win_over_a_file(tmp_path):
     path = tmp_path / "a.toml"
     path.write_text(GOOD)
-    assert choose_settings(path, Options()) == read_settings(path, {})
-    options = Options(None, "size,age,match", ["solar-i"], "other.journal", 8091)
+    assert choose_settings(path, ServeOptions()) == read_settings(path, {})
+    options = ServeOptions(None, "size,age,match", ["solar-i"], "other.journal", 8091)
     settings = choose_settings(path, options)
     shop = settings.loops["shop"]
     assert settings.server.port == 8091
@@ -103,10 +103,10 @@ def test_options_win_over_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (Options("goods", journal="x"), "there is no loop 'goods'; --loop can be shop, more"),
-        (Options("shop"), "--loop only selects the loop that --features"),
-        (Options(journal="x"), "there are 2 loops; select with --loop the one"),
-        (Options(port=70_000), "server.port"),
+        (ServeOptions("goods", journal="x"), "there is no loop 'goods'; --loop can be shop, more"),
+        (ServeOptions("shop"), "--loop only selects the loop that --features"),
+        (ServeOptions(journal="x"), "there are 2 loops; select with --loop the one"),
+        (ServeOptions(port=70_000), "server.port"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_an_error(tmp_path, options, said):
@@ -118,7 +118,7 @@ def test_an_option_that_cannot_be_used_is_an_error(tmp_path, options, said):
 
 def test_options_are_written_into_a_new_file(tmp_path):
     path = tmp_path / "a.toml"
-    write_settings(path, Options("shop", "price,match", ["solar-i"], "foo.db", 8091))
+    write_settings(path, ServeOptions("shop", "price,match", ["solar-i"], "foo.db", 8091))
     settings = read_settings(path, {})
     assert settings.server.port == 8091
     assert settings.loops["shop"].journal == str(tmp_path / "foo.db")

@@ -53,7 +53,7 @@ def serve(
     Settings come from the file CONFIG or, for a first try, from the options. Options take
     precedence over the file.
     """
-    from rankloop.serving.settings.options import Options, choose_settings, write_settings
+    from rankloop.serving.settings.options import ServeOptions, choose_settings, write_settings
 
     if new_token:
         from rankloop.serving.security.guard import new_token as make
@@ -65,7 +65,7 @@ def serve(
 
         typer.echo(make_key())
         return
-    options = Options(loop, features, ranker, journal, port)
+    options = ServeOptions(loop, features, ranker, journal, port)
     if init:
         typer.echo(write_settings(config, options))
         return

@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from rankloop.distributed.cluster import dask
-from rankloop.distributed.progress import Clock
+from rankloop.distributed.progress import PartsCounter
 from rankloop.exceptions import DataError, RankloopError
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def gather_results(
     `on_result` gets the number and the result of each future as soon as it is done.
     """
     distributed = dask()
-    clock = Clock(what, len(futures), on_progress)
+    counter = PartsCounter(what, len(futures), on_progress)
     order = {future.key: k for k, future in enumerate(futures)}
     try:
         for future in distributed.as_completed(futures):
             k = order[future.key]
             if future.status != "finished":
                 raise explain_failure(distributed, names[k], future)
-            clock.tick()
+            counter.tick()
             if on_result is not None:
                 on_result(k, future.result())
         results: list[T] = client.gather(list(futures))

@@ -9,7 +9,7 @@ import numpy as np
 from rankloop.data.mapped_parts import borrow
 from rankloop.distributed.calling import gather_results, submit
 from rankloop.distributed.parts import SAMPLE
-from rankloop.distributed.progress import Clock
+from rankloop.distributed.progress import PartsCounter
 from rankloop.distributed.summary import check_summaries, summarise_part
 from rankloop.rankers.parameters import check_whole
 
@@ -64,7 +64,7 @@ def fit_online(
     if len(parts) > 1:
         _check_mergeable(model, like)
     steps = list(_steps([s.n_queries for s in summaries], mix_every, ranker.passes))
-    clock = Clock("mixing", len(steps), on_progress)
+    counter = PartsCounter("mixing", len(steps), on_progress)
     for number, first, end in steps:
         base = submit(client, _return_model, model)  # scattered data would be lost with its worker
         chosen = [k for k, s in enumerate(summaries) if first < s.n_queries]
@@ -75,7 +75,7 @@ def fit_online(
         merged = submit(client, _merge, base, learnt)
         gather_results(client, learnt, [names[k] for k in chosen])
         model = gather_results(client, [merged], ["all parts"])[0]
-        clock.tick()
+        counter.tick()
     return model
 
 

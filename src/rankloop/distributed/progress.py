@@ -31,7 +31,7 @@ class PartsProgress:
         return f"{self.what}: {self.done} of {self.total} parts{left}"
 
 
-class Clock:
+class PartsCounter:
     """Counts finished parts, and reports each to a function with the time that is left."""
 
     def __init__(self, what: str, total: int, tell: OnProgress | None) -> None:

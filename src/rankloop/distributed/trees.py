@@ -20,7 +20,7 @@ import numpy as np
 from rankloop.distributed import tree_machine
 from rankloop.distributed.calling import MachineLostError, explain_failure, submit
 from rankloop.distributed.cluster import dask, workers
-from rankloop.distributed.progress import Clock
+from rankloop.distributed.progress import PartsCounter
 from rankloop.distributed.summary import check_summaries
 from rankloop.exceptions import DataError
 from rankloop.rankers.model_files.saving import loads
@@ -167,7 +167,7 @@ class _Job:
     def _results(self, futures: list[Future[T]], what: str) -> list[T]:
         """Wait for all machines; raise as soon as one is lost, because the others wait for it."""
         distributed = dask()
-        clock = Clock(what, len(futures), self.on_progress)
+        counter = PartsCounter(what, len(futures), self.on_progress)
         results: dict[int, T] = {}
         while len(results) < len(futures):
             waiting = [k for k in range(len(futures)) if k not in results]
@@ -181,7 +181,7 @@ class _Job:
                 if futures[k].status == "finished":
                     with contextlib.suppress(TimeoutError):  # its worker may be lost by now
                         results[k] = futures[k].result(timeout=_FETCHING)
-                        clock.tick()
+                        counter.tick()
             self._tell_rounds()
             gone = set(self.places) - set(self.parts.client.nthreads())
             if gone and len(results) < len(futures):

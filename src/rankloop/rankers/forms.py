@@ -86,7 +86,7 @@ class Whole(Form):
 
 
 @dataclass(frozen=True)
-class Number(Form):
+class FiniteNumber(Form):
     """A finite number of at least `low`, stored as a float."""
 
     low: float = 0.0
@@ -203,7 +203,7 @@ class Anything(Form):
         """Whether these are numbers."""
         if isinstance(value, np.ndarray):
             return bool(np.isfinite(value).all())
-        return Number(-math.inf).fits(value) or Whole(-MAX + 1).fits(value)
+        return FiniteNumber(-math.inf).fits(value) or Whole(-MAX + 1).fits(value)
 
 
 def shown(value: object) -> str:

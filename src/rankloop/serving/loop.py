@@ -25,7 +25,7 @@ from rankloop.serving.threads.learning import LearningThread
 from rankloop.serving.threads.live_joins import LiveJoins
 from rankloop.serving.threads.loading import load_features
 from rankloop.serving.threads.progress import LoopProgress
-from rankloop.serving.threads.queue import Queue, Request
+from rankloop.serving.threads.queue import Queue, Submission
 from rankloop.serving.threads.writer import Writer
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Loop:
     def submit(self, entries: Sequence[Entry]) -> Future[list[Answer]]:
         """Append entries; the answers follow once they are durable."""
         future: Future[list[Answer]] = Future()
-        self._queue.put(Request(entries, future, None))
+        self._queue.put(Submission(entries, future, None))
         return future
 
     def append(self, *entries: Entry, timeout: float = 60.0) -> list[Answer]:
@@ -132,7 +132,7 @@ class Loop:
     ) -> asyncio.Future[list[Answer]]:
         """Append entries and keys; the answers are the result of a future of this event loop."""
         future: asyncio.Future[list[Answer]] = loop.create_future()
-        self._queue.put(Request(entries, future, loop, keys))
+        self._queue.put(Submission(entries, future, loop, keys))
         return future
 
     def find_ranking(self, ranking_id: str) -> Record | None:

@@ -15,7 +15,7 @@ from rankloop.rankers.ensembles.noticing import Memory
 from rankloop.rankers.ensembles.shared_maps import SharedMaps
 from rankloop.rankers.ensembles.weighing import are_logits, by_order, follow, losses_of, mix
 from rankloop.rankers.explaining import member_parts, with_feature_names
-from rankloop.rankers.forms import Array, FittedRanker, ListOf, Number, Values, Whole
+from rankloop.rankers.forms import Array, FiniteNumber, FittedRanker, ListOf, Values, Whole
 from rankloop.rankers.online.base import OnlineRanker, Queries
 from rankloop.rankers.online.newton import NewtonXENDCG
 from rankloop.rankers.parameters import check_rankers
@@ -368,7 +368,7 @@ class Adaptive(OnlineRanker):
             **super()._forms(n_features),
             "members_": ListOf(FittedRanker(OnlineRanker, n_features)),
             "experts_": Values(),
-            "level_": Number(),
+            "level_": FiniteNumber(),
             "low_": Whole(),
             "noticed_": Array((None,), np.int64, low=0),
         }

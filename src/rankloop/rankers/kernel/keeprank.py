@@ -13,7 +13,7 @@ from rankloop.data.scaling import QueryMinMax
 from rankloop.exceptions import DataError, ModelError
 from rankloop.rankers.batch.base import BatchRanker
 from rankloop.rankers.explaining import support_parts
-from rankloop.rankers.forms import Array, Number
+from rankloop.rankers.forms import Array, FiniteNumber
 from rankloop.rankers.kernel.blocks import kernel_blocks
 from rankloop.rankers.kernel.relaxation import Samples, one_pass, relax_rows
 from rankloop.rankers.kernel.text import parse_kernel
@@ -174,7 +174,7 @@ class KeepRank(BatchRanker):
             "counts_": Array((None,), low=0),
             "last_": Array((None,)),
             "total_": Array((None,)),
-            "steps_": Number(),
+            "steps_": FiniteNumber(),
         }
 
     def _check_state(self, state: State) -> None:

@@ -34,7 +34,7 @@ class Contribution(msgspec.Struct):
     adds: float
 
 
-class ItemEvent(msgspec.Struct):
+class ItemAction(msgspec.Struct):
     """An action of a person on an item."""
 
     type: str
@@ -51,7 +51,7 @@ class ShownItem(msgspec.Struct):
     team: int | None
     propensity: float | None
     parts: list[Contribution]
-    events: list[ItemEvent]
+    events: list[ItemAction]
 
 
 class RankingDetails(msgspec.Struct):
@@ -80,13 +80,13 @@ def inspect(loop: Loop, record: Record, entry: Ranked) -> RankingDetails:
     now = loop.published
     X = entry.matrix()
     state, places = loop.inspect(lambda engine: _feedback(engine.joins, entry.id))
-    events: dict[str, list[ItemEvent]] = {}
+    events: dict[str, list[ItemAction]] = {}
     with loop.reader() as journal:
         for place in places:
             event_record = loop.recent(place) or journal.read(place - 1, place, 1)[0]
             event = event_record.entry
             if isinstance(event, Observed):
-                item_event = ItemEvent(event.type, event.value, event_record.at / 1000)
+                item_event = ItemAction(event.type, event.value, event_record.at / 1000)
                 events.setdefault(event.item, []).append(item_event)
     model = now.models.get(entry.model)
     added = None if model is None else model.contributions(X)[:, :-1]

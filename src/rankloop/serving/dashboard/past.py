@@ -46,7 +46,7 @@ class Weights(msgspec.Struct):
     values: list[Values]
 
 
-class Change(msgspec.Struct):
+class WeightChange(msgspec.Struct):
     """A weight of the champion a day ago, or at the start if that is later, and now."""
 
     feature: str
@@ -75,7 +75,7 @@ class Past(msgspec.Struct):
     shown: QualityCurve
     models: dict[str, QualityCurve]
     weights: Weights
-    changes: list[Change]
+    changes: list[WeightChange]
     traffic: Traffic
 
 
@@ -154,14 +154,16 @@ def _weights(samples: Sequence[LoopSample], model: str, names: tuple[str, ...]) 
 
 def _changes(
     points: Sequence[Point[LoopSample]], model: str, names: tuple[str, ...]
-) -> list[Change]:
+) -> list[WeightChange]:
     known = [(at, sample.weights[model]) for at, sample in points if model in sample.weights]
     if len(known) < 2:
         return []
     latest, now = known[-1]
     then = next(weights for at, weights in known if at >= latest - _DAY)
     order = np.argsort(-np.abs(now - then), kind="stable")[:_FEATURES].tolist()
-    return [Change(names[i], float(then[i]), float(now[i])) for i in order if now[i] != then[i]]
+    return [
+        WeightChange(names[i], float(then[i]), float(now[i])) for i in order if now[i] != then[i]
+    ]
 
 
 def _traffic(boards: Boards) -> Traffic:

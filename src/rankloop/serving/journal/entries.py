@@ -19,7 +19,7 @@ from rankloop.clicks.interleaving.team_draft import SHARED
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ranking import Ranking
-from rankloop.serving.journal.entry import BaseEntry
+from rankloop.serving.journal.base_entry import BaseEntry
 from rankloop.serving.journal.feature_entries import (
     Computed,
     Counted,

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from rankloop.serving.journal.entry import BaseEntry
+from rankloop.serving.journal.base_entry import BaseEntry
 
 Mode: TypeAlias = Literal["put", "patch", "delete"]
 """Whether new fields replace all earlier ones, are merged with them, or all are removed."""

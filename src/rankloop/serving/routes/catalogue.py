@@ -59,7 +59,7 @@ class ChangeAnswer(msgspec.Struct):
     position: int | None
 
 
-class Described(msgspec.Struct):
+class CatalogueAnswer(msgspec.Struct):
     """An item or a user as features see it: its fields, and its counters."""
 
     id: str
@@ -159,7 +159,7 @@ def describe_route(kind: Kind) -> Any:
             sums["n"] or sums["m"] for sums in found["counters"].values()
         ):
             raise HTTPProblem(404, f"nothing is known about {name!r:.80} in {kind}")
-        return answer(Described(name, found["fields"], found["counters"]))
+        return answer(CatalogueAnswer(name, found["fields"], found["counters"]))
 
     return describe
 
@@ -194,7 +194,7 @@ ENDPOINTS = (
             describe_route(kind),
             f"The fields and counters of one of the {kind}.",
             "feedback" if kind == "items" else "admin",
-            answer=Described,
+            answer=CatalogueAnswer,
         )
         for kind in _KINDS
     ),

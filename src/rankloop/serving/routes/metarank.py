@@ -24,7 +24,12 @@ from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable
 from rankloop.serving.routes.feedback import Event, LoggedRanking, make_events, make_logged_ranking
-from rankloop.serving.routes.metarank_fields import Field, amount, field_values, known_values
+from rankloop.serving.routes.metarank_fields import (
+    MetarankField,
+    amount,
+    field_values,
+    known_values,
+)
 from rankloop.serving.routes.rank import RankRequest, rank
 
 if TYPE_CHECKING:
@@ -40,7 +45,7 @@ class MetarankItem(msgspec.Struct):
     """A candidate, with its own fields."""
 
     id: Id
-    fields: list[Field] = []
+    fields: list[MetarankField] = []
     relevancy: float | None = None
 
 
@@ -51,7 +56,7 @@ class MetarankRanking(msgspec.Struct):
     items: list[MetarankItem]
     user: Id | None = None
     session: Id | None = None
-    fields: list[Field] = []
+    fields: list[MetarankField] = []
 
 
 class MetarankEvent(msgspec.Struct):
@@ -67,7 +72,7 @@ class MetarankEvent(msgspec.Struct):
     items: list[MetarankItem] = []
     user: Id | None = None
     session: Id | None = None
-    fields: list[Field] = []
+    fields: list[MetarankField] = []
 
 
 class MetarankPlace(msgspec.Struct, omit_defaults=True):
@@ -75,7 +80,7 @@ class MetarankPlace(msgspec.Struct, omit_defaults=True):
 
     item: str
     score: float
-    features: list[Field] | None = None
+    features: list[MetarankField] | None = None
 
 
 class MetarankAnswer(msgspec.Struct):
@@ -117,7 +122,7 @@ async def rank_as_metarank(call: Call) -> Response:
         MetarankPlace(
             place["id"],
             place["score"],
-            [Field(*pair) for pair in features[place["id"]].items()] if explain else None,
+            [MetarankField(*pair) for pair in features[place["id"]].items()] if explain else None,
         )
         for place in msgspec.json.decode(response.body)["items"]
     ]

@@ -18,19 +18,21 @@ if TYPE_CHECKING:
     from rankloop.features.definitions import Definitions
 
 
-class Field(msgspec.Struct):
+class MetarankField(msgspec.Struct):
     """A named value."""
 
     name: str
     value: Any = None
 
 
-def field_values(fields: Iterable[Field]) -> dict[str, Any]:
+def field_values(fields: Iterable[MetarankField]) -> dict[str, Any]:
     """Return values by name; of a name that occurs twice, the last one."""
     return {field.name: field.value for field in fields}
 
 
-def known_values(fields: Iterable[Field], definitions: Definitions, side: str) -> dict[str, Any]:
+def known_values(
+    fields: Iterable[MetarankField], definitions: Definitions, side: str
+) -> dict[str, Any]:
     """Return the values that are defined, and of the right type; Metarank ignores others, too."""
     known: Any = definitions.fields[side]  # type: ignore[index]
     values = {}
@@ -45,7 +47,7 @@ def known_values(fields: Iterable[Field], definitions: Definitions, side: str) -
     return values
 
 
-def amount(fields: Iterable[Field]) -> float:
+def amount(fields: Iterable[MetarankField]) -> float:
     """Return the value of an interaction, such as the stars of a rating; 1 if it has none."""
     value = field_values(fields).get("value")
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:

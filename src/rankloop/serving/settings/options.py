@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LOOP = "loop"
 
 
-class Options(NamedTuple):
+class ServeOptions(NamedTuple):
     """The options of the command line for a service; None or empty if not given."""
 
     loop: str | None = None
@@ -36,7 +36,7 @@ class Options(NamedTuple):
         return {name: value for name, value in given.items() if value is not None}
 
 
-def choose_settings(config: Path | None, options: Options) -> Settings:
+def choose_settings(config: Path | None, options: ServeOptions) -> Settings:
     """Return the settings of a file, or of one loop from options, which take precedence."""
     from rankloop.serving.settings.service import as_settings, read_settings
 
@@ -47,7 +47,7 @@ def choose_settings(config: Path | None, options: Options) -> Settings:
     return as_settings({"server": server, "loops": {options.loop or _LOOP: loop}})
 
 
-def write_settings(config: Path | None, options: Options) -> str:
+def write_settings(config: Path | None, options: ServeOptions) -> str:
     """Write settings to a file for editing; return what to do next."""
     from rankloop.serving.settings.template import write_template
 
@@ -57,7 +57,7 @@ def write_settings(config: Path | None, options: Options) -> str:
     return f"{path}: start with `rankloop serve {path}`"
 
 
-def _describe_loop(options: Options) -> dict[str, object]:
+def _describe_loop(options: ServeOptions) -> dict[str, object]:
     """Return the settings of the one loop that options describe."""
     if not options.features:
         raise DataError(
@@ -67,7 +67,7 @@ def _describe_loop(options: Options) -> dict[str, object]:
     return {**usual, **options.loop_values}
 
 
-def _override(options: Options, plain: dict[str, Any]) -> None:
+def _override(options: ServeOptions, plain: dict[str, Any]) -> None:
     """Replace values of a file by those of the options."""
     server, loops = plain.setdefault("server", {}), plain.get("loops", {})
     if not (isinstance(server, dict) and isinstance(loops, dict)):

@@ -41,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     detail: str = ""
 
 
-class Request(NamedTuple):
+class Submission(NamedTuple):
     """Entries to append together.
 
     future : gets their answers
@@ -56,7 +56,7 @@ class Request(NamedTuple):
 
 
 class Queue:
-    """Requests in order of arrival, up to a number of entries.
+    """Submissions in order of arrival, up to a number of entries.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Queue:
 
     def __init__(self, name: str, max_entries: int) -> None:
         self._name, self._max_entries = name, max_entries
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[Submission] = deque()
         self._size = 0
         self._closed = False
         self._wake = threading.Condition()
@@ -74,54 +74,56 @@ class Queue:
     def __len__(self) -> int:
         return self._size
 
-    def put(self, request: Request) -> None:
-        """Add a request; raise if there are too many."""
+    def put(self, submission: Submission) -> None:
+        """Add a submission; raise if there are too many."""
         with self._wake:
             if self._closed:
                 raise BusyError(f"loop {self._name} is stopping; try another process, or later")
-            if self._size + len(request.entries) > self._max_entries and self._size:
+            if self._size + len(submission.entries) > self._max_entries and self._size:
                 raise BusyError(
                     f"loop {self._name}: {self._size:,} entries wait for the disk, and at most "
                     f"{self._max_entries:,} may wait; try again in a second"
                 )
-            self._waiting.append(request)
-            self._size += len(request.entries)
+            self._waiting.append(submission)
+            self._size += len(submission.entries)
             self._wake.notify()
 
-    def take(self, seconds: float) -> list[Request] | None:
-        """Wait, and return the requests for one transaction; None after the end."""
+    def take(self, seconds: float) -> list[Submission] | None:
+        """Wait, and return the submissions for one transaction; None after the end."""
         with self._wake:
             self._wake.wait_for(lambda: self._waiting or self._closed, seconds)
             if self._closed and not self._waiting:
                 return None
-            requests, size = [], 0
+            submissions, size = [], 0
             while self._waiting:
                 n = len(self._waiting[0].entries)
                 if size and size + n > _MAX_AT_ONCE:
                     break
-                requests.append(self._waiting.popleft())
+                submissions.append(self._waiting.popleft())
                 size += n
             self._size -= size
-            return requests
+            return submissions
 
     def close(self) -> None:
-        """Accept no more requests."""
+        """Accept no more submissions."""
         with self._wake:
             self._closed = True
             self._wake.notify_all()
 
     def fail(self, error: Exception) -> None:
-        """Accept no more requests, and answer all waiting ones with an error."""
+        """Accept no more submissions, and answer all waiting ones with an error."""
         self.close()
-        while requests := self.take(0):
-            finish(requests, [BusyError(f"loop {self._name} stopped: {error}")] * len(requests))
+        while submissions := self.take(0):
+            finish(
+                submissions, [BusyError(f"loop {self._name} stopped: {error}")] * len(submissions)
+            )
 
 
-def finish(requests: Iterable[Request], results: Iterable[list[Answer] | Exception]) -> None:
-    """Answer requests; each event loop is woken once for all of its requests."""
+def finish(submissions: Iterable[Submission], results: Iterable[list[Answer] | Exception]) -> None:
+    """Answer submissions; each event loop is woken once for all of its submissions."""
     by_loop: dict[asyncio.AbstractEventLoop | None, list[Finished]] = {}
-    for request, result in zip(requests, results, strict=True):
-        by_loop.setdefault(request.loop, []).append((request.future, result))
+    for submission, result in zip(submissions, results, strict=True):
+        by_loop.setdefault(submission.loop, []).append((submission.future, result))
     for loop, finished in by_loop.items():
         if loop is None:
             _resolve(finished)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.cache import EntryCache
     from rankloop.serving.threads.live_joins import EntryStatus, LiveJoins
     from rankloop.serving.threads.progress import LoopProgress
-    from rankloop.serving.threads.queue import Queue, Request
+    from rankloop.serving.threads.queue import Queue, Submission
 
 _log = logging.getLogger("rankloop.serving")
 
@@ -88,7 +88,7 @@ class Writer:
                 self.others.clear()
                 self.catch_up()
 
-    def _commit(self, requests: list[Request], closings: list[Closed]) -> None:
+    def _commit(self, requests: list[Submission], closings: list[Closed]) -> None:
         """Append the entries of requests, and closings, in one transaction; answer the requests."""
         results: list[list[Answer] | Exception]
         try:
