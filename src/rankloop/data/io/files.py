@@ -137,9 +137,13 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise DataError(f"zip archives are read, but not written; end {name!r} in .gz, .xz or .zst")
     with replace_when_done(name) as partial, partial.open("wb") as raw:
         stream = _compress(raw, Path(name).suffix)
-        yield stream
-        if stream is not raw:
-            stream.close()
+        try:
+            yield stream
+        except BaseException:
+            with contextlib.suppress(Exception):  # what was written so far is given up
+                stream.close()
+            raise
+        stream.close()
 
 
 def _compress(raw: BinaryIO, suffix: str) -> BinaryIO:
