@@ -111,7 +111,7 @@ def test_what_it_assumes():
     assert len(broken) == 5
     weighted = rl.QueryDataset.from_arrays(data.X, data.y, qid=data.qid, query_weight=np.ones(8))
     fine = KernelMinimax("linear", budget=99, removal="random")
-    assert random_removal_bound(fine, weighted, u).broken == ("no document or query has a weight",)
+    assert random_removal_bound(fine, weighted, u).broken == ("no query or document has a weight",)
     with pytest.raises(DataError, match="about KernelMinimax and KernelSlam; found a Slam"):
         random_removal_bound(rl.Slam(), data, u)
     flat = equal_lists(np.ones((4, 4), np.float32), np.zeros(4), 2)

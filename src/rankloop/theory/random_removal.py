@@ -40,8 +40,8 @@ from rankloop.theory.perceptron import of_data
 from rankloop.theory.result import Assumption, Bound
 from rankloop.theory.surrogates import (
     data_for,
+    least_weight,
     max_pair_surrogate,
-    slam_weights,
     worst_slam_surrogate,
 )
 
@@ -91,8 +91,7 @@ def random_removal_bound(
     if isinstance(ranker, KernelSlam):
         seen = data_for(ranker.measure, data)
         f = sum(worst_slam_surrogate(comparison(q.X), q.y, ranker.measure) for q in seen)
-        weights = [slam_weights(q.y, ranker.measure, np.zeros(len(q.y))) for q in seen]
-        v_min = min((float(v[v > 0].min()) for v in weights if v.any()), default=1.0)
+        v_min = least_weight(data, ranker.measure)
         slack = 2 * ranker.margin / ranker.rate
     elif isinstance(ranker, KernelMinimax):
         f = sum(max_pair_surrogate(comparison(query.X), query.y) for query in data)
@@ -115,7 +114,6 @@ def random_removal_bound(
         Assumption("the ranker starts from nothing", not ranker.is_fitted),
         Assumption("the last coefficients rank, not their mean", not ranker.average),
         Assumption("one pass", ranker.passes == 1),
-        Assumption("no document or query has a weight", _is_unweighted(data)),
         Assumption("the budget is larger than L |u|^2 / v_min - 1", bool(enough)),
     )
     terms = {"surrogate": float(f), "constant": steep * square, "factor": c / left if left else 0.0}
@@ -139,7 +137,3 @@ def _best_c(square: float, f: float, steep: float, share: float) -> float:
         return steep
     half = steep * square / 2
     return float((half + np.sqrt(half**2 + lead * steep * f)) / lead)
-
-
-def _is_unweighted(data: QueryDataset) -> bool:
-    return data.query_weight is None and data.sample_weight is None
