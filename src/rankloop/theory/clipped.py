@@ -66,4 +66,5 @@ def bound_clipped_mistakes(
     if not clip >= LEAST_CLIP:
         raise DataError(f"clip must be at least {LEAST_CLIP} to have a bound; found {clip:g}")
     c = math.floor(clip)
-    return (whole / v_min + c - 1) ** (c / (c - 1)) * ratio ** (1 / (c - 1))
+    bound: Number = (whole / v_min + c - 1) ** (c / (c - 1)) * ratio ** (1 / (c - 1))
+    return bound
