@@ -41,6 +41,8 @@ class PredtronRanker(LinearRanker):
     position.
 
     Where we depart: a ranking with ties has the loss of the worst order of the tied documents.
+    Documents of one grade and score, such as those of the first query, are moved by the same step:
+    the mean over their orders, so that the order of rows makes no difference.
 
     Parameters
     ----------
