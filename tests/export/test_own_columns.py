@@ -22,6 +22,7 @@ from rankloop.export.originals import Originals
 from rankloop.export.running import load_c, scoring_function
 from rankloop.export.targets import target
 from rankloop.features.columns import Feature, Features
+from rankloop.feedback.compute_features import compute_features
 from rankloop.rankers.registry import make_ranker
 from rankloop.rankers.training import read_like
 from rankloop.rankers.wrappers.described import Described
@@ -304,3 +305,54 @@ def test_hashed_categories_are_refused(to):
     with pytest.raises(DataError, match=r"cannot compute the hash .* of 'brand'"):
         export(ranker, to)
     assert json.loads(export(ranker, "json"))["columns"][0]["buckets"] == 3
+
+
+def _log_of_a_shop(path):
+    """Write rankings of items with six brands."""
+    rng = np.random.default_rng(0)
+    events = [
+        {"id": f"i{k}", "fields": {"brand": f"b{k % 6}", "price": float(k)}, "timestamp": 1000}
+        for k in range(12)
+    ]
+    for r in range(30):
+        items = [f"i{k}" for k in rng.choice(12, 5, replace=False)]
+        events.append({"ranking_id": f"r{r}", "items": items, "timestamp": 1001 + 2 * r})
+        events.append({"ranking_id": f"r{r}", "item": items[0], "timestamp": 1002 + 2 * r})
+    path.write_text("\n".join(map(json.dumps, events)))
+    return path
+
+
+def test_computed_features_are_columns_of_the_users_table(tmp_path):
+    """Brands are read as texts and rates as numbers; a brand that is hashed has no text at all."""
+    path = _log_of_a_shop(tmp_path / "log.jsonl")
+    fields = {"item": {"brand": "category", "price": "number"}}
+    rate = {"rate": "click", "prior": 1}
+    price = {"number": "item.price"}
+
+    def learn(**brand):
+        features = {"brand": {"category": "item.brand", **brand}, "price": price, "ctr": rate}
+        rows = compute_features(path, fields=fields, features=features)
+        return Described(make_ranker("xendcg")).fit(rows), rows
+
+    ranker, rows = learn()
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE documents (qid, doc, brand TEXT, price REAL, ctr REAL)")
+        connection.executemany(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+            [
+                (k // 5, k, f"b{int(item[1:]) % 6}", *(None if v != v else v for v in row))
+                for k, (item, row) in enumerate(
+                    zip(rows.doc_ids, rows.X[:, 1:].tolist(), strict=True)
+                )
+            ],
+        )
+        text = export(ranker, "sql", dialect="sqlite")
+        scores = {doc: score for _, doc, score in connection.execute(text)}
+    ours = np.asarray(ranker.predict(rows), np.float64)
+    _close(np.array([scores[k] for k in range(len(ours))]), ours)
+
+    hashed, _ = learn(limit=2, buckets=3)
+    for to in ("c", "sql", "onnx"):
+        with pytest.raises(DataError, match=r"the hash .* of 'brand'; .* a larger limit"):
+            export(hashed, to)
+    assert json.loads(export(hashed, "json"))["columns"][0]["buckets"] == 3

@@ -93,7 +93,17 @@ def _input_columns(ranker: Ranker) -> tuple[InputColumn, ...]:
     features = getattr(ranker, "features", None)
     if not isinstance(features, Features):
         return (InputColumn(),) * ranker.n_features_in_
-    return tuple(InputColumn(c.kind, tuple(c.categories), c.buckets) for c in features)
+    return tuple(InputColumn(c.kind, tuple(c.categories), _count_buckets(c)) for c in features)
+
+
+def _count_buckets(feature: Feature) -> int:
+    """Return how many codes stand for the hash of a text.
+
+    A data set of computed features (`rankloop features`) names these codes like categories, but no
+    table has such a text.
+    """
+    bucket = f"{feature.part_of or feature.name}: bucket "
+    return feature.buckets or sum(name.startswith(bucket) for name in feature.categories)
 
 
 @singledispatch

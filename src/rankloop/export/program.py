@@ -269,8 +269,8 @@ class Program:
             raise DataError(
                 f"{engine} cannot compute the hash that gives codes to the rarer categories of "
                 f"{', '.join(map(repr, hashed))}; train with a description in which this column "
-                "has no buckets, or export to json, and compute the codes as "
-                "rankloop.features.hashing says"
+                "has no buckets, or with a larger limit where a loop computes it, or export to "
+                "json, and compute the codes as rankloop.features.hashing says"
             )
 
     @property

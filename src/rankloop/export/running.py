@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.export.to_sql import quote
+from rankloop.export.sql_dialect import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -2,7 +2,8 @@
 
 It reads the user's own columns: texts of categories, dates and booleans too (`sql_inputs.py`). Maps
 inside queries are window functions. Values are double precision, and rounded to float32 where the
-ranker rounds. NULL and NaN are missing values.
+ranker rounds. NULL and NaN are missing values. Models with hundreds of columns are written in
+another form (`sql_long.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.export import sql_inputs
 from rankloop.export.needs import find_needed_columns
 from rankloop.export.program import (
     LARGEST,
@@ -28,19 +28,18 @@ from rankloop.export.program import (
     Trees,
     WithinQuery,
 )
-from rankloop.rankers.boosting.trees import float32_above, float32_at_most
+from rankloop.export.sql_dialect import DIALECTS, Dialect, quote
+from rankloop.export.sql_long import render_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rankloop.export.program import Column, Node, Program
-    from rankloop.rankers.boosting.trees import Tree
 
     Columns: TypeAlias = dict[int, str]
 
-DIALECTS = ("postgresql", "duckdb", "sqlite")
 _TOGETHER = 50  # terms of a sum in one stage, because engines limit the depth of expressions
-_SPLITTER = 2.0**29 + 1  # x s - (x s - x) is x rounded to the 24 bits of a float32
+_WIDE = 150  # columns of all nodes, from which a row for each value is better
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,41 @@ def render(program: Program, dialect: str = "postgresql", names: SqlNames | None
     if dialect not in DIALECTS:
         raise DataError(f"the dialect must be one of {', '.join(DIALECTS)}; found {dialect!r}")
     program.check_categories("SQL")
-    return _Query(program, dialect, names or SqlNames()).text()
+    for node in program.nodes():
+        if isinstance(node, KernelMatrix):
+            _refuse_kernel(program, node)
+    query = render_long if _is_wide(program) else _render_columns
+    return query(program, Dialect(dialect), names or SqlNames())
 
 
-def quote(name: str) -> str:
-    """Write a name of a table or column."""
-    return '"' + name.replace('"', '""') + '"'
+def _render_columns(program: Program, dialect: Dialect, names: SqlNames) -> str:
+    return _Query(program, dialect, names).text()
+
+
+def _is_wide(program: Program) -> bool:
+    """Whether a column for each value would exceed what databases allow, or plan in seconds."""
+    needed = find_needed_columns(program)
+    nodes = program.nodes()
+    # Trees read only some features, and a column of its own is the best form for each of these.
+    others = {id(other) for n in nodes if not isinstance(n, Trees) for other in n.inputs}
+    computed = [n for n in nodes if not isinstance(n, Inputs) or id(n) in others]
+    return sum(len(needed[id(node)]) for node in computed) > _WIDE
+
+
+def _refuse_kernel(program: Program, node: KernelMatrix) -> None:
+    raise DataError(
+        f"this {program.ranker} compares a document with {node.width:,} kept rows by a kernel, "
+        "which is too much for an SQL expression; export it to onnx or c, or train a linear "
+        "ranker on Lifted(features='fourier(rbf(1),200)'), which SQL can compute"
+    )
 
 
 class _Query:
     """The stages of a query; each selects the columns that later ones need, and new ones."""
 
-    def __init__(self, program: Program, dialect: str, names: SqlNames) -> None:
+    def __init__(self, program: Program, dialect: Dialect, names: SqlNames) -> None:
         self._program, self.dialect, self._names = program, dialect, names
+        self.number, self.round_to_float32 = dialect.number, dialect.round_to_float32
         self._needed = find_needed_columns(program)
         self._stages: list[str] = []
         self._columns: dict[int, Columns] = {}
@@ -114,24 +135,13 @@ class _Query:
         """Add the first stage: the features in float32."""
         names = self._names
         columns = {j: self._name() for j in features}
-        selected = [f"{self._input(j)} AS {name}" for j, name in columns.items()]
+        read = self.dialect.read
+        inputs = self._program.features, self._program.columns
+        selected = [f"{read(inputs[0][j], inputs[1][j])} AS {name}" for j, name in columns.items()]
         keys = f"{quote(names.query)} AS q", f"{quote(names.document)} AS k"
         content = ", ".join((*keys, *selected))
         self._stages.append(f"s0 AS MATERIALIZED (SELECT {content} FROM {quote(names.table)})")
         return columns
-
-    def _input(self, j: int) -> str:
-        name, column = quote(self._program.features[j]), self._program.columns[j]
-        if column.kind == "category":
-            return sql_inputs.code(name, column.categories, self.dialect, self.number)
-        if column.kind == "boolean":
-            return sql_inputs.boolean(name, self.number)
-        value = sql_inputs.days(name, self.dialect) if column.kind == "date" else name
-        if self.dialect == "sqlite":
-            return self.round_to_float32(f"CAST({value} AS DOUBLE PRECISION)")
-        # NaN would be larger than all numbers here, and NULL is what a missing value must be.
-        single = "REAL" if self.dialect == "postgresql" else "FLOAT"
-        return f"CAST(NULLIF(CAST({value} AS {single}), 'NaN') AS DOUBLE PRECISION)"
 
     def of(self, node: Node) -> Columns:
         return self._columns[id(node)]
@@ -161,21 +171,6 @@ class _Query:
     def keeping(self, columns: Sequence[str]) -> None:
         """Keep more columns in the stages of this node."""
         self._live = [*self._live, *columns]
-
-    def number(self, value: float) -> str:
-        """Write a number as a double, with every bit.
-
-        An engine may take a number without an exponent for an exact decimal, and PostgreSQL takes
-        it so even with one.
-        """
-        text = repr(float(value))
-        text = text if "e" in text else f"{text.removesuffix('.0')}e0"
-        return f"float8 '{text}'" if self.dialect == "postgresql" else text
-
-    def round_to_float32(self, x: str) -> str:
-        """Round to float32."""
-        splitter = self.number(_SPLITTER)
-        return f"({x} * {splitter} - ({x} * {splitter} - {x}))"
 
     def _name(self) -> str:
         self._count += 1
@@ -296,37 +291,7 @@ def _linear(s: _Query, node: LinearMap, columns: list[int]) -> Columns:
 
 def _trees(s: _Query, node: Trees, columns: list[int]) -> Columns:  # noqa: ARG001
     given = s.of(node.x)
-    return {0: s.sum([_tree(s, tree, given) for tree in node.trees], s.number(0))}
-
-
-def _tree(s: _Query, tree: Tree, given: Columns) -> str:
-    """Return nested cases; thresholds lie between two float32, so that no rounding reaches them."""
-
-    def below(child: int) -> str:
-        if child < 0:
-            return s.number(tree.value[~child])
-        x = given[int(tree.feature[child])]
-        if child in tree.members:
-            # NULL IN (...) is neither true nor false, so a missing category goes right.
-            test = f"{x} IN ({', '.join(map(str, tree.members[child]))})"
-        else:
-            threshold = float(tree.threshold[child])
-            middle = (float(float32_at_most(threshold)) + float32_above(threshold)) / 2
-            test = f"{x} <= {s.number(middle)}"
-            if tree.nan_left[child]:
-                test += f" OR {x} IS NULL"
-        left, right = below(int(tree.left[child])), below(int(tree.right[child]))
-        return f"CASE WHEN {test} THEN {left} ELSE {right} END"
-
-    return below(0 if tree.splits else -1)
-
-
-def _kernel(s: _Query, node: KernelMatrix, columns: list[int]) -> Columns:  # noqa: ARG001
-    raise DataError(
-        f"this ranker compares a document with {node.width:,} kept rows by a kernel, which is too "
-        "much for an SQL expression; export it to onnx or c, or train a linear ranker on "
-        "Lifted(features='fourier(rbf(1),200)'), which SQL can compute"
-    )
+    return {0: s.sum([s.dialect.tree(tree, given) for tree in node.trees], s.number(0))}
 
 
 _RULES: dict[type[Node], Callable[..., Columns]] = {
@@ -339,5 +304,4 @@ _RULES: dict[type[Node], Callable[..., Columns]] = {
     Join: _join,
     LinearMap: _linear,
     Trees: _trees,
-    KernelMatrix: _kernel,
 }
