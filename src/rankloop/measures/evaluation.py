@@ -122,7 +122,9 @@ def evaluate(
     ----------
     data : the judged documents. Grades below 0 (unjudged) count as not relevant; PairAcc leaves
         them out.
-    scores : one per document, in the data set's order; minus infinity means not retrieved
+    scores : one per document, in the data set's order; minus infinity means not retrieved. What a
+        ranker predicts for the rows of the table that the data set was made of is brought into
+        this order, and an error if it belongs to other rows.
     measures : see :mod:`rankloop.measures.measure`
     convention : a name or a :class:`Convention`
     query_weight : weights of the mean; by default those of the data set, or equal weights if it
@@ -143,7 +145,7 @@ def evaluate(
     """
     rules = as_convention(convention)
     wanted = parse_all(measures)
-    values = as_scores(scores, data.n_documents)
+    values = as_scores(scores, data)
     keys = None
     if rules.ties == "doc_id":
         keys = tie_keys(data.doc_ids)

@@ -53,6 +53,7 @@ from rankloop.exceptions import DataError, NotFittedError, RankloopError
 from rankloop.features.columns import refuse_kinds
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.measures.evaluation import evaluate
+from rankloop.measures.predictions import Predictions
 from rankloop.rankers.forms import Anything, Whole
 from rankloop.rankers.inputs import as_dataset, training_data
 from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
@@ -73,9 +74,9 @@ if TYPE_CHECKING:
     from rankloop.rankers.state import State
 
     Rows = NDArray[np.float32]
+    Scores = NDArray[np.float32 | np.float64]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
-    Scores = NDArray[np.float32 | np.float64]
     from rankloop.rankers.explaining import Parts
 
 
@@ -376,8 +377,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
 
     def predict(
         self, X: object, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
-    ) -> Scores:
-        """Score documents; higher is better.
+    ) -> Predictions:
+        """Score documents; higher is better. The scores know the rows that they belong to.
 
         A ranker that needs dense rows makes sparse ones dense, a block of queries at a time.
 
@@ -391,21 +392,24 @@ class Ranker(Estimator, metaclass=ABCMeta):
         """
         now = self.copy()  # other threads may learn meanwhile
         now._check_fitted()
-        if not now._is_sparse_taken():
+        return Predictions.of(now._predict(X, qid, group), X, now._rows)
+
+    def _predict(self, X: object, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
+        if not self._is_sparse_taken():
             if isinstance(X, QueryDataset) and X.is_sparse:
-                return now._score_blocks(X)
+                return self._score_blocks(X)
             if is_large_and_sparse(X):
-                return now._predict_sparse(X, qid, group)
+                return self._predict_sparse(X, qid, group)
         if isinstance(X, QueryDataset):
-            return now._score_rows(now._rows(X), X.offsets)
-        rows = now._rows(X)
+            return self._score_rows(self._rows(X), X.offsets)
+        rows = self._rows(X)
         is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
         if qid is None and (group is None or is_one):
             if not is_one:
-                now._check_rows_alone()
-            return now._score_rows(rows, one_query(len(rows)))
+                self._check_rows_alone()
+            return self._score_rows(rows, one_query(len(rows)))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.traits.takes_nan)
-        return data.in_row_order(now._score_rows(data.X, data.offsets))
+        return data.in_row_order(self._score_rows(data.X, data.offsets))
 
     def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
         """Score sparse rows that are not grouped yet."""
