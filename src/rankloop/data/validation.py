@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.grouping import TEXT, as_ids
+from rankloop.data.grouping import TEXT, as_array, as_ids, as_texts
 from rankloop.data.memory import check_fits
 from rankloop.data.sparse_rows import (
     SparseRows,
@@ -180,23 +180,8 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
 
 def as_text(values: ArrayLike, name: str) -> Ids:
     """Return document ids as text, none of them missing."""
-    texts = np.asarray(values)
-    if texts.dtype == TEXT and texts.ndim == 1:
-        return texts
-    if texts.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional; found shape {texts.shape}")
-    if texts.dtype.kind in "fO":
-        missing = next((i for i, value in enumerate(texts) if _is_missing(value)), None)
-        if missing is not None:
-            raise DataError(f"{name} is missing in row {missing}; every row needs one")
-    return texts.astype(str).astype(TEXT)
-
-
-def _is_missing(value: object) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas.NA is neither true nor false
-        return True
+    texts = as_array(values, name)
+    return texts if texts.dtype == TEXT else as_texts(texts, name)
 
 
 def check_length(name: str, values: Sized, n: int, what: str = "rows") -> None:

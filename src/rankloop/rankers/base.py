@@ -55,7 +55,7 @@ from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.measures.evaluation import evaluate
 from rankloop.measures.predictions import Predictions
 from rankloop.rankers.forms import Anything, Whole
-from rankloop.rankers.inputs import as_dataset, training_data
+from rankloop.rankers.inputs import as_dataset, check_differences, training_data
 from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
 from rankloop.rankers.state import check_forms, making_lock, plain_copy, read_width
 from rankloop.rankers.traits import Traits
@@ -282,6 +282,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
         data = training_data(
             X, y, qid, group, sample_weight, query_weight, allow_nan=self.traits.takes_nan
         )
+        if not (self.traits.takes_equal_grades or self.traits.is_baseline):
+            check_differences(data, type(self).__name__)
         return self._learn_on_copy(
             lambda new: new._fit(*new._begin(data, valid, self.warm_start), on_round),
             on_round,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.validation import check_not_empty
 from rankloop.exceptions import DataError
@@ -65,3 +67,26 @@ def training_data(*given: Any, **options: Any) -> QueryDataset:
                 "weights, or no weights"
             )
     return data
+
+
+def check_differences(data: QueryDataset, name: str) -> None:
+    """Raise if no query has two documents with different grades, which every order needs."""
+    judged = data.y >= 0
+    y, queries = data.y[judged], np.repeat(np.arange(len(data)), data.sizes)[judged]
+    if ((y[1:] != y[:-1]) & (queries[1:] == queries[:-1])).any():
+        return
+    if data.n_documents == 1:
+        found = "there is only 1 sample"
+    elif not len(y):
+        found = "no document is judged: every grade is below 0"
+    elif len(np.unique(queries)) == len(y):
+        found = "each query has only one judged document"
+    elif (y == y[0]).all():
+        apart = "" if judged.all() else ", apart from those below 0, which mean unjudged"
+        found = f"every grade is {y[0]:g}{apart}"
+    else:
+        found = "in each query, all judged documents have the same grade"
+    raise DataError(
+        f"{found}, so {name} cannot learn which of two documents is better; check which columns "
+        "are the grades and the query ids (rankloop.summarise shows both)"
+    )
