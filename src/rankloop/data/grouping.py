@@ -129,7 +129,7 @@ def as_ids(values: ArrayLike, name: str) -> Ids:
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return values in one dimension; of a list of texts and NaN, NumPy alone makes the text nan."""
+    """Return values in one dimension; NumPy would make the NaN among texts the text nan."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):

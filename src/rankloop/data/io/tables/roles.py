@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.messages import count, show_names
+from rankloop.data.io.tables.leaks import refuse_leaks
 from rankloop.data.io.tables.lists import list_of
 from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow
 from rankloop.data.io.tables.values import Coder, is_list, is_number, kind_of
@@ -45,6 +46,9 @@ class TableOptions:
     features : the columns of features, the name of one list column, or the description that a
         model was trained with; None means all columns without another role
     drop : columns to ignore
+    include : columns to use as features although their names look like facts that a model must not
+        learn from, such as `position` or `clicked` (:mod:`rankloop.data.io.tables.leaks`); without
+        this, they are an error. Columns that `features` names are never asked about.
     category : columns that hold categories, though they are numbers, or differ in most rows
     lists : columns of text that hold several categories, each with its separator, as `genres=|`;
         Arrow's lists of text need no separator
@@ -63,6 +67,7 @@ class TableOptions:
     doc_id: str | None = None
     features: str | Sequence[str] | Features | None = None
     drop: Sequence[str] = ()
+    include: Sequence[str] = ()
     category: Sequence[str] = ()
     lists: Sequence[str] = ()
     position: str | None = None
@@ -183,7 +188,8 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
         raise DataError(f"two columns are named {twice[0]!r}; rename one")
     ours, chosen = _our_note(schema), options.chosen
     named = [name for name in given.values() if name is not None]
-    _check_present([*named, *(chosen or ()), *options.drop, *options.category], present)
+    said = (*(chosen or ()), *options.drop, *options.include, *options.category)
+    _check_present([*named, *said], present)
     aside = {*options.drop, *([options.position] if options.position else ())}
     for name, times in Counter([*named, *(chosen or ()), *aside]).items():
         if times > 1:
@@ -196,6 +202,8 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
     if chosen is None:
         aside |= {*roles.values(), *_index_columns(schema)}
         chosen = [name for name in present if name not in aside]
+        if options.labelled and not ours:  # to learn from, and not answered yet
+            refuse_leaks(name for name in chosen if name not in options.include)
     columns = _describe_columns(source, options, roles, chosen)
     if not ours:
         by_name = frozenset(role for role in roles if given[role] is None)
