@@ -106,7 +106,10 @@ class DenseSource:
         _columns("--lists", "Text columns of several categories with their separator: genres=|."),
     ] = field(default_factory=list)
     skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Text: leave out bad rows, and count them.")
+        bool,
+        typer.Option(
+            "--skip-bad-rows", help="Text, CSV, JSON lines: leave out bad rows, and count them."
+        ),
     ] = False
     n_features: Annotated[
         int | None,

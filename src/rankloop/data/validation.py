@@ -109,7 +109,7 @@ def bad_feature(
         f"{'missing (null or NaN)' if nan else f'{value} as float32'}; features must be finite: "
         "remove the row, replace the value"
         + (", or pass allow_nan=True if NaN means missing" if nan else "")
-    )
+    ).at_row(first_row + row)
 
 
 def check_not_empty(X: NDArray[np.generic]) -> None:

@@ -58,6 +58,8 @@ class TableOptions:
     decimal : what separates the fraction of a number that is written as text: `.` or `,`
     thousands : what separates thousands in such numbers, as in 1,234,567; None if nothing does
     encoding : the encoding of CSV and TSV, such as `latin-1`
+    skip_bad_rows : leave out rows of CSV, TSV or JSON lines with too many or too few fields, or whose
+        ids, grades or weights cannot be used, with a BadRowsWarning that counts them
     labelled : whether there must be grades; if not, a table without them has -1, unjudged
     notice : called with the role that was found for each column
     """
@@ -77,6 +79,7 @@ class TableOptions:
     decimal: str = "."
     thousands: str | None = None
     encoding: str = "utf-8"
+    skip_bad_rows: bool = False
     labelled: bool = True
     notice: Callable[[Columns], None] | None = None
 
