@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.messages import show_names
 from rankloop.data.grouping import TEXT, as_array, as_ids, as_texts
 from rankloop.data.memory import check_fits
 from rankloop.data.sparse_rows import (
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
     from rankloop.data.grouping import Ids
 
+MISSING_VALUES = (
+    "; if NaN means missing, use Described(ranker) or trees, which learn from missing values (and "
+    "make data sets with allow_nan=True)"
+)
+"""What to do about missing values."""
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -81,7 +87,7 @@ def as_matrix(
         except TypeError as error:
             raise DataTypeError(f"features must be numbers: {error}") from None
         except ValueError as error:
-            raise DataError(f"features must be numbers: {error}") from None
+            raise DataError(_not_numbers(X, error)) from None
         dense = np.ascontiguousarray(dense)
     if dense.ndim != 2:
         raise DataError(
@@ -90,8 +96,20 @@ def as_matrix(
         )
     place = _core.first_not_finite(dense, allow_nan=allow_nan)
     if place >= 0:
-        raise bad_feature(dense, place)
+        raise bad_feature(dense, place, column_names(X))
     return dense
+
+
+def _not_numbers(X: Any, error: ValueError) -> str:
+    """Say which columns of a frame are no numbers, and what to do; of an array, what NumPy says."""
+    types = zip(column_names(X) or (), getattr(X, "dtypes", ()), strict=False)
+    texts = [name for name, kind in types if getattr(kind, "kind", "O") in "OSUT"]
+    if not texts:
+        return f"features must be numbers: {error}"
+    return (
+        f"features must be numbers, but not all values of {show_names(texts)} are ({error}); leave "
+        "out what is no feature, and learn from text with Described(ranker)"
+    )
 
 
 def bad_feature(
@@ -107,8 +125,7 @@ def bad_feature(
     return DataError(
         f"feature {names[column] if names else column} of row {first_row + row} is "
         f"{'missing (null or NaN)' if nan else f'{value} as float32'}; features must be finite: "
-        "remove the row, replace the value"
-        + (", or pass allow_nan=True if NaN means missing" if nan else "")
+        "remove the row, replace the value" + (MISSING_VALUES if nan else "")
     ).at_row(first_row + row)
 
 

@@ -37,6 +37,11 @@ class Predictions(np.ndarray[Any, np.dtype[Any]]):
         known._rows = X, as_rows
         return known
 
+    @property
+    def scored(self) -> object:
+        """What was scored, as it was given to the ranker; None if it is not known."""
+        return None if self._rows is None else self._rows[0]
+
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """Return a result of NumPy as an array or a number; elementwise functions keep the rows."""
         if return_scalar or array.ndim == 0:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.validation import check_not_empty
-from rankloop.exceptions import DataError
+from rankloop.data.validation import check_not_empty, column_names
+from rankloop.exceptions import DataError, DataTypeError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -67,6 +67,24 @@ def training_data(*given: Any, **options: Any) -> QueryDataset:
                 "weights, or no weights"
             )
     return data
+
+
+def validation_data(valid: object, names: tuple[str, ...] | None) -> QueryDataset | None:
+    """Return validation data as a data set: a frame or table must have the features of these names.
+
+    Its grades and query ids are found by the usual names of their columns.
+    """
+    if valid is None or isinstance(valid, QueryDataset):
+        return valid
+    if column_names(valid) is None:
+        raise DataTypeError(
+            f"valid must be a QueryDataset, or a frame with the features and with columns such as "
+            f"'label' and 'qid'; found {type(valid).__name__}: QueryDataset.from_arrays(X, y, "
+            "qid=...) makes one of arrays"
+        )
+    from rankloop.data.io.tables.reading import from_table
+
+    return from_table(valid, features=names, allow_nan=True)
 
 
 def check_differences(data: QueryDataset, name: str) -> None:

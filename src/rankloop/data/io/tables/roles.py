@@ -58,8 +58,8 @@ class TableOptions:
     decimal : what separates the fraction of a number that is written as text: `.` or `,`
     thousands : what separates thousands in such numbers, as in 1,234,567; None if nothing does
     encoding : the encoding of CSV and TSV, such as `latin-1`
-    skip_bad_rows : leave out rows of CSV, TSV or JSON lines with too many or too few fields, or whose
-        ids, grades or weights cannot be used, with a BadRowsWarning that counts them
+    skip_bad_rows : leave out rows of CSV, TSV or JSON lines with too many or too few fields, or
+        whose ids, grades or weights cannot be used, with a BadRowsWarning that counts them
     labelled : whether there must be grades; if not, a table without them has -1, unjudged
     notice : called with the role that was found for each column
     """
@@ -218,7 +218,8 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
 
 def feature_columns(source: TableSource, options: TableOptions) -> Columns:
     """Use all columns of a table, or the chosen ones, as features."""
-    names = source.schema.names
+    index = _index_columns(source.schema)
+    names = [name for name in source.schema.names if name not in index]
     _check_present(options.chosen or (), names)
     return _describe_columns(source, options, {}, options.chosen or names)
 
