@@ -61,6 +61,7 @@ from .rankers.online.solar_ii import SolarII as SolarII
 from .rankers.predtron.predtron import Predtron as Predtron
 from .rankers.registry import make_ranker as make_ranker
 from .rankers.registry import register_ranker as register_ranker
+from .rankers.wrappers.described import Described as Described
 from .rankers.wrappers.prepared import Prepared as Prepared
 
 __version__: str

@@ -39,7 +39,7 @@ INPUTS = {
     "empty.csv": "empty.csv: the file is empty",
     "header.csv": "header.csv: it has no rows",
     "numbers.csv": "the first line holds numbers",
-    "ragged.csv": "ragged.csv: cannot read it: ",
+    "ragged.csv": "ragged.csv:2: cannot read it: found 2 fields, expected 3",
     "noquery.csv": "pass --query to name the column",
     "twice.csv": "two columns are named 'x'",
     "cut.parquet": "cut.parquet: cannot read it",

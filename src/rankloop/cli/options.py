@@ -156,6 +156,7 @@ _OPTIONS = {
     "position": "--position",
     "features": "--features",
     "drop": "--drop",
+    "include": "--include",
     "category": "--category",
     "lists": "--lists",
     "format": "--format",

@@ -177,7 +177,7 @@ class QueryDataset:
         n = len(matrix)
         check_length("y", grades, n)
         if qid is not None:
-            qid = as_ids(np.asarray(qid), "qid")
+            qid = as_ids(qid, "qid")
             check_length("qid", qid, n)
             grouping = group_by_id(qid)
         else:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.grouping import TEXT, as_ids
+from rankloop._utils.messages import show_names
+from rankloop.data.grouping import TEXT, as_array, as_ids, as_texts
 from rankloop.data.memory import check_fits
 from rankloop.data.sparse_rows import (
     SparseRows,
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
     from rankloop.data.grouping import Ids
 
+MISSING_VALUES = (
+    "; if NaN means missing, use Described(ranker) or trees, which learn from missing values (and "
+    "make data sets with allow_nan=True)"
+)
+"""What to do about missing values."""
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -81,7 +87,7 @@ def as_matrix(
         except TypeError as error:
             raise DataTypeError(f"features must be numbers: {error}") from None
         except ValueError as error:
-            raise DataError(f"features must be numbers: {error}") from None
+            raise DataError(_not_numbers(X, error)) from None
         dense = np.ascontiguousarray(dense)
     if dense.ndim != 2:
         raise DataError(
@@ -90,8 +96,20 @@ def as_matrix(
         )
     place = _core.first_not_finite(dense, allow_nan=allow_nan)
     if place >= 0:
-        raise bad_feature(dense, place)
+        raise bad_feature(dense, place, column_names(X))
     return dense
+
+
+def _not_numbers(X: Any, error: ValueError) -> str:
+    """Say which columns of a frame are no numbers, and what to do; of an array, what NumPy says."""
+    types = zip(column_names(X) or (), getattr(X, "dtypes", ()), strict=False)
+    texts = [name for name, kind in types if getattr(kind, "kind", "O") in "OSUT"]
+    if not texts:
+        return f"features must be numbers: {error}"
+    return (
+        f"features must be numbers, but not all values of {show_names(texts)} are ({error}); leave "
+        "out what is no feature, and learn from text with Described(ranker)"
+    )
 
 
 def bad_feature(
@@ -107,9 +125,8 @@ def bad_feature(
     return DataError(
         f"feature {names[column] if names else column} of row {first_row + row} is "
         f"{'missing (null or NaN)' if nan else f'{value} as float32'}; features must be finite: "
-        "remove the row, replace the value"
-        + (", or pass allow_nan=True if NaN means missing" if nan else "")
-    )
+        "remove the row, replace the value" + (MISSING_VALUES if nan else "")
+    ).at_row(first_row + row)
 
 
 def check_not_empty(X: NDArray[np.generic]) -> None:
@@ -180,23 +197,8 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
 
 def as_text(values: ArrayLike, name: str) -> Ids:
     """Return document ids as text, none of them missing."""
-    texts = np.asarray(values)
-    if texts.dtype == TEXT and texts.ndim == 1:
-        return texts
-    if texts.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional; found shape {texts.shape}")
-    if texts.dtype.kind in "fO":
-        missing = next((i for i, value in enumerate(texts) if _is_missing(value)), None)
-        if missing is not None:
-            raise DataError(f"{name} is missing in row {missing}; every row needs one")
-    return texts.astype(str).astype(TEXT)
-
-
-def _is_missing(value: object) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas.NA is neither true nor false
-        return True
+    texts = as_array(values, name)
+    return texts if texts.dtype == TEXT else as_texts(texts, name)
 
 
 def check_length(name: str, values: Sized, n: int, what: str = "rows") -> None:

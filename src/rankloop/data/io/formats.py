@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rankloop.features.columns import Features
 
 _LETOR = {*(field.name for field in fields(LetorOptions)), "query_file"}
+_BOTH = {"skip_bad_rows"}
 
 
 def read(
@@ -114,13 +115,19 @@ def _read_group(
 def _divide_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide options into those of text and those of tables."""
     for_text = {name: value for name, value in options.items() if name in _LETOR}
-    return for_text, {name: value for name, value in options.items() if name not in _LETOR}
+    only_text = _LETOR - _BOTH
+    return for_text, {name: value for name, value in options.items() if name not in only_text}
 
 
 def check_options(options: dict[str, object], formats: list[str]) -> None:
     """Raise if an option applies to none of the formats."""
     for_text, for_tables = _divide_options(options)
     for_tables.pop("format", None)
+    if "letor" in formats or any(name in TABLES for name in formats):
+        for_text, for_tables = (
+            {name: value for name, value in given.items() if name not in _BOTH}
+            for given in (for_text, for_tables)
+        )
     fits = {"text": "letor" in formats, "tables": any(name in TABLES for name in formats)}
     for kind, given in (("text", for_text), ("tables", for_tables)):
         named = [name for name, value in given.items() if _says_something(name, value)]

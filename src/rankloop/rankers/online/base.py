@@ -172,7 +172,7 @@ class OnlineRanker(Ranker):
         self,
         data: QueryDataset,
         *,
-        valid: QueryDataset | None = None,  # noqa: ARG002 - there are no rounds to choose from
+        valid: object = None,  # noqa: ARG002 - there are no rounds to choose from
         on_round: Callable[[Round], None] | None = None,  # noqa: ARG002
     ) -> Self:
         """Continue from the current state; the same as :meth:`partial_fit`."""

@@ -39,7 +39,9 @@ class Perceptron(SteppingRanker):
     Algorithm 1.
     """
 
-    traits: ClassVar[Traits] = replace(SteppingRanker.traits, takes_sparse=True)
+    traits: ClassVar[Traits] = replace(
+        SteppingRanker.traits, takes_sparse=True, takes_equal_grades=True
+    )
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_perceptron(*call, arrays["sizes_"], self.clip, self.rate, self.decay)

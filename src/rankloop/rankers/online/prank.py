@@ -53,7 +53,9 @@ class PRank(LinearRanker):
     Crammer and Singer, Pranking with ranking (2001).
     """
 
-    traits: ClassVar[Traits] = replace(LinearRanker.traits, takes_sparse=True)
+    traits: ClassVar[Traits] = replace(
+        LinearRanker.traits, takes_sparse=True, takes_equal_grades=True
+    )
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "room_", "count_", "sizes_")
     room_: NDArray[np.float64]
     count_: NDArray[np.int64]
