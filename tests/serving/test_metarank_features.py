@@ -130,6 +130,32 @@ def test_ubi_without_a_query_changes_counters_and_queries_become_rankings(start)
     assert service.loops["shop"].published.settings.names[-1] == "ctr"
 
 
+def test_objects_of_ubi_are_fields_of_items(start):  # noqa: F811
+    service, shop = start(fields=FIELDS, features=FEATURES)
+    target = {
+        "object_id": "item1",
+        "object_id_field": "product",
+        "name": "Nice jeans",
+        "object_detail": {"price": 25, "color": ["no", 1.5], "released": "2026-01-01"},
+    }
+    event = {
+        "action_name": "click",
+        "timestamp": "2024-05-03T10:15:31Z",
+        "client_id": "CLIENT-1",
+        "event_attributes": {"object": target},
+    }
+    dearer = {**target, "object_detail": {"price": 30}}
+    events = [{**event, "session_id": str(n)} for n in range(3)]
+    events.append({**event, "event_attributes": {"object": dearer}})
+    assert shop.post("/ubi/events", json=events).json()["taken"] == {"accepted": 4}
+    fields = shop.get("/v1/shop/items/item1").json()["fields"]
+    assert (fields["price"], fields["color"], fields["title"]) == (30, None, None)
+    head = service.loops["shop"].head
+    again = {**event, "session_id": "4", "event_attributes": {"object": dearer}}
+    shop.post("/ubi/events", json=again)
+    assert service.loops["shop"].head == head + 1  # what was known is not stored again
+
+
 def test_every_extractor_of_the_page_is_a_definition():
     definitions = re.findall(r"`(\{ [^`]* \})`", PAGE.read_text(encoding="utf-8"))
     assert len(definitions) >= 17

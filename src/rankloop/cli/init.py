@@ -20,9 +20,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     items: Annotated[
         Path | None,
-        typer.Option(
-            "--items", help="Catalogue: Parquet, CSV or JSON lines, with ids."
-        ),
+        typer.Option("--items", help="Catalogue: Parquet, CSV or JSON lines, with ids."),
     ] = None,
     events: Annotated[
         list[str], typer.Option("--events", help="Log of rankings and events, as JSON lines.")
