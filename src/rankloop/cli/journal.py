@@ -172,16 +172,31 @@ def import_(
             "--config", help="Settings file, to start a journal or to change its settings."
         ),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option("--items", help="Catalogue, for a loop that computes features."),
+    ] = None,
+    item_id: Annotated[
+        str | None, typer.Option("--item-id", help="Column of the ids; default: id, item_id ...")
+    ] = None,
+    unit: Annotated[
+        str, typer.Option("--unit", help="Unit of times in logs: s, ms, or guess, by their size.")
+    ] = "guess",
+    master_key_file: MasterKey = "",
 ) -> None:
     """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
     from time import time
 
     from rankloop.serving.operations import import_files
+    from rankloop.serving.operations.history import LogSource
 
-    if not source.data:
+    if not source.data and items is None:
         raise typer.BadParameter("Missing argument 'DATA...': give files of judged data, or logs")
+    if unit not in ("guess", "s", "ms"):
+        raise typer.BadParameter(f"--unit must be guess, s or ms; found {unit!r}")
     at, logs = int(1000 * time()), source.format is None
-    for line in import_files(address, loop, source.data, source.read, config, at, logs):
+    how = LogSource((), items, item_id, unit, master_key_file)  # type: ignore[arg-type] # as checked
+    for line in import_files(address, loop, source.data, source.read, config, at, logs, how):
         typer.echo(line)
 
 

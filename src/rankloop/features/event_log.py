@@ -37,6 +37,7 @@ class EventReader:
     definitions : whose fields and given features are taken, and others left out; None for all
         fields as they are, to look at a log
     unit : of times that are numbers: `s`, `ms`, or `guess`, by the size of the first one
+    whole_items : whether all fields of items are taken, because more may be defined later
 
     Attributes
     ----------
@@ -50,11 +51,13 @@ class EventReader:
     >>> event = {"event": "item", "id": "e1", "timestamp": 828124614000, "item": "150"}
     >>> event["fields"] = [{"name": "year", "value": 1995}, {"name": "title", "value": "Apollo 13"}]
     >>> reader.read(event)[0].change
-    Change(id='150', fields={'year': 1995}, mode='put')
+    Change(id='150', fields={'year': 1995}, mode='patch')
     """
 
-    def __init__(self, definitions: Definitions | None, unit: Unit = "guess") -> None:
-        self._definitions, self._unit = definitions, unit
+    def __init__(
+        self, definitions: Definitions | None, unit: Unit = "guess", whole_items: bool = False
+    ) -> None:
+        self._definitions, self._unit, self._whole_items = definitions, unit, whole_items
         self._hits: dict[str, tuple[int, dict[str, Any], dict[str, float]]] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self.notes: Counter[str] = Counter()
@@ -88,7 +91,7 @@ class EventReader:
         fields = _named(record.get("fields"))
         if kind in ("item", "user"):
             about = record.get(kind) or record.get("id")
-            return self._change(kind, about, fields, record)
+            return self._change(kind, about, fields, record, "patch")
         if kind == "ranking":
             items = [item for item in record.get("items") or () if isinstance(item, dict)]
             given = {str(item["id"]): self._given(fields, item) for item in items}
@@ -199,7 +202,8 @@ class EventReader:
         if about is None:
             self.notes[f"events without the id of the {side}"] += 1
             return ()
-        values = self._known(side, fields)
+        whole = side == "item" and self._whole_items
+        values = dict(fields) if whole else self._known(side, fields)
         name: str | bytes = str(about)
         change = Change(str(name).encode() if side == "user" else name, values, mode)
         return (ItemEvent("users" if side == "user" else "items", change, self._at(record)),)
