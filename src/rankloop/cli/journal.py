@@ -200,6 +200,52 @@ def import_(
         typer.echo(line)
 
 
+@journal.command("backfill")
+@catch_errors
+def backfill(
+    address: Address,
+    loop: Name = "loop",
+    ranker: Annotated[
+        str, typer.Option("--ranker", "-r", help="One of the loop's rankers; default: the first.")
+    ] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the model; default: the ranker's, with .past.")
+    ] = "",
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="File that keeps what was done; an interrupted backfill goes on with it.",
+        ),
+    ] = None,
+    master_key_file: MasterKey = "",
+    by: By = "command line",
+    json: o.Json = False,
+) -> None:
+    """Let a ranker learn from the whole past with the present features; it is a challenger then."""
+    from dataclasses import asdict
+    from time import time
+
+    from rankloop.cli.progress import progress_bar
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.backfill import backfill
+    from rankloop.serving.operations.personal import vault_if_any
+
+    with open_existing_journal(address, loop) as opened, progress_bar("backfill") as progress:
+        vault, at = vault_if_any(opened, master_key_file), int(1000 * time())
+        made = backfill(opened, ranker, name, checkpoint, vault, by, at, progress)
+    if json:
+        print_json(asdict(made))
+        return
+    resumed = f", {made.resumed:,} of them before" if made.resumed else ""
+    since = f" from entry {made.first:,} on, the rest is in the archive" if made.first > 1 else ""
+    typer.echo(f"{made.name}: learnt from {made.rankings:,} rankings{resumed}{since}")
+    typer.echo(
+        f"  nDCG@10 {made.quality:.4f}, each ranking before it was learnt; the champion "
+        f"{made.champion} had {made.champion_quality:.4f}"
+    )
+
+
 @journal.command("compact")
 @catch_errors
 def compact(
