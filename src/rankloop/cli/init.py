@@ -29,13 +29,21 @@ def init(
         str | None, typer.Option("--item-id", help="Column of the ids; default: id, item_id ...")
     ] = None,
     loop: Annotated[str, typer.Option("--loop", help="Name of the loop.")] = "shop",
+    metarank: Annotated[
+        Path | None,
+        typer.Option("--metarank", help="Configuration of Metarank to translate: YAML or JSON."),
+    ] = None,
 ) -> None:
     """Look at data and write a configuration with comments, for `--config` of other commands.
 
-    With --items and --events: definitions of live features, for `serve` and `features`.
+    With --items and --events, or --metarank: definitions of live features, for `serve` and
+    `features`.
     """
     if output.exists() and not force:
         raise typer.BadParameter(f"{output} exists already; give --force to replace it")
+    if metarank is not None:
+        _translate(output, metarank)
+        return
     if items is not None or events:
         if source.data:
             raise typer.BadParameter("give DATA, or --items and --events, not both")
@@ -64,4 +72,19 @@ def _write_definitions(
     )
     for note in first.notes[2:]:
         typer.echo(f"  {note}")
+    typer.echo(f"Next: rankloop serve {output} --check")
+
+
+def _translate(output: Path, metarank: Path) -> None:
+    from rankloop.data.io.replacing import replace_when_done
+    from rankloop.feedback.metarank_settings import translate_metarank
+
+    loops = translate_metarank(metarank)
+    with replace_when_done(output) as partial:
+        text = "\n".join(first.to_toml(name) for name, first in loops.items())
+        partial.write_text(text, encoding="utf-8")
+    for name, first in loops.items():
+        typer.echo(f"{output}: loop {name} with {len(first.features)} features")
+        for note in first.notes[1:]:
+            typer.echo(f"  {note}")
     typer.echo(f"Next: rankloop serve {output} --check")
