@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop.clicks.rankers.base import ClickRanker, features_of
+from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 from rankloop.rankers.wrappers.described import Described, OnlineDescribed
 
@@ -46,6 +47,10 @@ class _DescribedForClicks(OnlineDescribed, ClickRanker, special_case_of=Describe
     """
 
     _wraps: ClassVar[type] = ClickRanker
+
+    def _read_rows(self, X: object) -> NDArray[np.float32]:
+        """Return checked rows of one query; NaN is a missing value."""
+        return as_matrix(X, allow_nan=True)
 
     def _start_copy(self, X: Rows) -> Self:
         """Return a copy that can encode these rows."""
