@@ -235,6 +235,26 @@ def test_features_can_be_added(start):
         assert verify(journal, rankings=3).faults == []
 
 
+def test_rankers_for_clicks_learn_from_computed_features(start):
+    names = ["pdgd", "thompson", "neural-pdgd"]
+    service, shop = start(rankers=names, policy="plackett-luce")
+    shop.put("/v1/shop/items", json=catalogue())
+    for n in range(6):
+        shown = shop.post("/v1/shop/rank", json={"id": f"r{n}", "items": IDS}).json()["items"]
+        event = {"ranking_id": f"r{n}", "item": shown[3]["id"]}
+        shop.post("/v1/shop/feedback", json={"events": [event]})
+    start.clock.now += 61
+    loop = service.loops["shop"]
+    until(lambda: loop.published.totals.examples == 6)
+    models = loop.inspect(lambda engine: {**engine.models})
+    assert {
+        m.name: (m.refused, m.ranker.n_queries_seen_) for m in models.values()
+    } == dict.fromkeys(names, (0, 6))
+    start.stop()
+    with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
+        assert verify(journal, rankings=6).faults == []
+
+
 def test_models_must_fit_by_name(start):
     service, shop = start()
     given = rl.QueryDataset.from_arrays([[1.0], [2.0]], [0, 1], group=[2], feature_names=["bm25"])

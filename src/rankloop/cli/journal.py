@@ -172,17 +172,78 @@ def import_(
             "--config", help="Settings file, to start a journal or to change its settings."
         ),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option("--items", help="Catalogue, for a loop that computes features."),
+    ] = None,
+    item_id: Annotated[
+        str | None, typer.Option("--item-id", help="Column of the ids; default: id, item_id ...")
+    ] = None,
+    unit: Annotated[
+        str, typer.Option("--unit", help="Unit of times in logs: s, ms, or guess, by their size.")
+    ] = "guess",
+    master_key_file: MasterKey = "",
 ) -> None:
     """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
     from time import time
 
     from rankloop.serving.operations import import_files
+    from rankloop.serving.operations.history import LogSource
 
-    if not source.data:
+    if not source.data and items is None:
         raise typer.BadParameter("Missing argument 'DATA...': give files of judged data, or logs")
+    if unit not in ("guess", "s", "ms"):
+        raise typer.BadParameter(f"--unit must be guess, s or ms; found {unit!r}")
     at, logs = int(1000 * time()), source.format is None
-    for line in import_files(address, loop, source.data, source.read, config, at, logs):
+    how = LogSource((), items, item_id, unit, master_key_file)  # type: ignore[arg-type] # as checked
+    for line in import_files(address, loop, source.data, source.read, config, at, logs, how):
         typer.echo(line)
+
+
+@journal.command("backfill")
+@catch_errors
+def backfill(
+    address: Address,
+    loop: Name = "loop",
+    ranker: Annotated[
+        str, typer.Option("--ranker", "-r", help="One of the loop's rankers; default: the first.")
+    ] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the model; default: the ranker's, with .past.")
+    ] = "",
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="File that keeps what was done; an interrupted backfill goes on with it.",
+        ),
+    ] = None,
+    master_key_file: MasterKey = "",
+    by: By = "command line",
+    json: o.Json = False,
+) -> None:
+    """Let a ranker learn from the whole past with the present features; it is a challenger then."""
+    from dataclasses import asdict
+    from time import time
+
+    from rankloop.cli.progress import progress_bar
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.backfill import backfill
+    from rankloop.serving.operations.personal import vault_if_any
+
+    with open_existing_journal(address, loop) as opened, progress_bar("backfill") as progress:
+        vault, at = vault_if_any(opened, master_key_file), int(1000 * time())
+        made = backfill(opened, ranker, name, checkpoint, vault, by, at, progress)
+    if json:
+        print_json(asdict(made))
+        return
+    resumed = f", {made.resumed:,} of them before" if made.resumed else ""
+    since = f" from entry {made.first:,} on, the rest is in the archive" if made.first > 1 else ""
+    typer.echo(f"{made.name}: learnt from {made.rankings:,} rankings{resumed}{since}")
+    typer.echo(
+        f"  nDCG@10 {made.quality:.4f}, each ranking before it was learnt; the champion "
+        f"{made.champion} had {made.champion_quality:.4f}"
+    )
 
 
 @journal.command("compact")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ def fold_events(
 
     Events of one time keep their order. An event of a known ranking about an item that it did not
     show counts nothing, and neither does an event id or a ranking that was there before. An event
-    before its ranking waits for it.
+    before its ranking waits for it, and counts at the time of the ranking.
     """
     state = FeatureState(definitions, examination)
     log = LoggedFeatures([], [], [], Counter(), state)
@@ -62,30 +63,30 @@ def fold_events(
             log.feedback.append([])
             state.show(event.id, event.items, event.request, event.at)
             for early in waiting.pop(event.id, ()):
-                _observe(early, log, place)
+                _observe(replace(early, at=event.at), log, place)
         elif event.id is not None and event.id in seen:
             log.notes["events that were there before"] += 1
-        else:
-            if event.id is not None:
-                seen.add(event.id)
-            if event.ranking_id is not None and event.ranking_id not in place:
-                waiting.setdefault(event.ranking_id, []).append(event)
-            else:
-                _observe(event, log, place)
+        elif event.ranking_id is not None and event.ranking_id not in place:
+            waiting.setdefault(event.ranking_id, []).append(event)
+            seen.add(event.id or "")
+        elif _observe(event, log, place):
+            seen.add(event.id or "")
     log.notes["events of unknown rankings"] += sum(map(len, waiting.values()))
     return log
 
 
-def _observe(event: Interaction, log: LoggedFeatures, place: dict[str, int]) -> None:
+def _observe(event: Interaction, log: LoggedFeatures, place: dict[str, int]) -> bool:
+    """Count an event; return False for an item that its ranking did not show."""
     if event.ranking_id is not None:
         k = place[event.ranking_id]
         if event.item not in log.rankings[k].items:
             log.notes["events about items that were not shown"] += 1
-            return
+            return False
         log.feedback[k].append(event)
     log.state.observe(
         event.item, event.type, event.value, event.at, event.ranking_id, event.request
     )
+    return True
 
 
 def given_matrix(event: RankingEvent, definitions: Definitions) -> NDArray[np.float32] | None:

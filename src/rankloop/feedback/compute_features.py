@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop._utils.names import unknown_name_error
+from rankloop.data.catalogue import read_catalogue
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.files import open_input
 from rankloop.exceptions import DataError, ParseError
 from rankloop.features.batch import fold_events
+from rankloop.features.changes import Change
 from rankloop.features.columns import Features
 from rankloop.features.definitions import Definitions
 from rankloop.features.event_log import EventReader
+from rankloop.features.events import ItemEvent
 from rankloop.feedback.grading import GradingRule, as_rules, grade_places
 
 if TYPE_CHECKING:
@@ -29,6 +32,11 @@ if TYPE_CHECKING:
     from rankloop.features.state import FeatureState
 
 _BULK = {"index", "create"}
+_BEFORE = -(2**52)  # milliseconds; before every event
+
+
+def _ignore(_: str) -> None:
+    """Tell nobody."""
 
 
 def compute_features(
@@ -37,6 +45,8 @@ def compute_features(
     fields: Mapping[str, Mapping[str, str]] | None = None,
     feedback: Mapping[str, GradingRule | float] | None = None,
     examination: Sequence[float] = (),
+    items: str | os.PathLike[str] | None = None,
+    item_id: str | None = None,
     unit: Unit = "guess",
     notice: Callable[[str], object] | None = None,
 ) -> QueryDataset:
@@ -52,6 +62,9 @@ def compute_features(
     features, fields : definitions, as in the settings of a loop
     feedback : the grade of each type of feedback; by default, click 1, cart 2, purchase 3
     examination : how likely each place is to be seen, for rates of `examination`
+    items : a catalogue that was known before the log: Parquet, CSV or JSON lines, with a column of
+        ids and one for each field
+    item_id : the column of the ids; by default, `id`, `item_id`, `product_id` and such
     unit : of times that are numbers: `s`, `ms`, or `guess`, by the size of the first one
     notice : called with a line about what was left out, or guessed
 
@@ -76,15 +89,21 @@ def compute_features(
     if not paths:
         raise DataError("give at least one file of events")
     reader = EventReader(definitions, unit)
-    events = [event for path in paths for event in read_events(os.fspath(path), reader)]
+    say = notice or _ignore
+    events: list[Event] = []
+    if items is not None:
+        events += (
+            ItemEvent("items", Change(name, values), _BEFORE)
+            for name, values in read_catalogue(items, definitions.fields["item"], item_id, say)
+        )
+    events += (event for path in paths for event in read_events(os.fspath(path), reader))
     events += reader.finish()
     log = fold_events(events, definitions, examination)
-    if notice is not None:
-        if unit == "guess":
-            words = {"s": "seconds", "ms": "milliseconds", "guess": "dates"}[reader.unit]
-            notice(f"times are {words}")
-        for what, times in (reader.notes + log.notes).items():
-            notice(f"left out: {times:,} {what}")
+    if unit == "guess":
+        words = {"s": "seconds", "ms": "milliseconds", "guess": "dates"}[reader.unit]
+        say(f"times are {words}")
+    for what, times in (reader.notes + log.notes).items():
+        say(f"left out: {times:,} {what}")
     if not log.rankings:
         raise DataError(
             "the log has no ranking with items: features belong to items that were shown"

@@ -505,10 +505,14 @@ class Ranker(Estimator, metaclass=ABCMeta):
         parts = np.zeros((len(rows), self.n_features_in_ + 1))
         for j in range(self.n_features_in_ if len(rows) else 0):
             changed = rows.copy()
-            changed[:, j] = rows[:, j].mean(dtype=np.float64)
+            changed[:, j] = now._usual_value(rows, j)
             parts[:, j] = scores - now._score_rows(changed, offsets)
         parts[:, -1] = scores - parts[:, :-1].sum(axis=1)
         return parts
+
+    def _usual_value(self, rows: NDArray[np.float32], feature: int) -> float:
+        """Return what stands for a feature that says nothing about the documents of a query."""
+        return float(rows[:, feature].mean(dtype=np.float64))
 
     def _feature_name(self, feature: int) -> str:
         """Return the name of a feature, or its number counted from 1 as in LETOR files."""

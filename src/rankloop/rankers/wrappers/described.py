@@ -264,6 +264,14 @@ class Described(Wrapped):
             return rows
         return np.ascontiguousarray(rows[:, features.places(names)])
 
+    def _usual_value(self, rows: Rows, feature: int) -> float:
+        """Return the mean of what is known; the mean of codes says nothing, so no category."""
+        assert self.features is not None
+        known = rows[~np.isnan(rows[:, feature]), feature]
+        if self.features.columns[feature].kind == "category" or not len(known):
+            return float("nan")
+        return float(known.mean(dtype=np.float64))
+
     def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""
         self._check_fitted()
