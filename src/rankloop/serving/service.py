@@ -22,6 +22,7 @@ from rankloop.serving.routes.base import Handler
 from rankloop.serving.routes.endpoints import ENDPOINTS
 from rankloop.serving.security.guard import Guard
 from rankloop.serving.security.limits import Buckets
+from rankloop.serving.security.shedding import LoadShedder
 from rankloop.serving.security.tickets import Tickets
 from rankloop.serving.security.vault import Vault
 
@@ -54,6 +55,8 @@ class Service:
         self.tickets = Tickets(signing, settings.browsers.signed_for) if signing else None
         events = settings.browsers.events_per_minute
         self.beacons = Buckets(events / 60, events, settings.limits.max_clients)
+        server = settings.server
+        self.shedder = LoadShedder(server.max_delay, server.max_waiting_bytes)
         self.metrics = Metrics(loops)
         self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = (*ENDPOINTS, *dashboard.ENDPOINTS)
