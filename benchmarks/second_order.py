@@ -3,7 +3,8 @@
     python -m benchmarks second_order        # ratios, with their targets
     python -m benchmarks.second_order        # the table of docs/learn.md; --quick for a first look
 
-One thread throughout, all contenders in turn in one process; the table has processor time of all threads.
+All contenders in turn in one process, with one thread for NumPy; the table has processor time, of
+all threads where a ranker uses several.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class World:
         raise NotImplementedError(f"the fuzzer does not know arguments of type {kind!r} yet")
 
     def newtons(self):
-        """Rankers that learn together; mostly of the same kind, some with arrays that do not fit."""
+        """Rankers that learn together; some have arrays that do not fit."""
         arrays = {
             ("x", "float32"): 2,
             ("w", "float64"): 1,
