@@ -65,6 +65,19 @@ class Queries(NamedTuple):
             None if self.query_weight is None else self.query_weight[query : query + 1],
         )
 
+    def between(self, first: int, end: int) -> Queries:
+        """Return some of the queries."""
+        if first == 0 and end == self.n:
+            return self
+        low, high = self.offsets[[first, end]].tolist()
+        return Queries(
+            self.X[low:high],
+            self.y[low:high],
+            self.offsets[first : end + 1] - low,
+            None if self.sample_weight is None else self.sample_weight[low:high],
+            None if self.query_weight is None else self.query_weight[first:end],
+        )
+
 
 class OnlineRanker(Ranker):
     """A ranker that learns query by query and can always continue to learn.
