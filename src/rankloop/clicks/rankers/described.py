@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from rankloop.clicks.rankers.base import ClickRanker, features_of
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 from rankloop.rankers.wrappers.described import Described, OnlineDescribed
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.clicks.rankers.session import Session
