@@ -205,8 +205,9 @@ FIGURE_1B = Experiment(
     "The result depends on the number of features, with 30 queries to learn from. From lists of "
     "5 to lists of 40 documents, the loss of f = -i^1.1 changes by -.05, -.05 and +.08 with 100, "
     "1,000 and 5,000 features and noise .3, and by -.09, -.11 and -.02 with noise 1 (4 draws). "
-    "If there are few features, longer lists contain more to learn from. None of the 48 settings "
-    "that were tried (features, noise, centres and variance) gave all of figure 1 b.",
+    "None of the 48 settings that were tried (features, noise, centres and variance) gave all of "
+    "figure 1 b. In 12 more (100, 1,000 and 3,000 features, noise .01 to .3, 3 draws) a loss of "
+    "almost 0 never grows with the length of the lists, and one that grows is never almost 0.",
 )
 FIGURE_1C = Experiment(
     "predtron-fig1c",
