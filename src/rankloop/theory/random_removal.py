@@ -24,8 +24,8 @@ The best c gives the bound; for F = 0 it is L |u|^2 / (1 - L |u|^2 / ((B + 1) v_
 budget, the bound is L' |u|^2 with L' = L - 2 R^2. So it holds if the budget is larger than
 L |u|^2 / v_min - 1, and is a constant times that of a ranker without a budget from twice this size.
 
-Cavallanti, Cesa-Bianchi and Gentile (2007) analyse random removal for the classification
-perceptron. Their bound has a logarithm in the size of u; this one does not.
+Cavallanti, Cesa-Bianchi and Gentile (2007) prove this for the classification perceptron, with the
+same trade-off: |u| of the order of sqrt(B).
 """
 
 from __future__ import annotations
