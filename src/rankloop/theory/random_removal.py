@@ -18,14 +18,16 @@ have squares that sum to at most 2 a R^2. A step adds at most two documents for 
 so at most 2 a / v_min. With A the sum of all a, which is at least the loss of the ranker,
 
     E[A] (2 c - L - c^2 |u|^2 / ((B + 1) v_min)) <= c^2 |u|^2 + 2 c F,
-    L = 6 R^2 + 2 margin / rate.
+    L = 6 R^2 + 2 margin / rate,
+
+and 4 R^2 instead of 6 R^2 for an RBF kernel: where no value of K is negative, |g|^2 <= 2 R^2 a.
 
 The best c gives the bound; for F = 0 it is L |u|^2 / (1 - L |u|^2 / ((B + 1) v_min)). Without a
-budget, the bound is L' |u|^2 with L' = L - 2 R^2. So it holds if the budget is larger than
+budget, it is L' |u|^2, L' = L - 2 R^2. So it holds if the budget is larger than
 L |u|^2 / v_min - 1, and is a constant times that of a ranker without a budget from twice this size.
 
-Cavallanti, Cesa-Bianchi and Gentile (2007) analyse random removal for the classification
-perceptron. Their bound has a logarithm in the size of u; this one does not.
+Cavallanti, Cesa-Bianchi and Gentile (2007) prove this for the classification perceptron, with the
+same trade-off: |u| of the order of sqrt(B).
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.rankers.kernel.kernels import RBF
 from rankloop.rankers.kernel.online import KernelMinimax, KernelSlam
 from rankloop.theory.perceptron import of_data
 from rankloop.theory.result import Assumption, Bound
@@ -101,7 +104,9 @@ def random_removal_bound(
             f"this bound is about KernelMinimax and KernelSlam; found a {type(ranker).__name__}"
         )
     largest = float(comparison.kernel.diagonal(data.X).max(initial=0.0))
-    steep, square = 6 * largest + slack, comparison.square
+    of_step = 2 if isinstance(comparison.kernel, RBF) else 4
+    of_removal = 0 if ranker.budget is None else 2
+    steep, square = (of_step + of_removal) * largest + slack, comparison.square
     room = np.inf if ranker.budget is None else (ranker.budget + 1) * v_min
     enough = steep * square < room
     c = _best_c(square, f, steep, square / room)
