@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import argument
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.data.io.format_names import TABLES, PathLike, check_format, decide_format, format_for
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
@@ -127,8 +128,8 @@ def check_options(options: dict[str, object], formats: list[str]) -> None:
         if named and not fits[kind]:
             other = "LETOR text" if kind == "text" else "tables with named columns"
             raise DataError(
-                f"{named[0]}= is for {other}, but the data is {', '.join(dict.fromkeys(formats))}; "
-                "leave it out"
+                f"{argument(named[0])} is for {other}, but the data is "
+                f"{', '.join(dict.fromkeys(formats))}; leave it out"
             )
 
 
