@@ -91,6 +91,13 @@ def test_bad_rows_and_duplicates(ok, run, log, tmp_path):
     assert "pass --column clicked=COLUMN" in run("clicks", "inspect", tmp_path / "none.csv").err
 
 
+def test_power(ok):
+    shown = answer(ok("clicks", "power", "--preference", 0.1, "--per-day", 100, "--json"))
+    assert [row["impressions"] for row in shown] == [1562, 3633, 3233]
+    assert shown[0]["days"] == 15.62
+    assert "36.33" in ok("clicks", "power", "--preference", 0.1, "--per-day", 100).out
+
+
 def test_stream(ok, simulated):
     options = ("-r", "pdgd", "-r", "auto", "--clicks", "perfect", "--impressions", 50)
     rows = answer(ok("stream", simulated, "--scale", "query-minmax", *options, "--json"))

@@ -329,6 +329,54 @@ def _names(texts: list[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
+@app.command("power")
+def power(
+    preference: Annotated[
+        float,
+        typer.Option(
+            "--preference",
+            help="Expected share of decided impressions that prefer the better ranker, less the "
+            "share that prefers the other: 0.05 is 52.5% against 47.5%.",
+        ),
+    ],
+    decided: Annotated[
+        float,
+        typer.Option("--decided", help="Share of impressions whose clicks prefer one ranker."),
+    ] = 0.5,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="Probability of a wrong winner, if both are equal.")
+    ] = 0.05,
+    chance: Annotated[
+        float, typer.Option("--power", help="Probability of finding the better ranker.")
+    ] = 0.8,
+    per_day: Annotated[
+        float | None, typer.Option("--per-day", help="Impressions a day, to show days.", min=1)
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Tell how many impressions an interleaving experiment needs, before it starts."""
+    from rankloop.clicks.interleaving.power import Effect, plan
+
+    rows = plan(Effect(preference, decided), alpha, chance)
+    if json:
+        days = [None if per_day is None else row.impressions / per_day for row in rows]
+        print_json(
+            [
+                {"method": row.method, "impressions": row.impressions, "days": d}
+                for row, d in zip(rows, days, strict=True)
+            ]
+        )
+        return
+    columns = ["method", "impressions", *([] if per_day is None else ["days"])]
+    print_table(
+        columns,
+        [
+            [row.method, row.impressions, *([] if per_day is None else [row.impressions / per_day])]
+            for row in rows
+        ],
+    )
+
+
 @app.command("simulate")
 @takes_groups
 def simulate(
