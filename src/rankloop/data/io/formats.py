@@ -35,6 +35,7 @@ def read(
     memory_limit: int | str | None = None,
     like: Features | Sequence[str] | None = None,
     width: int | None = None,
+    allow_empty: bool = False,
     **options: object,
 ) -> QueryDataset:
     """Read files or folders of any known format into one data set.
@@ -49,6 +50,7 @@ def read(
     memory_limit : the memory for reading all of them, as in :func:`read_letor`
     like, width : the features of the model that will use the data, as a description or as names,
         and their number: tables are read with these columns, text with this number of features
+    allow_empty : whether files without rows are no error, as Spark and others write them
     options : options of text files (:class:`rankloop.data.io.letor_rows.LetorOptions`) or of
         tables (:class:`rankloop.data.io.tables.roles.TableOptions`); an option that applies to
         none of the files is an error
@@ -69,7 +71,7 @@ def read(
             in_place = len(files) == 1 and is_mapped(parts[-1])
             left -= 0 if in_place else parts[-1].nbytes
     data = join_within(parts, left)
-    if not data.n_documents:
+    if not data.n_documents and not allow_empty:
         raise ParseError(os.fspath(places[0]), None, "it has no rows; there is nothing to learn")
     return data
 
