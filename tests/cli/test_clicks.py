@@ -63,6 +63,41 @@ def test_evaluate(ok, log):
     assert "difference" in ok("clicks", "evaluate", log, *options).out
 
 
+def test_train(ok, log, simulated, tmp_path):
+    """From a log to a ranker in one command, which says how it corrected the clicks."""
+    model = tmp_path / "model.rlm"
+    options = ("--items", simulated, "-o", model, "-r", "xendcg")
+    found = answer(ok("clicks", "train", log, *options, "--json"))
+    assert found["pages"] == 400
+    assert found["gain"]["low"] < found["gain"]["value"] < found["gain"]["high"]
+    assert found["correction"] in ("naive", "all-pairs")
+    shown = ok("clicks", "train", log, *options, "--correction", "naive").out
+    assert "correction: naive; as requested" in shown
+    assert answer(ok("evaluate", simulated, "--model", model, "--json"))
+
+
+def test_bad_rows_and_duplicates(ok, run, log, tmp_path):
+    lines = log.read_text().splitlines(keepends=True)
+    path = tmp_path / "bad.csv"
+    path.write_text("".join([*lines, lines[-1], "1,2\n"]))
+    wrong = run("clicks", "inspect", path)
+    assert wrong.code == 1
+    assert f"bad.csv:{len(lines) + 2}: it has 2 columns" in wrong.err
+    assert "pass --skip-bad-rows" in wrong.err
+    shown = ok("clicks", "inspect", path, "--skip-bad-rows", "--drop-duplicates").out
+    assert "1 bad row left out" in shown
+    assert "1 duplicate row left out" in shown
+    (tmp_path / "none.csv").write_text("query,document\nq,d\n")
+    assert "pass --column clicked=COLUMN" in run("clicks", "inspect", tmp_path / "none.csv").err
+
+
+def test_power(ok):
+    shown = answer(ok("clicks", "power", "--preference", 0.1, "--per-day", 100, "--json"))
+    assert [row["impressions"] for row in shown] == [1562, 3633, 3233]
+    assert shown[0]["days"] == 15.62
+    assert "36.33" in ok("clicks", "power", "--preference", 0.1, "--per-day", 100).out
+
+
 def test_stream(ok, simulated):
     options = ("-r", "pdgd", "-r", "auto", "--clicks", "perfect", "--impressions", 50)
     rows = answer(ok("stream", simulated, "--scale", "query-minmax", *options, "--json"))

@@ -36,15 +36,15 @@ def catch_errors(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def run(*args: P.args, **options: P.kwargs) -> R:
+        from rankloop._utils.arguments import named_by
         from rankloop.exceptions import RankloopError
 
         try:
-            result = command(*args, **options)
+            with named_by(_name_option):
+                result = command(*args, **options)
             sys.stdout.flush()
         except RankloopError as error:
-            from rankloop.cli.options import use_option_names
-
-            _fail(use_option_names(str(error)), 1)
+            _fail(str(error), 1)
         except BrokenPipeError:  # the reader of our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
@@ -56,6 +56,12 @@ def catch_errors(command: Callable[P, R]) -> Callable[P, R]:
             return result
 
     return run
+
+
+def _name_option(name: str, value: object) -> str:
+    from rankloop.cli.options import name_option
+
+    return name_option(name, value)
 
 
 def _fail(message: str, code: int) -> NoReturn:

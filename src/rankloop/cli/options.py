@@ -21,7 +21,7 @@ def check_with(check: Callable[[str], object]) -> Callable[[object], object]:
                 try:
                     check(str(value))
                 except RankloopError as error:
-                    raise typer.BadParameter(use_option_names(str(error))) from None
+                    raise typer.BadParameter(str(error)) from None
         return given
 
     return callback
@@ -148,43 +148,21 @@ def check_folder(path: str) -> None:
         raise typer.BadParameter(f"there is no folder {Path(path).parent}; make it first")
 
 
-_OPTIONS = {
-    "query": "--query",
-    "label": "--label",
-    "doc_id": "--doc-id",
-    "doc_weight": "--weight",
-    "position": "--position",
-    "features": "--features",
-    "drop": "--drop",
-    "include": "--include",
-    "category": "--category",
-    "lists": "--lists",
-    "format": "--format",
-    "n_features": "--n-features",
-    "skip_bad_rows": "--skip-bad-rows",
-    "null": "--null",
-    "layout": "--layout",
-}
-"""The arguments of Python that errors name, and the options that stand for them."""
+_OPTIONS = {"doc_weight": "weight"}
+"""The arguments of Python whose options have another name."""
 
 
-def use_option_names(message: str) -> str:
-    """Replace the names of Python arguments in an error by those of options.
+def name_option(argument: str, value: object = None) -> str:
+    """Write an argument of Python as the option that stands for it.
 
-    >>> use_option_names("pass doc_id= to choose one, or features=[...]")
-    'pass --doc-id to choose one, or --features'
-    >>> use_option_names("write it with layout='list'")
-    'write it with --layout list'
+    >>> name_option("doc_id"), name_option("category", ["size", "brand"])
+    ('--doc-id', '--category size,brand')
     """
-    return " ".join(map(_use_option_name, message.split(" ")))
-
-
-def _use_option_name(word: str) -> str:
-    argument, equals, value = word.partition("=")
-    if not equals or argument not in _OPTIONS:
-        return word
-    value = value.partition("]")[2] if value.startswith("[") else value.replace("'", "")
-    return _OPTIONS[argument] + (f" {value}" if value[:1].isalnum() else value)
+    option = f"--{_OPTIONS.get(argument, argument).replace('_', '-')}"
+    if value is None or value is True:
+        return option
+    shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{option} {shown}"
 
 
 Measures = Annotated[

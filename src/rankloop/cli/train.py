@@ -105,16 +105,17 @@ def train(
         raise typer.BadParameter(f"{given} is for training on a cluster: give --cluster too")
     if cluster is not None and resume is not None:
         raise typer.BadParameter("--from trains in this process: leave out --cluster")
+    limits = {"category_limit": category_limit, "category_buckets": category_buckets}
+    chosen = {name: value for name, value in limits.items() if value is not None}
     if cluster is not None:
         model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
-        model, judged = _on_cluster(cluster, model, source, valid, measures[0], by_query, mix_every)
+        how = (by_query, mix_every, chosen)
+        model, judged = _on_cluster(cluster, model, source, valid, measures[0], *how)
         _report(model, judged, output, measures, convention, printer)
         return
     if resume is None:
         model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
         queries = source.read()
-        limits = {"category_limit": category_limit, "category_buckets": category_buckets}
-        chosen = {name: value for name, value in limits.items() if value is not None}
         model = describe_if_needed(model, queries, **chosen)
         like = {"width": queries.n_features}
     else:
@@ -140,12 +141,16 @@ def _on_cluster(
     measure: str,
     by_query: bool,
     mix_every: int | None,
+    limits: dict[str, int],
 ) -> tuple[Ranker, QueryDataset | None]:
     """Train a ranker on the files where they are; return it with the validation data."""
     from rankloop.distributed import Parts, connect, fit
+    from rankloop.rankers.wrappers.described import Described
 
     with connect(cluster) as client, rounds_progress(measure) as show, parts_progress() as tell:
         parts = Parts(client, source.places, by_query=by_query, **source.options)
+        if parts.columns().needs_description:
+            model = Described(model).set_params(**limits)
         judged = None if valid is None else source.read(valid)
         callbacks: dict[str, Any] = {"on_round": show, "on_progress": tell}
         return fit(model, parts, valid=judged, mix_every=mix_every, **callbacks), judged

@@ -2,7 +2,7 @@
 
 >>> import rankloop as rl
 >>> sorted(rl.distributed.__all__)
-['Parts', 'connect', 'evaluate', 'fit']
+['Parts', 'connect', 'evaluate', 'fit', 'predict']
 """
 
 from lazy_loader import attach_stub

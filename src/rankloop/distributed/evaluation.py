@@ -54,5 +54,7 @@ def evaluate(
 def _measure(
     data: QueryDataset, ranker: Ranker, measures: list[str], rules: str | Convention
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    if not data.n_documents:
+        return np.zeros((len(measures), 0)), None
     evaluation = evaluate_scores(data, ranker.predict(data), measures, rules)
     return np.array([result.values for result in evaluation]), data.query_weight

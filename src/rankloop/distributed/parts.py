@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from rankloop.data.io.mapped import read_mapped
 from rankloop.data.joining import concat
 from rankloop.data.mapped_parts import in_parts
 from rankloop.distributed.calling import gather_results, submit
+from rankloop.distributed.columns import PartColumns, describe_columns, unite_columns
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     Then = Callable[[QueryDataset], QueryDataset] | None
     Options = Mapping[str, Any]  # of reading
 
+PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _MAPPED_PART = 2**28
 _NO_FEATURES: Mapping[str, object] = {"like": None, "features": (), "category": (), "lists": ()}
 SAMPLE = 100_000
@@ -53,13 +56,13 @@ class FilePart:
         """Read the queries of this part."""
         if self.queries is not None:
             return read_mapped(self.path, doc_ids=False).select(slice(*self.queries))
-        return read(self.path, **self.options)
+        return read(self.path, allow_empty=True, **self.options)
 
     def query_ids(self) -> Ids:
         """Read the ids of the queries; of tables, features are not read."""
         if self.queries is not None:
             return self.load().query_ids
-        return read(self.path, **{**self.options, **_NO_FEATURES}).query_ids
+        return read(self.path, allow_empty=True, **{**self.options, **_NO_FEATURES}).query_ids
 
 
 class Parts:
@@ -90,8 +93,23 @@ class Parts:
     def transform(self, function: Callable[[QueryDataset], QueryDataset]) -> Parts:
         """Return parts that pass through a function when they are loaded, such as a scaler."""
         new = copy.copy(self)
-        new._then = function
+        new._then = function if self._then is None else _Both(self._then, function)
         return new
+
+    def columns(self) -> PartColumns:
+        """Return what the columns of all parts hold; a part that has other columns is an error."""
+        found = self.map(describe_columns, what="looking at columns")
+        return unite_columns(found, self.names)
+
+    def arranged(self) -> tuple[Parts, PartColumns]:
+        """Return the parts that have rows, with their columns in one order and one numbering."""
+        found = self.map(describe_columns, what="looking at columns")
+        columns = unite_columns(found, self.names)
+        filled = [k for k, part in enumerate(found) if part.n_documents]
+        new = self.transform(columns.arrange)
+        new.names = [self.names[k] for k in filled]
+        new._sources = [self._sources[k] for k in filled]
+        return new, columns
 
     def sample(self, documents: int) -> QueryDataset:
         """Bring about this many documents to this process, in every n-th query of each part."""
@@ -146,6 +164,17 @@ class Parts:
         joined = [submit(self.client, _join, some) for some in pieces]
         self.names = [f"part {k + 1} of the queries" for k in range(n)]
         return joined
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Two functions, one after the other; a worker can load it, unlike a closure."""
+
+    first: Callable[[QueryDataset], QueryDataset]
+    second: Callable[[QueryDataset], QueryDataset]
+
+    def __call__(self, data: QueryDataset) -> QueryDataset:
+        return self.second(self.first(data))
 
 
 def _sources(client: Any, data: Any, options: Options) -> tuple[list[str], Sequence[object]]:
@@ -228,7 +257,11 @@ def _piece(data: QueryDataset, k: int, n: int) -> QueryDataset:
 
 def _join(pieces: Sequence[QueryDataset]) -> QueryDataset:
     filled = [piece for piece in pieces if len(piece)]
-    return concat(filled) if filled else pieces[0]
+    if not filled:
+        return pieces[0]
+    names = [f"piece {k}" for k in range(len(filled))]
+    columns = unite_columns([describe_columns(piece) for piece in filled], names)
+    return concat([columns.arrange(piece) for piece in filled])
 
 
 def _hashes_of(source: Any, options: Options) -> NDArray[np.uint64]:
@@ -242,14 +275,19 @@ def _hashes(ids: Ids) -> NDArray[np.uint64]:
     Python's `hash` of text has a random seed in each process, so workers would disagree.
     """
     if ids.dtype == TEXT:
-        codes = [text.encode() for text in ids.tolist()]
-        values = [zlib.crc32(code) << 32 | zlib.crc32(code[::-1]) for code in codes]
-        mixed = np.array(values, np.uint64)
+        mixed = np.array([_hash(text) for text in ids.tolist()], np.uint64)
     else:
         mixed = ids.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+def _hash(text: str) -> int:
+    if PLAIN_NUMBER.fullmatch(text) and -(2**63) <= int(text) < 2**63:
+        return int(text) % 2**64  # another part may have this id as a number
+    code = text.encode()
+    return zlib.crc32(code) << 32 | zlib.crc32(code[::-1])
 
 
 def _first_shared(hashes: Sequence[NDArray[np.uint64]]) -> tuple[int, int] | None:

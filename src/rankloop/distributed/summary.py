@@ -35,6 +35,7 @@ def summarise_part(data: QueryDataset) -> PartSummary:
         feature_names=first.feature_names,
         sample_weight=None if weight is None else weight.copy(),
         query_weight=first.query_weight,
+        features=first.features,
     )
     return PartSummary(len(data), data.n_documents, shown)
 

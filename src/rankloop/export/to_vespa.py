@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.arguments import argument
 from rankloop.exceptions import DataError
 from rankloop.export.plain import WeightedSum, find_leaf_values, plain_form, split_below
 
@@ -76,7 +77,7 @@ def _check_names(names: Sequence[str], allowed: re.Pattern[str]) -> None:
     if strange:
         raise DataError(
             f"{strange[0]!r} cannot be the name of a function in Vespa; give other names, of "
-            "letters and digits, with features="
+            f"letters and digits, with {argument('features')}"
         )
 
 

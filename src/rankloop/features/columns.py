@@ -154,6 +154,12 @@ class Feature:
             return self
         known = values[~np.isnan(values)]
         counts = np.bincount(known.astype(np.int64), minlength=len(self.categories))
+        return self.choose_by_counts(counts, limit, buckets)
+
+    def choose_by_counts(self, counts: NDArray[np.int64], limit: int, buckets: int) -> Feature:
+        """Return this category with the most frequent categories, by how often each occurs."""
+        if self.limit or self.buckets:
+            return self
         usual = np.lexsort(
             (np.array(self.categories, dtype=object), -counts[: len(self.categories)])
         )

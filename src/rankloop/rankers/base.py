@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.arguments import argument
 from rankloop._utils.estimator import Estimator
 from rankloop.data.columns import choose_columns, columns_by_name, in_order, with_columns
 from rankloop.data.dataset import Query, QueryDataset
@@ -556,8 +557,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
             query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]
             raise DataError(
                 f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
-                f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
-                "read_letor(null=0) does), or use boosted trees, which accept missing values"
+                f"but {type(self).__name__} needs finite numbers; fill in missing values (in "
+                f"text with {argument('null', 0)}), or use boosted trees, which accept them"
             )
 
     def _rows(self, X: object) -> Rows:

@@ -107,7 +107,9 @@ def test_features_may_be_called_like_a_label():
 
 
 def test_wide_names_that_clash_are_refused():
-    with pytest.raises(DataError, match="two columns 'label'; rename the feature, or write layout"):
+    with pytest.raises(
+        DataError, match="two columns 'label'; rename the feature, or pass layout='list'"
+    ):
         to_table(small(feature_names=["label", "b"]))
     with pytest.raises(DataError, match="two columns 'b'"):
         to_table(small(feature_names=["b", "b"]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop._utils.arguments import argument
 from rankloop.data.grouping import as_ids
 from rankloop.data.validation import as_weights, check_length
 from rankloop.exceptions import DataError
@@ -17,6 +18,21 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.log.log import ClickLog
     from rankloop.data.grouping import Ids
+
+
+class RowError(DataError):
+    """A row that contradicts its page.
+
+    row : its number
+    reason : what is wrong with it
+    """
+
+    def __init__(self, row: int, reason: str) -> None:
+        self.row, self.reason = row, reason
+        super().__init__(f"row {row} {reason}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.row, self.reason)
 
 
 def whole_or_text(values: Sequence[object]) -> Ids:
@@ -91,9 +107,10 @@ def page_counts(
     differs = np.flatnonzero(counts != np.repeat(first, np.diff(offsets)))
     if len(differs):
         row = differs[0] if order is None else order[differs[0]]
-        raise DataError(
-            f"row {row} has the count {counts[differs[0]]:g}, but other rows of its page have "
-            "another; a count says how often the whole page was shown"
+        raise RowError(
+            int(row),
+            f"has the count {counts[differs[0]]:g}, but other rows of its page have another; a "
+            "count says how often the whole page was shown",
         )
     return first
 
@@ -125,9 +142,10 @@ def check_one_query(
     differs = np.flatnonzero(gathered != np.repeat(asked[first], np.diff(offsets)))
     if len(differs):
         row = differs[0] if order is None else order[differs[0]]
-        raise DataError(
-            f"row {row} has query {gathered[differs[0]]!r}, but other rows of its "
-            "page have a different query; give each page its own id"
+        raise RowError(
+            int(row),
+            f"has query {gathered[differs[0]]!r}, but other rows of its page have a different "
+            "query; give each page its own id",
         )
 
 
@@ -138,8 +156,14 @@ def check_pages(log: ClickLog) -> None:
     if len(twice):
         row = int(twice[0])
         where = log.rows[row] if log.rows is not None else row
-        raise DataError(
-            f"row {where} is at position {log.positions[row]} of its page, but "
-            "another document is already there; give each page its own id, and each "
-            "of its documents its own position"
-        )
+        if log.documents[row] == log.documents[row - 1]:
+            reason = (
+                f"repeats the document at position {log.positions[row]} of its page; pass "
+                f"{argument('drop_duplicates', True)}, or give each page its own id"
+            )
+        else:
+            reason = (
+                f"is at position {log.positions[row]} of its page, but another document is already "
+                "there; give each page its own id, and each of its documents its own position"
+            )
+        raise RowError(int(where), reason)

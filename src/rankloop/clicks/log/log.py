@@ -10,6 +10,7 @@ import numpy as np
 
 from rankloop._utils.messages import count
 from rankloop.clicks.log.checks import (
+    RowError,
     as_clicks,
     as_positions,
     as_propensities,
@@ -24,7 +25,6 @@ from rankloop.clicks.log.coding import code_ids, match_ids
 from rankloop.clicks.log.grouped_pages import GroupedPages, group
 from rankloop.data.grouping import as_ids, group_by_id
 from rankloop.data.validation import as_weights, check_length
-from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -160,7 +160,7 @@ class ClickLog:
         wrong = np.flatnonzero(self.clicks & ~keep)
         if len(wrong):
             where = wrong[0] if self.rows is None else self.rows[wrong[0]]
-            raise DataError(f"row {where} was clicked, but seen says that nobody looked at it")
+            raise RowError(int(where), "was clicked, but seen says that nobody looked at it")
         if keep.all():
             return self
         sizes = np.diff(np.r_[0, np.cumsum(keep)][self.offsets])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop.clicks.log.bad_lines import BadLines
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.io.files import open_input
 from rankloop.exceptions import DataError, ParseError
@@ -35,6 +36,7 @@ def read_ubi(
     *paths: str | os.PathLike[str],
     clicks: Iterable[str] = ("click",),
     impressions: Iterable[str] = ("impression",),
+    skip_bad_rows: bool = False,
 ) -> ClickLog:
     """Read UBI 1.3 queries and events, in any order and any number of files.
 
@@ -50,6 +52,7 @@ def read_ubi(
     paths : JSON arrays, one JSON object per line, or OpenSearch's bulk format; may be compressed
     clicks : the values of `action_name` that are clicks
     impressions : the values of `action_name` that mean that an object was seen
+    skip_bad_rows : whether lines that are not JSON objects are left out, and counted in the notes
 
     Raises
     ------
@@ -65,8 +68,9 @@ def read_ubi(
     clicking, seeing = frozenset(clicks), frozenset(impressions)
     searches: dict[str, _Search] = {}
     left: Counter[str] = Counter()
+    bad = BadLines(skip_bad_rows)
     for path in paths:
-        for entry in _entries(os.fspath(path)):
+        for entry in _entries(os.fspath(path), bad):
             if "action_name" not in entry:
                 _take_query(entry, searches, left)
             elif entry["action_name"] in clicking:
@@ -84,7 +88,7 @@ def read_ubi(
     for name, search in searches.items():
         pages.add(name, search, left, first=0 if search.application in from_zero else 1)
     notes = tuple(f"{n:,} {words} left out" for words, n in left.items() if n)
-    return replace(pages.log(), notes=notes)
+    return bad.noted(replace(pages.log(), notes=notes))
 
 
 class _PageRows:
@@ -189,7 +193,7 @@ def _mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _entries(name: str) -> Iterator[dict[str, Any]]:
+def _entries(name: str, bad: BadLines) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file; action lines of the bulk format are passed over."""
     with open_input(name) as file:
         head = file.peek(64)[:64] if hasattr(file, "peek") else b""
@@ -197,10 +201,15 @@ def _entries(name: str) -> Iterator[dict[str, Any]]:
             yield from _array(file.read(), name)
             return
         for number, line in enumerate(file, start=1):
-            if line.strip():
+            if not line.strip():
+                continue
+            try:
                 entry = _parse(line, name, number)
-                if not (len(entry) == 1 and _BULK.intersection(entry)):
-                    yield entry
+            except ParseError as error:
+                bad.add(error)
+                continue
+            if not (len(entry) == 1 and _BULK.intersection(entry)):
+                yield entry
 
 
 def _array(text: bytes, name: str) -> Sequence[dict[str, Any]]:

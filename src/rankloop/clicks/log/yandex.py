@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from rankloop.clicks.log.bad_lines import BadLines
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.io.files import open_input
 from rankloop.exceptions import ParseError
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def read_yandex_clicks(path: str | os.PathLike[str]) -> ClickLog:
+def read_yandex_clicks(*paths: str | os.PathLike[str], skip_bad_rows: bool = False) -> ClickLog:
     """Read pages written as `query TAB document,document,... : clicked , clicked;`.
 
     Pages are separated by semicolons, on one line or on several. A document that is clicked
@@ -22,25 +23,33 @@ def read_yandex_clicks(path: str | os.PathLike[str]) -> ClickLog:
 
     Parameters
     ----------
-    path : a text file, plain or compressed; `-` is the standard input
+    paths : text files, plain or compressed; `-` is the standard input
+    skip_bad_rows : whether pages that cannot be read are left out, and counted in the notes
 
     Raises
     ------
     ParseError
         which names the line where a page does not have this form.
     """
-    name = os.fspath(path)
-    with open_input(path) as file:
-        return ClickLog.from_pages(
-            page for number, line in enumerate(file, start=1) for page in _pages(line, name, number)
-        )
+    bad = BadLines(skip_bad_rows)
+    pages = (page for path in paths for page in _read(os.fspath(path), bad))
+    return bad.noted(ClickLog.from_pages(pages))
 
 
-def _pages(line: bytes, name: str, number: int) -> Iterator[tuple[str, list[str], list[str]]]:
+def _read(name: str, bad: BadLines) -> Iterator[tuple[str, list[str], list[str]]]:
+    with open_input(name) as file:
+        for number, line in enumerate(file, start=1):
+            yield from _pages(line, name, number, bad)
+
+
+def _pages(
+    line: bytes, name: str, number: int, bad: BadLines
+) -> Iterator[tuple[str, list[str], list[str]]]:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise ParseError(name, number, f"it is not UTF-8: {error}") from None
+        bad.add(ParseError(name, number, f"it is not UTF-8: {error}"))
+        return
     for page in text.split(";"):
         if not page.strip():
             continue
@@ -48,12 +57,15 @@ def _pages(line: bytes, name: str, number: int) -> Iterator[tuple[str, list[str]
         query, tab, shown = head.strip().partition("\t")
         documents = [document.strip() for document in shown.split(",")]
         if not (colon and tab and query and all(documents)):
-            raise ParseError(
-                name,
-                number,
-                f"found {page.strip()[:60]!r}, expected 'query TAB document,document,... : "
-                "clicked , clicked'",
+            bad.add(
+                ParseError(
+                    name,
+                    number,
+                    f"found {page.strip()[:60]!r}, expected 'query TAB document,document,... : "
+                    "clicked , clicked'",
+                )
             )
+            continue
         yield (
             query,
             documents,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from rankloop._utils.arguments import argument
 from rankloop.data.io.files import bare_suffix, open_input
 from rankloop.exceptions import DataError
 
@@ -115,5 +116,5 @@ def format_for(path: PathLike) -> str:
     known = ", ".join(("letor text (.txt)", *(f"{f} (.{f})" for f in FORMATS[1:])))
     raise DataError(
         f"cannot tell from the suffix {suffix!r} of {os.fspath(path)!r} which "
-        f"format to write; known: {known}; or choose one with format="
+        f"format to write; known: {known}; or choose one with {argument('format')}"
     )

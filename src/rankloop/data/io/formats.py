@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import argument
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.data.io.format_names import TABLES, PathLike, check_format, decide_format, format_for
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
@@ -35,6 +36,7 @@ def read(
     memory_limit: int | str | None = None,
     like: Features | Sequence[str] | None = None,
     width: int | None = None,
+    allow_empty: bool = False,
     **options: object,
 ) -> QueryDataset:
     """Read files or folders of any known format into one data set.
@@ -49,6 +51,7 @@ def read(
     memory_limit : the memory for reading all of them, as in :func:`read_letor`
     like, width : the features of the model that will use the data, as a description or as names,
         and their number: tables are read with these columns, text with this number of features
+    allow_empty : whether files without rows are no error, as Spark and others write them
     options : options of text files (:class:`rankloop.data.io.letor_rows.LetorOptions`) or of
         tables (:class:`rankloop.data.io.tables.roles.TableOptions`); an option that applies to
         none of the files is an error
@@ -69,7 +72,7 @@ def read(
             in_place = len(files) == 1 and is_mapped(parts[-1])
             left -= 0 if in_place else parts[-1].nbytes
     data = join_within(parts, left)
-    if not data.n_documents:
+    if not data.n_documents and not allow_empty:
         raise ParseError(os.fspath(places[0]), None, "it has no rows; there is nothing to learn")
     return data
 
@@ -134,8 +137,8 @@ def check_options(options: dict[str, object], formats: list[str]) -> None:
         if named and not fits[kind]:
             other = "LETOR text" if kind == "text" else "tables with named columns"
             raise DataError(
-                f"{named[0]}= is for {other}, but the data is {', '.join(dict.fromkeys(formats))}; "
-                "leave it out"
+                f"{argument(named[0])} is for {other}, but the data is "
+                f"{', '.join(dict.fromkeys(formats))}; leave it out"
             )
 
 

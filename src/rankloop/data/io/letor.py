@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.arguments import argument
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import DECOMPRESSION_LIMIT, open_input, open_output
@@ -194,7 +195,7 @@ def letor_lines(
         raise DataError(
             f"LETOR text holds numbers only, but these columns are dates or categories: "
             f"{', '.join(map(repr, strange[:10]))}; write Parquet or CSV, or leave them out with "
-            "drop="
+            f"{argument('drop')}"
         )
     ids = [str(i) for i in dataset.query_ids]
     bad = next((i for i in ids if not i or any(c.isspace() or c == "#" for c in i)), None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop._utils.arguments import argument
 from rankloop.data.io.tables.sources import TableSource, arrow
 from rankloop.exceptions import DataError
 
@@ -158,7 +159,8 @@ def _longest(source: TableSource, column: ListColumn) -> int:
             at = row + int(values.argmax())
             raise DataError(
                 f"{column.name!r} of row {at} has {values.max()} categories; at most {MOST} are "
-                "allowed: leave the column out with drop=, or shorten its lists"
+                f"allowed: leave it out with {argument('drop', [column.name])}, or shorten its "
+                "lists"
             )
         longest, row = max(longest, int(values.max(initial=0))), row + batch.num_rows
     return longest

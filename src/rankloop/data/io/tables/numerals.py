@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import argument
 from rankloop._utils.messages import count, show_names
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import kind_of, plain_words
@@ -159,20 +160,22 @@ def _refuse_other_numerals(
     if options.decimal != "." or options.thousands:
         return
     total = sum(counts.values())
+    comma = argument("decimal", ",")
     for pattern, way in (
-        (_POINT, "thousands=',' if the comma separates thousands, or decimal=',' if it is one"),
-        (_COMMA, "decimal=','"),
+        (_POINT, f"{argument('thousands', ',')} if it separates thousands, else {comma}"),
+        (_COMMA, comma),
     ):
         fit = [text for text in counts if re.fullmatch(pattern, text)]
         fit = fit if any("," in text for text in fit) else []
         if not fit or sum(counts[text] for text in fit) < _MOSTLY * total:
             continue
-        if way == "decimal=','" and any("." in text for text in fit):
-            way = "decimal=',' and thousands='.'"
+        if way == comma and any("." in text for text in fit):
+            way = f"{comma} and {argument('thousands', '.')}"
         text = next(text for text in fit if "," in text)
         raise DataError(
             f"column {name!r} has numbers with commas, such as {text!r} in row "
-            f"{_row(texts, text)}: pass {way}; or, if they are categories, category=[{name!r}]"
+            f"{_row(texts, text)}: pass {way}; or, if they are categories, "
+            f"{argument('category', [name])}"
         )
 
 
@@ -181,8 +184,9 @@ def _mistake(texts: pyarrow.ChunkedArray, name: str, others: Sequence[str], shar
     return (
         f"column {name!r} is text, but {min(share, 0.9999):.2%} of its values are numbers; row "
         f"{_row(texts, others[0])} has {others[0]!r}, which is neither a number nor a usual mark "
-        f"of a missing value (others: {shown}); correct the file, pass missing={list(others[:5])} "
-        f"if these stand for missing values, or category=[{name!r}] if it holds categories"
+        f"of a missing value (others: {shown}); correct the file, pass "
+        f"{argument('missing', list(others[:5]))} if these stand for missing values, or "
+        f"{argument('category', [name])} if it holds categories"
     )
 
 

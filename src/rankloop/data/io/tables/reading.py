@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.arguments import argument
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import group_by_id
 from rankloop.data.io.tables.lists import spread_lists
@@ -235,8 +236,9 @@ def _refuse_ids(columns: Columns, n: int) -> None:
         shown = ", ".join(f"{name!r} ({count:,} different)" for name, count in many.items())
         raise DataError(
             f"these columns have different text in nearly all of {n:,} rows, so they "
-            f"are ids and not categories: {shown}; leave them out with drop=, say with doc_id= or "
-            "query= what they are, or with category= that they are categories all the same"
+            f"are ids and not categories: {shown}; leave them out with {argument('drop')}, say "
+            f"with {argument('doc_id')} or {argument('query')} what they are, or with "
+            f"{argument('category')} that they are categories all the same"
         )
 
 

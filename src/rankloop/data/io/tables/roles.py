@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import argument
 from rankloop._utils.messages import count, show_names
 from rankloop.data.io.tables.leaks import refuse_leaks
 from rankloop.data.io.tables.lists import list_of
@@ -93,8 +94,8 @@ class TableOptions:
             object.__setattr__(self, "missing", (self.missing,))
         if self.decimal not in (".", ",") or self.thousands == self.decimal:
             raise DataError(
-                f"decimal must be '.' or ',', and thousands something else; found decimal="
-                f"{self.decimal!r}, thousands={self.thousands!r}"
+                "decimal must be '.' or ',', and thousands something else; found "
+                f"{argument('decimal', self.decimal)}, {argument('thousands', self.thousands)}"
             )
 
     def id_columns(self, present: Sequence[str]) -> set[str]:
@@ -275,8 +276,8 @@ def _kinds(schema: pyarrow.Schema, chosen: list[str], options: TableOptions) -> 
         lists = " (a list of numbers must be the only feature)" if len(chosen) > 1 else ""
         raise DataError(
             f"{len(bad)} of {len(chosen)} columns cannot be used as features{lists}: {shown}; "
-            f"leave them out with drop=, or name the others with features=: columns of numbers, "
-            "booleans, dates, text or lists of text"
+            f"leave them out with {argument('drop')}, or name the others with "
+            f"{argument('features')}: columns of numbers, booleans, dates, text or lists of text"
         )
     return tuple(kind for kind in kinds if kind is not None)
 
@@ -291,12 +292,13 @@ def _guess(role: str, free: list[str], present: list[str], needed: Sequence[str]
     fit = [name for name in free if name.lower() in usual]
     if len(fit) > 1:
         raise DataError(
-            f"{show_names(fit)} could each be the {role}; pass {role}= to choose one, or drop= to "
-            "leave the others out"
+            f"{show_names(fit)} could each be the {role}; pass {argument(role)} to choose one, or "
+            f"{argument('drop')} to leave the others out"
         )
     if not fit and role in needed:
         raise DataError(
-            f"no column is named {show_names(usual, ' or ')}; pass {role}= to name the column; "
+            f"no column is named {show_names(usual, ' or ')}; pass {argument(role)} to name the "
+            "column; "
             f"the columns are {show_names(present)}"
         )
     return fit[0] if fit else None

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import argument
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import open_input
 from rankloop.data.io.tables.roles import ROLES
@@ -299,8 +300,8 @@ def _header(name: str, head: bytes, encoding: str) -> str:
 
 def _suggest_encoding(head: bytes) -> str:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "pass encoding='utf-16', which its first bytes show"
-    return "pass encoding= with its encoding, such as 'latin-1' or 'cp1252'"
+        return f"pass {argument('encoding', 'utf-16')}, which its first bytes show"
+    return f"pass {argument('encoding', 'latin-1')}, or what else its encoding is, as cp1252"
 
 
 def _check_names(names: list[str]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rankloop._utils.arguments import argument
 from rankloop._utils.messages import show_names
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
@@ -78,7 +79,7 @@ def write_table(
     if suffix not in known:
         raise DataError(
             f"cannot tell the format of {os.fspath(path)!r}; end its name in "
-            f"{', '.join(known)}, or pass format='parquet', 'arrow', 'csv' or 'tsv'"
+            f"{', '.join(known)}, or pass {argument('format')} with parquet, arrow, csv or tsv"
         )
     parts = iter([data] if isinstance(data, QueryDataset) else data)
     first = next(parts, None)
@@ -115,8 +116,8 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> pyarrow.Schema:
         clash, count = Counter([name for name, _ in fields] + names).most_common(1)[0]
         if count > 1:
             raise DataError(
-                f"a wide table would have two columns {clash!r}; rename the feature, or write "
-                "layout='list'"
+                f"a wide table would have two columns {clash!r}; rename the feature, or pass "
+                f"{argument('layout', 'list')}"
             )
         kinds = _kinds(dataset)
         notes = _list_notes(dataset)
@@ -127,7 +128,8 @@ def table_schema(dataset: QueryDataset, layout: Layout) -> pyarrow.Schema:
         note["features"] = names
     elif not all(kind in ("number", "boolean") for kind in _kinds(dataset)):
         raise DataError(
-            "a list column holds numbers only; write dates and categories layout='wide'"
+            "a list column holds numbers only; for dates and categories pass "
+            f"{argument('layout', 'wide')}"
         )
     else:
         fields.append(("features", pa.list_(pa.float32(), d)))
