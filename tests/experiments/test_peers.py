@@ -21,7 +21,7 @@ def data():
 @pytest.mark.parametrize("name", PEERS)
 def test_in_the_same_table(data, name):
     pytest.importorskip(PEERS[name].package)
-    found = rl.compare_rankers(data, ["constant", name + SMALL], folds=3, search=False)
+    found = rl.compare(data, ["constant", name + SMALL], folds=3, search=False)
     ours, theirs = found.rows
     assert theirs.mean > ours.mean
     assert all(cell.rounds <= 10 and cell.model_bytes > 0 for cell in found.results(name + SMALL))
@@ -41,7 +41,7 @@ def test_gaps_and_categories(name):
         }
     )
     messy = rl.from_table(frame, allow_nan=True)
-    found = rl.compare_rankers(messy, [name + SMALL], folds=3, search=False)
+    found = rl.compare(messy, [name + SMALL], folds=3, search=False)
     assert found.rows[0].mean > 0.9
 
 
@@ -49,7 +49,7 @@ def test_real_valued_and_unjudged_grades(data):
     pytest.importorskip("lightgbm")
     y = np.where(np.arange(len(data.y)) % 9 == 0, -1, data.y / 2)
     odd = rl.QueryDataset(data.X, y, data.offsets, data.query_ids)
-    found = rl.compare_rankers(odd, ["lightgbm" + SMALL], folds=3, search=False)
+    found = rl.compare(odd, ["lightgbm" + SMALL], folds=3, search=False)
     assert 0 < found.rows[0].mean < 1
 
 
@@ -65,4 +65,4 @@ def test_parameters():
 def test_what_to_install(data, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "xgboost", None)
     with pytest.raises(rl.DataError, match=r"rankloop\[peers\]"):
-        rl.compare_rankers(data, ["xgboost"], folds=3)
+        rl.compare(data, ["xgboost"], folds=3)

@@ -69,7 +69,7 @@ def compare(
     plot: o.Plot = None,
 ) -> None:
     """Compare rankers: parameters chosen on validation data, quality measured on test data."""
-    from rankloop.experiments.compare import compare_rankers
+    from rankloop.experiments.comparison import compare as compare_rankers
     from rankloop.experiments.fold_source import Trials
     from rankloop.experiments.report import write_report
     from rankloop.experiments.report_tables import tables

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.tabular import Tabular
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError
 from rankloop.measures.significance import (
@@ -59,8 +60,8 @@ class Difference:
     significant: bool
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Tabular):
     """Every tested difference, and how it was tested."""
 
     differences: tuple[Difference, ...]
@@ -68,6 +69,24 @@ class Comparison:
     level: float
     n_resamples: int
     ci_resamples: int
+
+    def _rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "system": row.system,
+                "mean": row.mean_system,
+                "against": row.baseline,
+                "its mean": row.mean_baseline,
+                "difference": row.difference,
+                "from": row.ci_low,
+                "to": row.ci_high,
+                "p (Holm)": row.p_adjusted,
+                "significant": row.significant,
+            }
+            for row in self.differences
+        ]
+
+    __repr__ = Tabular.__str__
 
     def to_frame(self, kind: str | None = None) -> Any:
         """Return a data frame of `pandas` or `polars` with one row per difference."""

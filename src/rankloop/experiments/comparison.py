@@ -38,7 +38,7 @@ class ComparisonProgress:
     total: int
 
 
-def compare_rankers(
+def compare(
     data: QueryDataset | PathLike | Sequence[PathLike],
     rankers: str | Iterable[str] | Mapping[str, Ranker],
     measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
@@ -91,7 +91,7 @@ def compare_rankers(
     >>> import numpy as np
     >>> from rankloop.data.simulate import mslr_like
     >>> data = mslr_like(40, np.random.default_rng(0), n_features=6, mean_length=10).data
-    >>> found = compare_rankers(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
+    >>> found = compare(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
     >>> [(row.ranker, row.measure, len(row.fold_means)) for row in found.rows]
     [('auto', 'nDCG@5', 3), ('auto', 'AP', 3), ('slam', 'nDCG@5', 3), ('slam', 'AP', 3)]
     """

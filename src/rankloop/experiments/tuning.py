@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.tabular import Tabular
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.named_rankers import open_space
@@ -50,7 +51,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Tabular):
     """The best setting found, as a ranker to train, and every trial."""
 
     ranker: str
@@ -66,6 +67,17 @@ class Tuned:
             "value": self.value,
             "trials": [vars(trial) for trial in self.trials],
         }
+
+    def _rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "trial": trial.number,
+                "value": trial.value,
+                "stopped": trial.pruned,
+                "setting": ", ".join(f"{name}={value}" for name, value in trial.setting.items()),
+            }
+            for trial in self.trials
+        ]
 
     def to_frame(self, kind: str | None = None) -> Any:
         """Return one row per trial, as a frame of `pandas` or `polars`."""
