@@ -8,25 +8,26 @@ and not by the order of a file, which may reveal the grades.
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop._utils.arguments import check_number, check_type
 from rankloop._utils.processors import processors
+from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.evaluation import evaluate
 from rankloop.measures.measure import Measure, parse_all
+from rankloop.rankers.online.base import OnlineRanker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
-
-    from rankloop.data.dataset import QueryDataset
-    from rankloop.rankers.online.base import OnlineRanker
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +133,14 @@ def stream(
     slam True
     solar-ii True
     """
+    check_type("data", data, QueryDataset, "a QueryDataset")
+    check_type("rankers", rankers, Mapping, "a mapping of names to rankers")
+    for ranker in rankers.values():
+        check_type("each of the rankers", ranker, OnlineRanker, "a ranker that learns online")
     if not rankers:
         raise DataError("give at least one ranker")
-    if permutations < 1:
-        raise DataError(f"permutations must be at least 1; found {permutations}")
+    check_number("permutations", permutations, 1)
+    check_number("seed", seed, 0)
     if not data.n_queries:
         raise DataError("the data has no queries; there is nothing to learn or to measure")
     wanted = parse_all(measures)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.arguments import check_number
 from rankloop._utils.tabular import Tabular
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError, MissingExtraError
@@ -135,8 +136,9 @@ def tune(
     >>> len(found.trials), found.trials[0].setting, found.ranker.startswith("solar-i:C=")
     (5, {'C': 1e-05}, True)
     """
-    if trials < 1:
-        raise DataError(f"trials must be at least 1; found {trials}")
+    check_number("trials", trials, 1)
+    check_number("the number of folds", folds, 2)
+    check_number("seed", seed, 0)
     cls, fixed = read_ranker(ranker)
     wanted, rules = parse(measure), as_convention(convention)
     start = cls(**fixed)

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
+from rankloop._utils.arguments import check_type
 from rankloop._utils.names import check_name, find_entry_points, unknown_name_error
 from rankloop.exceptions import DataError
 
@@ -225,6 +226,8 @@ def make_ranker(text: str, kind: type[Ranker] | None = None) -> Ranker:
     Thompson(ranker=Auto())
     """
     cls, params = read_ranker(text)
+    if kind is not None:
+        check_type("kind", kind, type, "a class of rankers")
     if kind is not None and not issubclass(cls, kind):
         raise DataError(f"{text!r} is a {cls.__name__}, but a {kind.__name__} is needed")
     return cls(**params)
@@ -236,6 +239,7 @@ def read_ranker(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     >>> read_ranker("solar-i:C=0.1")[1]
     {'C': 0.1}
     """
+    check_type("a ranker", text, str, "text such as 'slam' or 'slam:rate=0.1'")
     name, _, rest = text.partition(":")
     cls = ranker_class(name.strip())
     params: dict[str, object] = {}

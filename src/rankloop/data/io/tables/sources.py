@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import as_list, path_text
 from rankloop.data.io.files import unreadable
 from rankloop.data.io.format_names import decide_table_format
 from rankloop.exceptions import (
@@ -116,7 +117,11 @@ def in_files(
     """
     if not paths:
         raise DataError("name at least one file to read")
-    names = [os.fspath(path) for path in paths]
+    names = [path_text(path) for path in paths]
+    if formats is not None and not isinstance(formats, str):
+        formats = as_list("format", formats, "the name of a format, or one for each file")
+        if len(formats) != len(names):
+            raise DataError(f"format has {len(formats)} values for {len(names)} files")
     with contextlib.ExitStack() as stack:
         sources = []
         for i, name in enumerate(names):
