@@ -144,6 +144,15 @@ def rankloop(
             "--version", help="Print the version.", callback=_print_version, is_eager=True
         ),
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            help="Import a module or a .py file first; every command then knows the rankers and "
+            "losses that it registers. It may also follow the command.",
+            metavar="MODULE",
+        ),
+    ] = None,
 ) -> None:
     """Learning to rank that never stops learning."""
 
