@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
+from rankloop.exceptions import MissingExtraError
 from rankloop.experiments.peers import PEERS, read_peer
 
 SMALL = ":trees=10,patience=5"
@@ -62,7 +65,10 @@ def test_parameters():
         read_peer("xgboost:rate=fast")
 
 
-def test_what_to_install(data, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "xgboost", None)
-    with pytest.raises(rl.DataError, match=r"rankloop\[peers\]"):
-        rl.compare(data, ["xgboost"], folds=3)
+def test_what_is_not_installed_is_said_before_anything_runs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    data = rl.QueryDataset.from_arrays(np.eye(30), np.arange(30) % 3, group=[3] * 10)
+    told = []
+    with pytest.raises(MissingExtraError, match=r"pip install 'rankloop\[peers\]'"):
+        rl.compare(data, ["slam", "catboost"], folds=3, on_progress=lambda *a: told.append(a))
+    assert not told

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rankloop._utils.arguments import as_list, check_type
 from rankloop._utils.estimator import Estimator
 from rankloop.exceptions import DataError
-from rankloop.experiments.peers import PEERS, read_peer
+from rankloop.experiments.peers import PEERS, Peer, read_peer
 from rankloop.rankers.registry import read_ranker
 from rankloop.rankers.search import grid
 
@@ -71,6 +71,8 @@ def make_named_rankers(
                 raise DataError(f"the ranker {text!r} is given twice; give it once")
             read = read_peer if text.partition(":")[0].strip() in PEERS else read_ranker
             cls, params = read(text)
+            if issubclass(cls, Peer):
+                cls.library()  # what is not installed is said now, and not after hours
             given[text] = cls(**params), set(params)
     if not given:
         raise DataError("give at least one ranker")
