@@ -37,4 +37,4 @@ def _shorten(shown: Callable[[Any], str | None], ctx: Any) -> str | None:
     """Return `N` for Typer's `<int range>`, nothing for `<bool>`, and others as they are."""
     text = shown(ctx) or ""
     word = re.fullmatch(r"<(?:list\[)?(\w+)(?: range)?\]?>", text)
-    return (_WORDS.get(word[1], text) if word else text) or None
+    return (_WORDS.get(word[1].lower(), text) if word else text) or None

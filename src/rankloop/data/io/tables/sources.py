@@ -184,8 +184,14 @@ def _with_numbers(table: pyarrow.Table, options: TableOptions, typed: bool = Fal
 
 
 def in_frame(table: object, options: TableOptions) -> TableSource:
-    """Take a table in memory, with numbers in its columns of text that hold them."""
-    return _with_numbers(in_memory(table).table, options, typed=True)
+    """Take a table in memory, with numbers and dates in its columns of text that hold them."""
+    from rankloop.data.io.tables.dates import with_dates
+
+    taken = in_memory(table).table
+    known = options.description or ()
+    words = {column.name for column in known if column.kind == "category"}
+    words |= {*options.category, *options.id_columns(taken.column_names)}
+    return _with_numbers(with_dates(taken, words), options, typed=True)
 
 
 def _chain(names: list[str], sources: list[TableSource], options: TableOptions) -> TableSource:
