@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rankloop.distributed.progress import PartsProgress
-    from rankloop.experiments.compare import ComparisonProgress
-    from rankloop.experiments.tune import Trial
+    from rankloop.experiments.comparison import ComparisonProgress
+    from rankloop.experiments.tuning import Trial
     from rankloop.rankers.rounds import Round
 
 

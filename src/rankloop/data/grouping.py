@@ -68,7 +68,10 @@ def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
     >>> group_by_size([2, 1], 3).offsets
     array([0, 2, 3])
     """
-    sizes = np.asarray(group)
+    try:
+        sizes = np.asarray(group)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"group must be a list of whole numbers: {error}") from None
     if sizes.size == 0:
         sizes = sizes.astype(np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":

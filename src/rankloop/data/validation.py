@@ -189,8 +189,10 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
         raise DataError(f"{name} must be numbers: {error}") from None
     good = (values >= 0) & (values < np.inf)
     if values.ndim != 1 or not good.all():
-        bad = int(good.argmin())
-        problem = f"shape {values.shape}" if values.ndim != 1 else f"{values[bad]} at {bad}"
+        problem = f"shape {values.shape}"
+        if values.ndim == 1:
+            bad = int(good.argmin())
+            problem = f"{values[bad]} at {bad}"
         raise DataError(f"{name} must be finite numbers >= 0 in one dimension; found {problem}")
     return values
 
@@ -199,6 +201,18 @@ def as_text(values: ArrayLike, name: str) -> Ids:
     """Return document ids as text, none of them missing."""
     texts = as_array(values, name)
     return texts if texts.dtype == TEXT else as_texts(texts, name)
+
+
+def one_each(name: str, values: Any, n: int) -> Any:
+    """Return values as an array whose first dimension has one place for each of n rows."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"{name} must be an array: {error}") from None
+    if not array.ndim:
+        raise DataTypeError(f"{name} must be an array of {n:,} values; found {values!r:.60}")
+    check_length(name, array, n)
+    return array
 
 
 def check_length(name: str, values: Sized, n: int, what: str = "rows") -> None:
@@ -312,8 +326,11 @@ def positions(queries: slice | ArrayLike, n: int) -> NDArray[np.int64]:
     """
     if isinstance(queries, slice):
         return np.arange(n)[queries]
-    chosen = np.asarray(queries)
-    if chosen.dtype == bool:
+    try:
+        chosen = np.asarray(queries)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"select takes positions or a mask of queries: {error}") from None
+    if chosen.dtype == bool and chosen.ndim:
         check_length("the mask", chosen, n, "queries")
     elif chosen.size and (chosen.dtype.kind not in "iu" or chosen.ndim != 1):
         raise DataError(

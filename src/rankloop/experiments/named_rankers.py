@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import as_list, check_type
+from rankloop._utils.estimator import Estimator
 from rankloop.exceptions import DataError
-from rankloop.experiments.peers import PEERS, read_peer
+from rankloop.experiments.peers import PEERS, Peer, read_peer
 from rankloop.rankers.registry import read_ranker
 from rankloop.rankers.search import grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rankloop._utils.estimator import Estimator
     from rankloop.measures.measure import Measure
     from rankloop.rankers.base import Ranker
     from rankloop.rankers.search import Search
@@ -56,16 +57,22 @@ def make_named_rankers(
     [5, 1, 1]
     """
     if isinstance(rankers, Mapping):
+        for ranker in rankers.values():
+            check_type("each of the rankers", ranker, Estimator, "a ranker")
         given = {
             name: (ranker, find_changed_parameters(ranker)) for name, ranker in rankers.items()
         }
     else:
         given = {}
-        for text in [rankers] if isinstance(rankers, str) else rankers:
+        wanted = "names of rankers, or a mapping of names to rankers"
+        for text in [rankers] if isinstance(rankers, str) else as_list("rankers", rankers, wanted):
+            check_type("a ranker", text, str, "text such as 'slam' or 'slam:rate=0.1'")
             if text in given:
                 raise DataError(f"the ranker {text!r} is given twice; give it once")
             read = read_peer if text.partition(":")[0].strip() in PEERS else read_ranker
             cls, params = read(text)
+            if issubclass(cls, Peer):
+                cls.library()  # what is not installed is said now, and not after hours
             given[text] = cls(**params), set(params)
     if not given:
         raise DataError("give at least one ranker")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.arguments import path_text
 from rankloop._utils.names import unknown_name_error
 from rankloop.data.catalogue import read_catalogue
 from rankloop.data.dataset import QueryDataset
@@ -85,7 +86,7 @@ def compute_features(
     >>> data.y.tolist(), data.X.ravel().tolist()  # before the first event, there is no rate
     ([0.0, 1.0, 0.0, 0.0], [nan, nan, 0.25, 0.75])
     """
-    definitions = Definitions.read(fields or {}, features)
+    definitions = Definitions.read({} if fields is None else fields, features)
     if not paths:
         raise DataError("give at least one file of events")
     reader = EventReader(definitions, unit)
@@ -96,7 +97,7 @@ def compute_features(
             ItemEvent("items", Change(name, values), _BEFORE)
             for name, values in read_catalogue(items, definitions.fields["item"], item_id, say)
         )
-    events += (event for path in paths for event in read_events(os.fspath(path), reader))
+    events += (event for path in paths for event in read_events(path_text(path), reader))
     events += reader.finish()
     log = fold_events(events, definitions, examination)
     if unit == "guess":

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils.processors import threads
+from rankloop._utils.tabular import Tabular
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.frames import as_frame, check_same_rows
 from rankloop.data.validation import as_grades, as_weights, check_length, column_names
@@ -71,8 +72,11 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """The results of several measures; index it with a measure to get the mean."""
+class Evaluation(Tabular):
+    """The results of several measures, which print as a table.
+
+    Index it with a measure to get the mean.
+    """
 
     results: tuple[Result, ...]
 
@@ -98,6 +102,9 @@ class Evaluation:
     def __repr__(self) -> str:
         inside = ", ".join(f"{r.measure}={r.mean:.4f}" for r in self.results)
         return f"Evaluation({inside})"
+
+    def _rows(self) -> list[dict[str, object]]:
+        return self.to_dicts()
 
     def to_frame(self, kind: str | None = None) -> Any:
         """Return a data frame of `pandas` or `polars` with one row per measure."""

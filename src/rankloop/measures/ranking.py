@@ -26,7 +26,10 @@ def as_scores(scores: ArrayLike, data: QueryDataset) -> NDArray[np.float32] | ND
     n = data.n_documents
     if isinstance(scores, Predictions) and scores.shape == (n,):
         scores = scores.in_order_of(data)
-    values = np.ascontiguousarray(scores)
+    try:
+        values = np.ascontiguousarray(scores)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"scores must be numbers: {error}") from None
     if values.dtype not in (np.float32, np.float64):
         try:
             values = values.astype(np.float64)

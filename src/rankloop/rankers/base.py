@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop._utils.arguments import argument
+from rankloop._utils.arguments import argument, check_callback
 from rankloop._utils.estimator import Estimator
 from rankloop.data.columns import choose_columns, columns_by_name, in_order, with_columns
 from rankloop.data.dataset import Query, QueryDataset
@@ -292,6 +292,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         if not (self.traits.takes_equal_grades or self.traits.is_baseline):
             check_differences(data, type(self).__name__)
         judged = validation_data(valid, data.feature_names)
+        check_callback(on_round)
         return self._learn_on_copy(
             lambda new: new._fit(*new._begin(data, judged, self.warm_start), on_round),
             on_round,
@@ -308,6 +309,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         """Continue from the current state, with more rounds on this data or with its queries."""
         data = training_data(data)
         judged = validation_data(valid, data.feature_names)
+        check_callback(on_round)
         return self._learn_on_copy(
             lambda new: new._fit(*new._begin(data, judged, go_on=True), on_round),
             on_round,

@@ -305,7 +305,7 @@ GOOD = {"qid": [1, 1, 2], "label": [0, 1, 2], "f": [1.0, 2.0, 3.0]}
             {},
             r"2 of 3 columns cannot be used.*'u' \(binary\), 'v' \(list<.*out with drop=",
         ),
-        ({"f": [1.0, None, 3]}, {}, "feature f of row 1 is missing.*or pass allow_nan=True"),
+        ({"f": [1.0, None, 3]}, {}, "feature f of row 1 is missing.*allow_nan=True"),
         ({"f": [1.0, 2, np.inf]}, {"allow_nan": True}, "feature f of row 2 is inf as float32"),
         ({"f": [1.0, 2, 1e39]}, {}, "feature f of row 2 is inf as float32"),
         ({"f": [[1], [2, 3], [4]]}, {}, "'f' of row 1 has 2 values; expected 1, as many in every"),

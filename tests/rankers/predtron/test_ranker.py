@@ -110,7 +110,7 @@ def test_an_l1_geometry_finds_few_among_many():
 
 def test_real_data(data_dir):
     data = rankloop.read_letor(sorted((data_dir / "MQ2008").glob("S*.txt.xz"))[0])
-    (found,) = rankloop.progressive(data, {"p": PredtronRanker(average=True)}, "nDCG@10")
+    (found,) = rankloop.stream(data, {"p": PredtronRanker(average=True)}, "nDCG@10")
     assert found.mean > 0.6
 
 

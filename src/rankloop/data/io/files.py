@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from rankloop._utils.arguments import path_text
 from rankloop.data.io.decompression import (
     DecompressionLimitError,
     decompress,
@@ -39,7 +40,7 @@ _MAGIC = {
 
 def bare_suffix(path: str | os.PathLike[str]) -> str:
     """Return the suffix of the format, without that of the compression: `a.txt.gz` -> `.txt`."""
-    name = Path(path)
+    name = Path(path_text(path))
     return (name.with_suffix("") if name.suffix in COMPRESSED_SUFFIXES else name).suffix.lower()
 
 
@@ -128,7 +129,7 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The file gets its name `path` only when the block ends without an error; an error leaves an
     old file unchanged.
     """
-    name = os.fspath(path)
+    name = path_text(path)
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

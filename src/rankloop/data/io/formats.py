@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.arguments import argument
+from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.data.io.format_names import TABLES, PathLike, check_format, decide_format, format_for
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
@@ -18,12 +19,11 @@ from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat, join_within
 from rankloop.data.mapped_parts import borrow, in_parts, is_mapped
 from rankloop.data.memory import memory_limit_or_default
-from rankloop.exceptions import DataError, ParseError
+from rankloop.exceptions import DataError, DataTypeError, ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.features.columns import Features
 
 _LETOR = {*(field.name for field in fields(LetorOptions)), "query_file"}
@@ -186,6 +186,24 @@ def read_batches(
             yield first
             del first  # what is handed over is not kept here
             yield from batches
+
+
+def write(data: QueryDataset, path: PathLike, *, format: str | None = None, **options: Any) -> None:
+    """Write a data set to one file; its suffix, or `format`, determines the format.
+
+    :func:`read` reads it again. An error leaves an old file unchanged.
+
+    Parameters
+    ----------
+    format : one of `FORMATS` except JSON lines
+    options : options of the writer: `sparse` and `zero_based` for text, `layout` for tables
+    """
+    if not isinstance(data, QueryDataset):
+        raise DataTypeError(
+            f"write takes a QueryDataset; found {type(data).__name__}: rankloop.from_table makes "
+            "one of a frame"
+        )
+    write_batches([data], path, format=format, **options)
 
 
 def write_batches(

@@ -55,7 +55,7 @@ def _rankers(measure: str) -> dict[str, list[str]]:
     return {
         "SLAM": [f"slam:measure={measure},rate={rate:g},average=False,clip=0" for rate in _RATES],
         "minimax": ["minimax:clip=0"],
-        "ListNet": [f"listnet:one_grade=True,rate={rate:g},clip=0" for rate in _RATES],
+        "ListNet": [f"online-listnet:one_grade=True,rate={rate:g},clip=0" for rate in _RATES],
     }
 
 
@@ -241,7 +241,15 @@ BOUNDS = Experiment(
     ),
 )
 
-_CLIPPED = ("perceptron", "slam", "minimax", "listnet", "xendcg", "newton", "solar-ii")
+_CLIPPED = (
+    "perceptron",
+    "slam",
+    "minimax",
+    "online-listnet",
+    "online-xendcg",
+    "newton",
+    "solar-ii",
+)
 _PLAYERS = {**{name: f"{name}:clip=0" for name in _CLIPPED}, "solar-i": "solar-i"}
 
 

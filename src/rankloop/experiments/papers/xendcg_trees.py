@@ -9,7 +9,7 @@ import numpy as np
 
 from rankloop.clicks.impressions import cascade_clicks, click_probabilities
 from rankloop.data.noise import add_negatives, perturb_grades
-from rankloop.experiments.compare import compare_rankers
+from rankloop.experiments.comparison import compare
 from rankloop.experiments.fold_source import Trials
 from rankloop.experiments.papers.declaration import (
     Claim,
@@ -86,7 +86,7 @@ def _n_trials(source: Source, setting: Setting, declared: int) -> int:
 
 def _trials(source: Source, setting: Setting) -> PartResult:
     rankers = _rankers(source.name, setting, f"best-of-{setting.pick(10, 2)}")
-    standings = compare_rankers(
+    standings = compare(
         _data(source, setting),
         rankers,
         MEASURES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rankloop._utils.arguments import argument
 from rankloop._utils.messages import show_names
 from rankloop.exceptions import DataError
 
@@ -42,6 +43,6 @@ def refuse_leaks(names: Iterable[str]) -> None:
     raise DataError(
         f"{show_names(found)} by {'its name' if len(found) == 1 else 'their names'} would tell "
         f"{told}, which is not known before the documents are ranked, or should not matter then; "
-        "leave it out with drop=, name the position with position=, or use it with include= if "
-        "it is a feature all the same"
+        f"leave it out with {argument('drop')}, name the position with {argument('position')}, or "
+        f"use it with {argument('include')} if it is a feature all the same"
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import as_list, path_text
 from rankloop.data.io.files import unreadable
 from rankloop.data.io.format_names import decide_table_format
 from rankloop.exceptions import (
@@ -116,7 +117,11 @@ def in_files(
     """
     if not paths:
         raise DataError("name at least one file to read")
-    names = [os.fspath(path) for path in paths]
+    names = [path_text(path) for path in paths]
+    if formats is not None and not isinstance(formats, str):
+        formats = as_list("format", formats, "the name of a format, or one for each file")
+        if len(formats) != len(names):
+            raise DataError(f"format has {len(formats)} values for {len(names)} files")
     with contextlib.ExitStack() as stack:
         sources = []
         for i, name in enumerate(names):
@@ -179,8 +184,14 @@ def _with_numbers(table: pyarrow.Table, options: TableOptions, typed: bool = Fal
 
 
 def in_frame(table: object, options: TableOptions) -> TableSource:
-    """Take a table in memory, with numbers in its columns of text that hold them."""
-    return _with_numbers(in_memory(table).table, options, typed=True)
+    """Take a table in memory, with numbers and dates in its columns of text that hold them."""
+    from rankloop.data.io.tables.dates import with_dates
+
+    taken = in_memory(table).table
+    known = options.description or ()
+    words = {column.name for column in known if column.kind == "category"}
+    words |= {*options.category, *options.id_columns(taken.column_names)}
+    return _with_numbers(with_dates(taken, words), options, typed=True)
 
 
 def _chain(names: list[str], sources: list[TableSource], options: TableOptions) -> TableSource:

@@ -7,13 +7,13 @@ import csv
 import functools
 import io
 import itertools
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.arguments import argument
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import open_input
+from rankloop.data.io.tables.dates import with_dates
 from rankloop.data.io.tables.roles import ROLES
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import is_float
@@ -31,7 +31,6 @@ _BLOCK = 2**20
 _HEAD = 2**18
 _LONGEST_LINE = 2**28
 _DELIMITERS = ",\t;|"
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True)
@@ -202,11 +201,11 @@ def read_json_lines(name: str) -> TextTable:
     with open_input(name) as stream:
         head = b"" if name == "-" else stream.read(_HEAD)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
-        return TextTable(_with_dates(_read_json_array(name)), lambda _: None)
+        return TextTable(with_dates(_read_json_array(name)), lambda _: None)
     with _parse_errors(name):
         options = json.ReadOptions(block_size=_BLOCK)
         table = _read(json.read_json, name, read_options=options)
-    return TextTable(_with_dates(table), functools.partial(_line_of_object, name))
+    return TextTable(with_dates(table), functools.partial(_line_of_object, name))
 
 
 def _line_of_object(name: str, row: int) -> int | None:
@@ -237,28 +236,6 @@ def _read_json_array(name: str) -> pyarrow.Table:
         return arrow().table(columns)
     except (arrow().ArrowException, OverflowError, TypeError) as error:
         raise ParseError(name, None, f"a key has values of different types: {error}") from None
-
-
-def _with_dates(table: pyarrow.Table) -> pyarrow.Table:
-    for j, column in enumerate(table.columns):
-        dates = _dates(column)
-        if dates is not None:
-            table = table.set_column(j, table.column_names[j], dates)
-    return table
-
-
-def _dates(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray | None:
-    """Return a column of text as dates, if every value is a date in the form of ISO 8601."""
-    pa = arrow()
-    if column.type != pa.string():
-        return None
-    first = next((word for word in column.to_pylist() if word is not None), "")
-    if _DATE.match(first) is None:
-        return None
-    try:
-        return column.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return None
 
 
 def _read(

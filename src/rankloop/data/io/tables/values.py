@@ -109,6 +109,8 @@ def _role_values(array: pyarrow.Array, role: str, name: str, row: int) -> NDArra
     pa = arrow()
     if pa.types.is_dictionary(array.type):
         array = plain_words(array)
+    if role not in ("query", "doc_id") and len(array) and not is_number(array.type):
+        raise _not_a_number(array, role, name, row)
     if array.null_count:
         null = row + array.is_null().to_numpy(zero_copy_only=False).argmax()
         error = DataError(f"{name!r} is null in row {null}; every row needs its {role}")
@@ -116,8 +118,6 @@ def _role_values(array: pyarrow.Array, role: str, name: str, row: int) -> NDArra
     if role in ("query", "doc_id"):
         ids = _ids(array, role, name, row)
         return ids if role == "query" or ids.dtype == TEXT else ids.astype(TEXT)
-    if not is_number(array.type) and len(array):
-        raise _not_a_number(array, role, name, row)
     values = _floats(array, np.float64)
     wrong, expected = ~np.isfinite(values), "a finite number"
     if role != "label":
