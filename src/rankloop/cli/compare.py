@@ -47,6 +47,8 @@ def compare(
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
+    category_limit: o.CategoryLimit = None,
+    category_buckets: o.CategoryBuckets = None,
     no_search: Annotated[
         bool, typer.Option("--no-search", help="Use the given or default parameters; search none.")
     ] = False,
@@ -95,6 +97,8 @@ def compare(
             seed=seed,
             scale=scale,
             search=not no_search,
+            category_limit=category_limit,
+            category_buckets=category_buckets,
             jobs=jobs,
             cluster=cluster,
             resume=resume,

@@ -263,6 +263,26 @@ Ranker = Annotated[
         autocompletion=_names,
     ),
 ]
+CategoryLimit = Annotated[
+    int | None,
+    typer.Option(
+        "--category-limit",
+        help="The most frequent categories of a feature that get a column of their own; "
+        "others share columns. Default: 1000.",
+        min=1,
+    ),
+]
+
+CategoryBuckets = Annotated[
+    int | None,
+    typer.Option(
+        "--category-buckets",
+        help="The columns that the other categories share, by a hash; with 0, they count as "
+        "missing. Default: 256.",
+        min=0,
+    ),
+]
+
 Scale = Annotated[
     str | None,
     typer.Option(

@@ -38,24 +38,8 @@ def train(
         ),
     ] = None,
     scale: o.Scale = None,
-    category_limit: Annotated[
-        int | None,
-        typer.Option(
-            "--category-limit",
-            help="The most frequent categories of a feature that get a column of their own; "
-            "others share columns. Default: 1000.",
-            min=1,
-        ),
-    ] = None,
-    category_buckets: Annotated[
-        int | None,
-        typer.Option(
-            "--category-buckets",
-            help="The columns that the other categories share, by a hash; with 0, they count as "
-            "missing. Default: 256.",
-            min=0,
-        ),
-    ] = None,
+    category_limit: o.CategoryLimit = None,
+    category_buckets: o.CategoryBuckets = None,
     resume: Annotated[
         Path | None, typer.Option("--from", help="Continue from this model instead.")
     ] = None,
