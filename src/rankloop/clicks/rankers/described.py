@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from rankloop.clicks.rankers.base import ClickRanker, features_of
 from rankloop.data.validation import as_matrix
 from rankloop.exceptions import DataError
 from rankloop.rankers.wrappers.described import Described, OnlineDescribed
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.clicks.rankers.session import Session
@@ -40,7 +39,7 @@ class _DescribedForClicks(OnlineDescribed, ClickRanker, special_case_of=Describe
     >>> from rankloop.clicks.rankers.pdgd import PDGD
     >>> from rankloop.features import Feature, Features
     >>> ranker = Described(PDGD(), description=Features((Feature("brand", "category", limit=3),)))
-    >>> shown = ranker.show(np.array([[0.0], [1.0], [2.0]]), id="r1")
+    >>> shown = ranker.show([[0.0], [1.0], [2.0]], id="r1")
     >>> learnt = ranker.learn_ranking(shown, click_grades(shown, [False, False, True]))
     >>> learnt.ranker_.weights_.shape
     (3,)
