@@ -59,6 +59,7 @@ class EventReader:
     ) -> None:
         self._definitions, self._unit, self._whole_items = definitions, unit, whole_items
         self._hits: dict[str, tuple[int, dict[str, Any], dict[str, float]]] = {}
+        self._takes_given = definitions is None or bool(definitions.given)
         self.notes: Counter[str] = Counter()
 
     @property
@@ -93,9 +94,12 @@ class EventReader:
             return self._change(kind, about, fields, record, "patch")
         if kind == "ranking":
             items = [item for item in record.get("items") or () if isinstance(item, dict)]
-            given = {str(item["id"]): self._given(fields, item) for item in items}
-            request = self._request(record, {**fields})
-            return self._ranking(record["id"], list(given), request, record, given)
+            names = [str(item["id"]) for item in items]
+            request = self._request(record, fields)
+            if not self._takes_given:
+                return self._ranking(record["id"], names, request, record)
+            given = {n: self._given(fields, i) for n, i in zip(names, items, strict=True)}
+            return self._ranking(record["id"], names, request, record, given)
         if kind != "interaction" or record.get("item") is None:
             self.notes[f"events of the kind {kind}"] += 1
             return ()

@@ -143,7 +143,8 @@ def _merge(names: Sequence[str], reader: EventReader) -> Iterator[Event]:
         logged += reader.finish()
         yield from sorted(logged, key=_time)
         return
-    yield from heapq.merge(*(read_events(name, reader) for name in names), key=_time)
+    files = [read_events(name, reader) for name in names]
+    yield from files[0] if len(files) == 1 else heapq.merge(*files, key=_time)
     yield from reader.finish()
 
 
