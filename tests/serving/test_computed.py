@@ -283,6 +283,15 @@ def test_a_person_is_forgotten_and_statistics_are_shown(start):
     assert before["unknown_items"] == 1 / 7
     missing = {column["name"]: column["missing"] for column in before["columns"]}
     assert (missing["bm25"], missing["price"]) == (1, 3 / 7)
+    columns = {column["name"]: column for column in before["columns"]}
+    brand = columns["brand"]
+    assert (brand["mean"], brand["different"], brand["shift"]) == (None, 3, 0)
+    assert "click / impression by item; half-life 7d" in before["state"]["counters"]
+    service.boards.look()
+    seen = shop.get("/dashboard/loops/shop").json()
+    assert (seen["computed"]["items"], seen["computed"]["unknown"]) == (12, 1 / 7)
+    assert {one["feature"] for one in seen["shifts"]} == set(columns)
+    assert {one["feature"] for one in seen["shifts"] if one["is_category"]} == {"brand"}
     assert b"anna" not in service.loops["shop"].read(lambda j: j.rows(2, 3)[0].body)
     assert shop.post("/v1/shop/forget", json={"ranking_id": "r"}).status_code == 200
     after = shop.get("/v1/shop/features").json()
