@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from rankloop.cli.app import app
 from rankloop.exceptions import DataError
+from rankloop.features.request import Request
 from rankloop.serving import operations as do
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import make_row
 from rankloop.serving.journal.entries import Judged
+from rankloop.serving.journal.feature_entries import Counted
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.loop import Loop
 from rankloop.serving.operations import backfill as module
 from rankloop.serving.operations.backfill import backfill
 from rankloop.serving.operations.importing import import_files
+from rankloop.serving.operations.recompute import recompute
 from rankloop.serving.settings.service import as_settings
 
-from .shop import FEATURES, catalogue, shop_settings
+from .shop import FEATURES, FIELDS, catalogue, shop_settings
 from .test_history import make_log, write
 
 FEW = {name: FEATURES[name] for name in ("price", "bm25")}
@@ -29,7 +35,11 @@ def imported(tmp_path, name, features):
     """A journal with a log, in which every ranking has a click."""
     place = tmp_path / name
     log = []
-    for line in make_log(np.random.default_rng(5), 120):
+    lines = make_log(np.random.default_rng(5), 120)
+    known = {None, *(line["ranking_id"] for line in lines if "items" in line)}
+    for line in lines:
+        if line.get("ranking_id") not in known:  # it would wait for its ranking for ever
+            continue
         log.append(line)
         if "items" in line and len(log) % 3:
             click = {"ranking_id": line["ranking_id"], "item": line["items"][1]}
@@ -119,3 +129,45 @@ def test_judgements_are_learnt_too_and_faults_are_named(tmp_path, changed):
     shown = CliRunner().invoke(app, ["journal", "backfill", address, "--name", "cli"])
     assert shown.exit_code == 0, shown.output
     assert f"cli: learnt from {before + 1} rankings" in shown.output
+
+
+def test_features_of_a_compacted_journal_are_computed_from_its_archives(tmp_path):
+    address = imported(tmp_path, "changed.journal", FEW)
+    archives = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    more = [Counted(f"c{k}", f"i{k % 5}", "purchase") for k in range(30)]
+    with open_journal(address, "shop") as journal:
+        do.compact(journal, archives[0])
+        journal.append([make_row(entry, 1_750_000_000_000) for entry in more[:20]])
+        do.compact(journal, archives[1])
+        journal.append([make_row(entry, 1_750_000_000_000) for entry in more[20:]])
+        base = journal.base()
+        with pytest.raises(DataError, match="journal recompute"):
+            Loop("shop", settings(ALL), open_journal(address, "shop"))
+        for wrong in (archives[:1], archives[1:]):
+            with pytest.raises(DataError, match="give all archives"):
+                recompute(journal, settings(ALL), wrong)
+    config = tmp_path / "shop.toml"
+    fields = "\n".join(f"{side} = {toml(known)}" for side, known in FIELDS.items())
+    features = "\n".join(f"{name} = {toml(options)}" for name, options in ALL.items())
+    config.write_text(f"[loops.shop.fields]\n{fields}\n[loops.shop.features]\n{features}\n")
+    words = ["journal", "recompute", address, *map(str, archives), "-c", str(config)]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    always = imported(tmp_path, "always.journal", ALL)
+    with open_journal(always, "shop") as journal:
+        journal.append([make_row(entry, 1_750_000_000_000) for entry in more])
+    states, items = [], [f"i{k}" for k in range(14)]
+    for place in (address, always):
+        with Loop("shop", settings(ALL), open_journal(place, "shop")) as loop:
+            request = Request(user=loop.hashes.user("u1"))
+            found = loop.live.compute(items, request, 1_800_000_000_000, None)
+            states.append((found.X, loop.live.statistics()["counters"]))
+    (one, counted), (two, expected) = states
+    assert base > 40
+    assert counted == expected
+    assert one.tobytes() == two.tobytes()
+
+
+def toml(options):
+    parts = (f"{json.dumps(name)} = {json.dumps(value)}" for name, value in options.items())
+    return "{ " + ", ".join(parts) + " }"

@@ -7,7 +7,6 @@ feedback is learnt from.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,8 +32,8 @@ from rankloop.serving.journal.feature_entries import (
     ItemsChanged,
     UsersChanged,
 )
-from rankloop.serving.journal.lease import EXPIRES
 from rankloop.serving.live_features.fold import request_of
+from rankloop.serving.operations.lease import take_lease
 from rankloop.serving.operations.personal import vault_if_any
 from rankloop.serving.routes.candidates import check_printable
 from rankloop.serving.routes.catalogue import AT_ONCE
@@ -152,25 +151,13 @@ def import_history(
     ----------
     now : the time, in milliseconds
     """
-    _take_lease(journal)
+    take_lease(journal)
     try:
         importer = _Importer(journal, now, master_key_file)
         importer.add(events)
         return importer.counts
     finally:
         journal.release()
-
-
-def _take_lease(journal: Journal) -> None:
-    """Take the lease; wait for one whose process has ended."""
-    end = time.monotonic() + EXPIRES + 1
-    while not journal.lead():
-        if time.monotonic() > end:
-            raise DataError(
-                f"{journal.where}: a service uses this journal; stop it first, because features "
-                "are computed from the entries before each ranking"
-            )
-        time.sleep(0.2)
 
 
 class _Importer:
