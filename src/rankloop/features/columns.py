@@ -390,8 +390,16 @@ class Features:
 
 
 def needs_description(data: QueryDataset) -> bool:
-    """Whether rankers need encoded data: it has missing values, dates or categories."""
-    return data.has_missing or (data.features is not None and not data.features.are_numbers)
+    """Whether rankers need encoded data: it has missing values, dates or categories.
+
+    Live features say which of them may be missing, so that a model that was trained while all were
+    known can score what comes later.
+    """
+    known = data.features or ()
+    return data.has_missing or any(
+        column.kind not in ("number", "boolean") or column.missing == "indicator"
+        for column in known
+    )
 
 
 def refuse_kinds(data: QueryDataset, who: str) -> None:
