@@ -228,6 +228,14 @@ def test_features_can_be_added(start):
     start.clock.now += 61
     until(lambda: loop.published.totals.examples == 1)
     assert loop.published.models["newton.2"].n_queries_seen_ == 1
+    for ranking in ("r0", "r1"):  # with the features of then, and of now
+        seen = shop.get(f"/dashboard/loops/shop/rankings/{ranking}")
+        assert seen.status_code == 200, seen.text
+        assert set(seen.json()["others"]) == {"newton", "newton.2"}
+    parts = [part for item in seen.json()["items"] for part in item["parts"]]
+    brands = {part["value"] for part in parts if part["feature"] == "brand"}
+    assert brands <= {"brand = acme", "brand = best", "brand = cosy", None}
+    assert brands
     shop.post("/v1/shop/promote", json={"model": "newton.2"})
     assert shop.post("/v1/shop/rank", json={"items": IDS}).json()["model"] == "newton.2"
     start.stop()

@@ -179,6 +179,11 @@ class LiveJoins:
         with self.lock:
             return {} if self.features is None else self.features.state.statistics()
 
+    def labels(self) -> dict[str, str]:
+        """Return readable names of columns of categories, by the name of the column."""
+        with self.lock:
+            return {} if self.features is None else self.features.state.labels()
+
     def unknown_items(self, items: Sequence[str]) -> list[str]:
         """Return those of some items that have no fields."""
         with self.lock:
