@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from msgspec import structs
 
@@ -278,6 +280,36 @@ def test_models_must_fit_by_name(start):
     )
     assert "1 features that this loop does not have: 'age'" in answer.json()["detail"]
     assert "fits" in service.loops["shop"].published.models
+
+
+@pytest.mark.parametrize("ranker", [rl.NewtonXENDCG(), rl.LambdaMART(trees=20)])
+def test_a_model_with_categories_knows_them_by_name(start, tmp_path, ranker):
+    """A table numbers brands in another order than the loop, and has one that the loop has not."""
+    rng = np.random.default_rng(0)
+    brands = ["best", "other", "cosy", "acme"]
+    frame = pd.DataFrame({"brand": rng.choice(brands, 2400), "bm25": rng.random(2400)})
+    worth = frame["brand"].map({"cosy": 2, "acme": 1}).fillna(0).astype(int)
+    model = Described(ranker).fit(frame, worth, group=[12] * 200)
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue(5))
+    answer = shop.post("/v1/shop/models/trained", content=model.dumps())
+    assert answer.status_code == 200, answer.text
+    shop.post("/v1/shop/promote", json={"model": "trained"})
+    items = [{"id": f"i{k}", "features": {"bm25": 0.5}} for k in range(3)]
+    ranking = shop.post("/v1/shop/rank", json={"id": "r", "items": items}).json()
+    assert [item["id"] for item in ranking["items"]] == ["i2", "i0", "i1"]  # cosy, acme, best
+    scores = {item["id"]: item["score"] for item in ranking["items"]}
+    same = pd.DataFrame({"brand": ["acme", "best", "cosy"], "bm25": [0.5] * 3})
+    assert [scores[f"i{k}"] for k in range(3)] == model.predict(same).tolist()
+    event = {"ranking_id": "r", "item": "i2"}
+    shop.post("/v1/shop/feedback", json={"events": [event]})
+    start.clock.now += 61
+    loop = service.loops["shop"]
+    until(lambda: loop.published.totals.examples == 1)
+    assert loop.published.curves["trained"].mean == 1  # learning and measuring know them, too
+    start.stop()
+    with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
+        assert verify(journal, rankings=6).faults == []
 
 
 def test_a_person_is_forgotten_and_statistics_are_shown(start):

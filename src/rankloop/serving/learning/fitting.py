@@ -6,10 +6,31 @@ from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError
 from rankloop.features.columns import Feature, Features
+from rankloop.features.kinds.category import Category
+from rankloop.rankers.wrappers.described import Described
 
 if TYPE_CHECKING:
+    from rankloop.features.state import FeatureState
     from rankloop.rankers.base import Ranker
     from rankloop.serving.settings.loop import LoopSettings
+
+
+def fit_codes(model: Ranker, settings: LoopSettings, state: FeatureState | None) -> Ranker:
+    """Return a model that takes the codes of categories that a loop gives, if it knows their names.
+
+    A loop numbers categories as they appear, and a table in its own way. What the model does not
+    know is missing for it, and so is what appears in the loop from now on.
+    """
+    columns = settings.columns
+    if columns is None or state is None or not isinstance(model, Described):
+        return model
+    known = {column.name for column in model.features or () if column.categories}
+    names = {
+        kind.name: state.categories(str(kind.field))[: kind.limit]
+        for kind in settings.definitions.features
+        if isinstance(kind, Category) and kind.name in known
+    }
+    return model.with_codes_of(columns, names) if names else model
 
 
 def check_model(model: Ranker, settings: LoopSettings) -> None:
@@ -52,6 +73,8 @@ def _check_column(theirs: Feature, ours: Feature) -> None:
     """Raise if a model takes a column for something else than the loop gives."""
     if theirs.kind == "category" and ours.kind == "category":
         if theirs.categories == ours.categories and theirs.codes == ours.codes:
+            return
+        if len(theirs.recode) == ours.codes:
             return
         raise DataError(
             f"feature {ours.name!r}: the model was trained on other codes of categories than this "
