@@ -131,9 +131,8 @@ def compute_features(
         feature_names=definitions.names,
         allow_nan=True,
     )
-    return replace(
-        data, query_ids=np.array(log.ids), features=named_columns(definitions, log.state)
-    )
+    columns = named_columns(definitions, log.state)
+    return replace(data, query_ids=np.array(log.ids), features=columns, feature_names=columns.names)
 
 
 def _merge(names: Sequence[str], reader: EventReader) -> Iterator[Event]:
@@ -195,7 +194,11 @@ def _rule(path: str, kind: str, rule: object) -> GradingRule | float:
 
 
 def named_columns(definitions: Definitions, state: FeatureState) -> Features:
-    """Return the columns with the categories that their codes stand for."""
+    """Return the columns with the categories that their codes stand for.
+
+    A column of a list of categories is named after its category, so that a model that is trained
+    on it can be served by a loop that met the categories in another order.
+    """
     labels = state.labels()
     columns = []
     for column in definitions.columns:
@@ -203,6 +206,8 @@ def named_columns(definitions: Definitions, state: FeatureState) -> Features:
             prefix = f"{column.name} = "
             names = [labels.get(name, name).removeprefix(prefix) for name in column.code_names]
             column = replace(column, categories=tuple(names), limit=0, buckets=0)
+        elif column.name in labels:
+            column = replace(column, name=labels[column.name])
         columns.append(column)
     return Features(tuple(columns))
 

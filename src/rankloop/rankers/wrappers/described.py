@@ -272,6 +272,16 @@ class Described(Wrapped):
             return float("nan")
         return float(known.mean(dtype=np.float64))
 
+    def with_names(self, names: Sequence[str]) -> Self:
+        """Return a copy that calls its columns by other names, in the same order."""
+        self._check_fitted()
+        assert self.features is not None
+        columns = [replace(c, name=name) for c, name in zip(self.features, names, strict=True)]
+        new = self.copy()
+        new.description_ = Features(tuple(columns)).to_dict()
+        new.feature_names_in_ = tuple(names)
+        return new
+
     def with_codes_of(self, loop: Features, categories: Mapping[str, Sequence[str]]) -> Self:
         """Return a copy that takes rows of a loop, which numbers categories as they appear.
 
