@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -14,8 +15,8 @@ from rankloop.features.request import Request
 from rankloop.serving import operations as do
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import Judged
-from rankloop.serving.journal.feature_entries import Counted
+from rankloop.serving.journal.entries import Closed, Judged, Observed, Ranked, pack_features
+from rankloop.serving.journal.feature_entries import Computed, Counted
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.loop import Loop
 from rankloop.serving.operations import backfill as module
@@ -87,6 +88,31 @@ def test_it_learns_what_it_had_learnt_with_these_features_from_the_start(tmp_pat
     assert models(address)["newton.2"].ranker.n_queries_seen_ == 0  # that of the settings is new
     assert do.verify(journal).faults == []
     assert backfill(journal).name == "newton.past.2"
+
+
+def test_an_export_has_the_present_columns_and_the_names_of_categories(changed):
+    journal, address = changed
+    (item,) = journal.find_kind("change")[0].entry.items[:1]
+    assert item[1]["brand"] == "acme"
+    ranking = {"id": "late", "items": ["i1", "i2"]}
+    with Loop("shop", settings(ALL), open_journal(address, "shop")) as loop:
+        X = loop.live.compute(ranking["items"], Request(), loop.now(), None)
+        features, _ = pack_features(X.X)
+        computed = Computed(loop.now(), X.after, X.columns, b"")
+        scores = np.zeros(2).tobytes()
+        shown = Ranked("late", ranking["items"], len(ALL), features, [0, 1], scores)
+        loop.append(
+            msgspec.structs.replace(shown, computed=computed),
+            Observed("late", "late", "i2"),
+            Closed("late"),
+        )
+    data = do.export_queries(journal)
+    assert data.feature_names == tuple(ALL)
+    brand = data.features.columns[list(ALL).index("brand")]
+    assert brand.categories[:3] == ("acme", "best", "cosy")
+    column = data.X[:, list(ALL).index("brand")]
+    assert np.isnan(column[:-2]).all()  # from before the feature was defined
+    assert [brand.categories[int(code)] for code in column[-2:]] == ["best", "cosy"]
 
 
 def test_an_interrupted_backfill_goes_on(tmp_path, changed, monkeypatch):

@@ -50,7 +50,7 @@ def test_a_model_of_a_batch_scores_the_same_in_a_loop(start, tmp_path, ranker): 
     model, data, scores = train(tmp_path, ranker)
     assert data.feature_names[:3] == ("genres has Drama", "genres has War", "genres has Comedy")
     assert len(set(scores.values())) > 1
-    service, shop = start(fields=FIELDS, features=FEATURES)
+    _, shop = start(fields=FIELDS, features=FEATURES)
     for name in reversed(ITEMS):  # the loop meets them in another order
         item = {"id": name, "fields": ITEMS[name]}
         shop.put("/v1/shop/items", json=[item])
