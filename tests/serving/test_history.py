@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_named_and_nothing_changes(tmp_path, line, words):
 
 
 def test_a_service_that_runs_is_not_disturbed(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankloop.serving.operations.history.EXPIRES", -1.0)
+    monkeypatch.setattr("rankloop.serving.operations.lease.EXPIRES", -1.0)
     place = str(tmp_path / "shop.journal")
     log = write(tmp_path / "log.jsonl", [{"item": "a", "type": "purchase", "timestamp": 1}])
     with Loop("shop", settings(), open_journal(place, "shop")) as loop:

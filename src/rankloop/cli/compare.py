@@ -80,6 +80,7 @@ def compare(
     printer: Printer,
     parts: Parts,
     work: Work,
+    categories: o.Categories,
     ranker: o.Contenders,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
@@ -121,6 +122,8 @@ def compare(
             on_progress=show,
             **parts.options,
             **vars(work),
+            category_limit=categories.category_limit,
+            category_buckets=categories.category_buckets,
             **source.options,
         )
     _report(standings, report, plot, printer)

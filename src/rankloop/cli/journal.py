@@ -270,6 +270,28 @@ def compact(
     typer.echo(f"{archive}: entries up to {last:,}")
 
 
+@journal.command("recompute")
+@catch_errors
+def recompute(
+    address: Address,
+    archives: Annotated[
+        list[Path], typer.Argument(help="All archives that were made of the journal.")
+    ],
+    config: Annotated[Path, typer.Option("--config", "-c", help="Settings with the new features.")],
+    loop: Name = "loop",
+) -> None:
+    """Compute new features of a compacted journal, from its archives and its entries."""
+    from time import time
+
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.importing import settings_in
+    from rankloop.serving.operations.recompute import recompute
+
+    with open_existing_journal(address, loop) as opened:
+        last = recompute(opened, settings_in(config, loop), archives, int(1000 * time()))
+    typer.echo(f"{address}: features computed from {last:,} entries; start the service with them")
+
+
 @journal.command("backup")
 @catch_errors
 def backup(

@@ -20,35 +20,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Categories:
-    """How many columns the categories of a feature get."""
-
-    category_limit: Annotated[
-        int | None,
-        typer.Option(
-            "--category-limit",
-            help="The most frequent categories of a feature that get a column of their own; "
-            "others share columns. Default: 1000.",
-            min=1,
-        ),
-    ] = None
-    category_buckets: Annotated[
-        int | None,
-        typer.Option(
-            "--category-buckets",
-            help="The columns that the other categories share, by a hash; with 0, they count as "
-            "missing. Default: 256.",
-            min=0,
-        ),
-    ] = None
-
-    @property
-    def chosen(self) -> dict[str, int]:
-        """The limits that are given."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
-@dataclass(frozen=True)
 class Continuing:
     """The model to continue from."""
 
@@ -95,7 +66,7 @@ class OnCluster:
 def train(
     source: DataSource,
     printer: Printer,
-    categories: Categories,
+    categories: o.Categories,
     old: Continuing,
     place: OnCluster,
     output: Annotated[
@@ -172,7 +143,7 @@ def _here(
     source: DataSource,
     valid: str | None,
     measure: str,
-    categories: Categories,
+    categories: o.Categories,
     place: OnCluster,  # noqa: ARG001
 ) -> tuple[Ranker, QueryDataset | None]:
     """Train a ranker in this process; return it with the validation data."""
@@ -190,7 +161,7 @@ def _on_cluster(
     source: DataSource,
     valid: str | None,
     measure: str,
-    categories: Categories,
+    categories: o.Categories,
     place: OnCluster,
 ) -> tuple[Ranker, QueryDataset | None]:
     """Train a ranker on the files where they are; return it with the validation data."""

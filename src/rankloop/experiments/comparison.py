@@ -52,6 +52,8 @@ def compare(
     scale: str | None = None,
     search: bool = True,
     grids: Mapping[str, Mapping[str, Search]] | None = None,
+    category_limit: int | None = None,
+    category_buckets: int | None = None,
     jobs: int = 1,
     cluster: object = None,
     resume: PathLike | None = None,
@@ -80,6 +82,7 @@ def compare(
     scale : a scaler's name; it is fitted on each training part
     search : whether to search; if not, rankers keep their parameters
     grids : by ranker, the settings to choose from instead of its own search space
+    category_limit, category_buckets : as in :class:`rankloop.rankers.Described`, for all rankers
     jobs : number of threads; apart from the seconds, the results are the same for any number
     cluster : a Dask cluster, as in :func:`rankloop.distributed.connect`, whose workers run the
         folds instead of threads; they must be able to read the files. The results are the same.
@@ -105,7 +108,11 @@ def compare(
         raise DataError("give at least one measure and one convention")
     check_number("jobs", jobs, 1)
     check_number("seed", seed, 0)
-    named_rankers = make_named_rankers(rankers, wanted[0], seed=seed, search=search, grids=grids)
+    given = {"limit": category_limit, "buckets": category_buckets}
+    limits = {name: value for name, value in given.items() if value is not None}
+    named_rankers = make_named_rankers(
+        rankers, wanted[0], seed=seed, search=search, grids=grids, limits=limits
+    )
     names = [named_ranker.name for named_ranker in named_rankers]
     if baseline is not None and baseline not in names:
         raise DataError(f"the baseline {baseline!r} is not among the rankers: {', '.join(names)}")

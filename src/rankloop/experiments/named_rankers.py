@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.arguments import as_list, check_type
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NamedRanker:
-    """An unfitted ranker with the settings to try, in this order."""
+    """An unfitted ranker with the settings to try, in this order.
+
+    limits : `limit` and `buckets` of categories, as :meth:`Features.learn` takes them
+    """
 
     name: str
     ranker: Ranker
     settings: tuple[dict[str, object], ...]
+    limits: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def key(self) -> list[object]:
@@ -37,6 +41,7 @@ class NamedRanker:
             type(self.ranker).__name__,
             {name: repr(value) for name, value in self.ranker.get_params(deep=False).items()},
             [{name: repr(value) for name, value in s.items()} for s in self.settings],
+            *([dict(self.limits)] if self.limits else []),
         ]
 
 
@@ -47,10 +52,12 @@ def make_named_rankers(
     seed: int = 0,
     search: bool = True,
     grids: Mapping[str, Mapping[str, Search]] | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> list[NamedRanker]:
     """Read rankers; given parameters are not searched, and `grids` replaces a ranker's grid.
 
     A batch ranker without a given `valid_measure` or `random_state` gets the measure and the seed.
+    `limits` are those of the codes of categories, for all rankers.
 
     >>> from rankloop.measures.measure import nDCG
     >>> [len(c.settings) for c in make_named_rankers(["slam", "slam:rate=1", "auto"], nDCG @ 10)]
@@ -82,7 +89,7 @@ def make_named_rankers(
         space = dict(grid_of_ranker) if search else {}
         if not ranker.traits.is_online:
             ranker = prepare(ranker, fixed, measure, seed)
-        named_rankers.append(NamedRanker(name, ranker, tuple(grid(space))))
+        named_rankers.append(NamedRanker(name, ranker, tuple(grid(space)), limits or {}))
     return named_rankers
 
 

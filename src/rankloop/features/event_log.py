@@ -59,7 +59,7 @@ class EventReader:
     ) -> None:
         self._definitions, self._unit, self._whole_items = definitions, unit, whole_items
         self._hits: dict[str, tuple[int, dict[str, Any], dict[str, float]]] = {}
-        self._objects: dict[str, dict[str, Any]] = {}
+        self._takes_given = definitions is None or bool(definitions.given)
         self.notes: Counter[str] = Counter()
 
     @property
@@ -94,14 +94,16 @@ class EventReader:
             return self._change(kind, about, fields, record, "patch")
         if kind == "ranking":
             items = [item for item in record.get("items") or () if isinstance(item, dict)]
-            given = {str(item["id"]): self._given(fields, item) for item in items}
-            request = self._request(record, {**fields})
-            return self._ranking(record["id"], list(given), request, record, given)
+            names = [str(item["id"]) for item in items]
+            request = self._request(record, fields)
+            if not self._takes_given:
+                return self._ranking(record["id"], names, request, record)
+            given = {n: self._given(fields, i) for n, i in zip(names, items, strict=True)}
+            return self._ranking(record["id"], names, request, record, given)
         if kind != "interaction" or record.get("item") is None:
             self.notes[f"events of the kind {kind}"] += 1
             return ()
-        request = self._request(record, fields)
-        return self._interaction(record, record.get("type", "click"), fields.get("value"), request)
+        return self._interaction(record, record.get("type", "click"), fields.get("value"), fields)
 
     def _given(self, shared: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, float]:
         values = {**shared, "relevancy": item.get("relevancy"), **_named(item.get("fields"))}
@@ -131,8 +133,9 @@ class EventReader:
         changed = self._ubi_object(str(item), target, record)
         if record["action_name"] != "impression":
             known = {**record, "item": item, "ranking": name}
-            request = self._ubi_request(record)
-            return (*changed, *self._interaction(known, record["action_name"], None, request))
+            known["user"], known["query"] = record.get("client_id"), record.get("user_query")
+            asked = record.get("query_attributes") or {}
+            return (*changed, *self._interaction(known, record["action_name"], None, asked))
         ordinal = (about.get("position") or {}).get("ordinal")
         *_, seen = self._hits.setdefault(str(name), (0, {}, {}))
         seen.setdefault(str(item), float(str(ordinal)) if _is_number(ordinal) else len(seen))
@@ -141,12 +144,11 @@ class EventReader:
     def _ubi_object(
         self, item: str, target: Mapping[str, Any], record: Mapping[str, Any]
     ) -> Sequence[Event]:
-        """Return the fields of an event's object as a change of the item, if they are new."""
+        """Return the fields of an event's object as a change of the item."""
         found = self._known("item", object_fields(target))
         values = {name: value for name, value in found.items() if self._fits(name, value)}
-        if not values or self._objects.get(item) == values:
+        if not values:
             return ()
-        self._objects[item] = values
         return self._change("item", item, values, record, "patch")
 
     def _fits(self, name: str, value: object) -> bool:
@@ -178,9 +180,8 @@ class EventReader:
             return self._ranking(record["ranking_id"], list(given), request, record, given)
         if "item" in record:
             known = {**record, "ranking": record.get("ranking_id"), "id": record.get("event_id")}
-            request = self._request(record, fields)
             kind = record.get("type", "click")
-            return self._interaction(known, kind, record.get("value"), request)
+            return self._interaction(known, kind, record.get("value"), fields)
         if "id" in record:
             return self._change("item", record["id"], fields, record)
         shown = ", ".join(list(record)[:8]) or "nothing"
@@ -223,7 +224,7 @@ class EventReader:
         return (RankingEvent(str(name), unique, request, self._at(record), given or {}),)
 
     def _interaction(
-        self, record: Mapping[str, Any], kind: object, value: object, request: Request
+        self, record: Mapping[str, Any], kind: object, value: object, fields: Mapping[str, Any]
     ) -> Sequence[Event]:
         ranking = record.get("ranking")
         return (
@@ -233,7 +234,7 @@ class EventReader:
                 float(value) if _is_number(value) else 1.0,  # type: ignore[arg-type]
                 self._at(record),
                 None if ranking is None else str(ranking),
-                request,
+                self._request(record, fields) if ranking is None else None,
                 None if record.get("id") is None else str(record["id"]),
             ),
         )

@@ -124,7 +124,7 @@ class _Loops:
                 catalogue.add_metric([name, "keys"], sum(c["keys"] for c in sums))
                 evicted.add_metric([name], sum(c["evicted"] for c in sums))
                 unknown.add_metric([name], loop.live.recent.unknown)
-                for column in loop.live.recent.columns(features.settings.names):
+                for column in loop.live.recent.columns(features.definitions.columns):
                     missing.add_metric([name, column.name], column.missing)
             values = (loop.head, loop.lag, loop.waiting, loop.open_rankings, loop.ready, loop.leads)
             for family, value in zip(families.values(), values, strict=True):

@@ -39,7 +39,7 @@ class _DescribedForClicks(OnlineDescribed, ClickRanker, special_case_of=Describe
     >>> from rankloop.clicks.rankers.pdgd import PDGD
     >>> from rankloop.features import Feature, Features
     >>> ranker = Described(PDGD(), description=Features((Feature("brand", "category", limit=3),)))
-    >>> shown = ranker.show(np.array([[0.0], [1.0], [2.0]]), id="r1")
+    >>> shown = ranker.show([[0.0], [1.0], [2.0]], id="r1")
     >>> learnt = ranker.learn_ranking(shown, click_grades(shown, [False, False, True]))
     >>> learnt.ranker_.weights_.shape
     (3,)

@@ -153,23 +153,25 @@ class FeatureFold:
     # One method for each kind of entry.
 
     def _change_items(self, record: Record, entry: ItemsChanged, *_: object) -> None:
-        changes = [Change(item, fields, entry.mode) for item, fields in entry.items]
-        self.state.change_items("items", self._fit("items", changes), record.at)
+        self._change(
+            "items", [Change(item, fields, entry.mode) for item, fields in entry.items], record
+        )
 
     def _change_users(self, record: Record, entry: UsersChanged, *_: object) -> None:
-        changes = [Change(user, fields, entry.mode) for user, fields in entry.users]
-        self.state.change_items("users", self._fit("users", changes), record.at)
+        self._change(
+            "users", [Change(user, fields, entry.mode) for user, fields in entry.users], record
+        )
 
-    def _fit(self, kind: Kind, changes: list[Change]) -> list[Change]:
-        """Return changes without the fields that are not defined, or are now of another type.
+    def _change(self, kind: Kind, changes: list[Change], record: Record) -> None:
+        """Change items or users, without fields that are not defined, or now of another type.
 
         The journal may be older than the present definitions of fields.
         """
         try:
-            self.state.check_items(kind, changes)
-        except DataError:
-            return [self._fit_one(kind, change) for change in changes]
-        return changes
+            self.state.change_items(kind, changes, record.at)
+        except DataError:  # then nothing was changed
+            fitting = [self._fit_one(kind, change) for change in changes]
+            self.state.change_items(kind, fitting, record.at)
 
     def _fit_one(self, kind: Kind, change: Change) -> Change:
         fields: dict[str, object] = {}

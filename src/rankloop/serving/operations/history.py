@@ -7,7 +7,6 @@ feedback is learnt from.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,8 +32,8 @@ from rankloop.serving.journal.feature_entries import (
     ItemsChanged,
     UsersChanged,
 )
-from rankloop.serving.journal.lease import EXPIRES
 from rankloop.serving.live_features.fold import request_of
+from rankloop.serving.operations.lease import take_lease
 from rankloop.serving.operations.personal import vault_if_any
 from rankloop.serving.routes.candidates import check_printable
 from rankloop.serving.routes.catalogue import AT_ONCE
@@ -129,7 +128,7 @@ def _check(event: Event, settings: LoopSettings) -> None:
             raise DataError(f"{where}: {fault}")
         if not abs(event.value) < np.inf:
             raise DataError(f"{where}: the value is {event.value}; give a finite number")
-    for field, value in request.fields.items():
+    for field, value in ({} if request is None else request.fields).items():
         _check_field(settings, "request", field, value, where)
 
 
@@ -152,25 +151,13 @@ def import_history(
     ----------
     now : the time, in milliseconds
     """
-    _take_lease(journal)
+    take_lease(journal)
     try:
         importer = _Importer(journal, now, master_key_file)
         importer.add(events)
         return importer.counts
     finally:
         journal.release()
-
-
-def _take_lease(journal: Journal) -> None:
-    """Take the lease; wait for one whose process has ended."""
-    end = time.monotonic() + EXPIRES + 1
-    while not journal.lead():
-        if time.monotonic() > end:
-            raise DataError(
-                f"{journal.where}: a service uses this journal; stop it first, because features "
-                "are computed from the entries before each ranking"
-            )
-        time.sleep(0.2)
 
 
 class _Importer:
@@ -187,6 +174,7 @@ class _Importer:
         self._rows: list[Row] = []  # applied, but not stored yet
         self._bytes = 0
         self._keys: set[str] = set()
+        self._patches: dict[str, dict[str, object]] = {}
         self._had_entries = journal.head() > 1
         columns = max(engine.columns)
         self._live = load_features(journal, settings, columns, now, None, self._recent)
@@ -217,6 +205,13 @@ class _Importer:
         mode, at = first.change.mode, first.at
         if first.kind == "items":
             items = [(str(e.change.id), dict(e.change.fields or {})) for e in events]
+            if mode == "patch":  # UBI says with every event what its object is
+                items = [(item, fields) for item, fields in items if self._is_new(item, fields)]
+            else:
+                for item, _ in items:
+                    self._patches.pop(item, None)
+            if not items:
+                return
             name = self._name("change", mode, items, at)
             if not self._is_known(f"change:{name}"):
                 self._append(ItemsChanged(name, mode, items), at, "items", len(items))  # type: ignore[arg-type]
@@ -228,6 +223,12 @@ class _Importer:
             name = self._name("change", mode, users, at)
             if not self._is_known(f"change:{name}"):
                 self._append(UsersChanged(name, mode, users), at, "users", len(users))  # type: ignore[arg-type]
+
+    def _is_new(self, item: str, fields: dict[str, object]) -> bool:
+        """Whether a patch is not the same as the last one of its item."""
+        same = self._patches.get(item) == fields
+        self._patches[item] = fields
+        return not same
 
     def _rank(self, event: RankingEvent) -> None:
         if self._is_known(f"ranking:{event.id}"):
@@ -265,8 +266,10 @@ class _Importer:
         else:
             self._append(Counted(name, *rest, self._asker(event.request)), event.at, "events")
 
-    def _asker(self, request: Request) -> Asker:
+    def _asker(self, request: Request | None) -> Asker:
         """Return who asked, by the keyed hashes of the journal."""
+        if request is None:
+            return Asker()
         hashes, user, session, query = self._hashes, request.user, request.session, request.query
         return Asker(
             None if user is None else hashes.user(user.decode()),

@@ -59,7 +59,7 @@ def import_files(
     source : a catalogue, and how to read logs, for a loop that computes features
     """
     source = source or LogSource()
-    wanted = None if config is None else _settings_in(config, loop)
+    wanted = None if config is None else settings_in(config, loop)
     if wanted is None:
         with _open_existing(address, loop) as journal:
             settings = settings_of(journal)
@@ -97,7 +97,7 @@ def import_files(
         yield from notes
 
 
-def _settings_in(config: Path, loop: str) -> LoopSettings:
+def settings_in(config: Path, loop: str) -> LoopSettings:
     """Return a loop's settings; if there is only one loop, its name does not matter."""
     loops = read_settings(config, os.environ).loops
     if loop not in loops and len(loops) > 1:

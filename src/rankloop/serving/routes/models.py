@@ -106,7 +106,11 @@ async def add_model(call: Call) -> Response:
     except RankloopError as error:
         raise HTTPProblem(422, f"the body is not a model file: {error}") from None
     try:
-        check_model(model, call.loop.published.settings)
+        settings = call.loop.published.settings
+        fitted = call.loop.live.fit_codes(model, settings)
+        check_model(fitted, settings)
+        if fitted is not model:
+            body = fitted.dumps()
         await asyncio.to_thread(try_model, body)
     except RankloopError as error:
         raise HTTPProblem(422, str(error)) from None
