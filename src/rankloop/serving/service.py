@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from rankloop.serving.dashboard import routes as dashboard
 from rankloop.serving.dashboard.board import Boards
 from rankloop.serving.feature_table import FeatureTable
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.learning.model_file import promote_model
 from rankloop.serving.loop import Loop
 from rankloop.serving.metrics import Metrics
 from rankloop.serving.problems import HTTPProblem
@@ -82,6 +83,8 @@ class Service:
                 loops[name] = Loop(
                     name, loop, journal, max_waiting=max_waiting, vault=vault, **options
                 )
+                if loop.model:
+                    promote_model(loops[name], loop)
         except BaseException:
             for started in loops.values():
                 started.stop(save=False)
@@ -123,14 +126,19 @@ def _with_slashes(path: str) -> str:
     return path.replace("{id}", "{id:path}")
 
 
-async def _not_answered(_: Request, error: Exception) -> Response:
-    """Answer a path or a method that is not offered."""
+async def _not_answered(request: Request, error: Exception) -> Response:
+    """Answer a path or a method that is not offered; name the methods that are."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {
         404: "there is no such path; see /openapi.json",
         405: "this path needs another method; see /openapi.json",
     }
-    return HTTPProblem(status, words.get(status, str(error))).response()
+    response = HTTPProblem(status, words.get(status, str(error))).response()
+    if status == 405:
+        routes = [route for route in request.app.routes if isinstance(route, Route)]
+        offered = [r.methods or () for r in routes if r.matches(request.scope)[0] is Match.PARTIAL]
+        response.headers["allow"] = ", ".join(sorted({name for names in offered for name in names}))
+    return response
 
 
 async def _fault(_: Request, error: Exception) -> Response:

@@ -430,6 +430,17 @@ class PostgresJournal(Journal):
             raise kind(f"{self.where}: {reason[0]}") from error
 
 
+def find_names(address: str) -> list[str]:
+    """Return the names of the loops that have a journal in a database."""
+    query = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) ORDER BY nspname"
+    prefix = "rankloop_"
+    try:
+        with psycopg.connect(address, connect_timeout=10) as db:
+            return [name.removeprefix(prefix) for (name,) in db.execute(query, (prefix,))]
+    except psycopg.Error as error:
+        raise UnreachableError(f"{address.rpartition('@')[2]}: {str(error).strip()}") from None
+
+
 def _parts(address: str) -> Mapping[str, object]:
     try:
         return conninfo_to_dict(address)
