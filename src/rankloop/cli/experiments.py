@@ -76,8 +76,8 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
         print_table(names, [_cells(challenger) for challenger in experiment["challengers"]])
     left = 1 - budget["spent"] / budget["alpha"]
     typer.echo(
-        f"{budget['experiments']} experiments, {budget['promotions']} promotions, "
-        f"{budget['rollbacks']} rollbacks; {left:.0%} of the error budget is left"
+        f"experiments {budget['experiments']}, promotions {budget['promotions']}, rollbacks "
+        f"{budget['rollbacks']}; {left:.0%} of the error budget is left"
     )
 
 
