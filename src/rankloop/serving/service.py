@@ -26,6 +26,7 @@ from rankloop.serving.security.limits import Buckets
 from rankloop.serving.security.shedding import LoadShedder
 from rankloop.serving.security.tickets import Tickets
 from rankloop.serving.security.vault import Vault
+from rankloop.serving.shared_metrics import SharedMetrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -94,8 +95,15 @@ class Service:
         service.boards.start()
         return service
 
+    def share_metrics(self, folder: str) -> None:
+        """Let all processes of this service have the same metrics, by files in a folder."""
+        self.metrics.shared = SharedMetrics(folder, self.metrics.registry)
+        self.metrics.shared.start()
+
     def stop(self) -> None:
         """Commit, apply and save what every loop has accepted."""
+        if self.metrics.shared is not None:
+            self.metrics.shared.stop()
         self.boards.stop()
         for loop in self.loops.values():
             loop.stop()
