@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from rankloop.serving.routes.base import Endpoint
     from rankloop.serving.settings.service import Settings
 
 
@@ -118,7 +119,7 @@ class Service:
 
         routes = [
             Route(_with_slashes(endpoint.path), Handler(endpoint, self), methods=[endpoint.method])
-            for endpoint in sorted(self.endpoints, key=lambda endpoint: -endpoint.path.count("/"))
+            for endpoint in sorted(self.endpoints, key=_place)
         ]
         app = Starlette(
             routes=routes,
@@ -129,8 +130,16 @@ class Service:
         return app
 
 
+def _place(endpoint: Endpoint) -> tuple[bool, int]:
+    """Return a number by which routes are ordered: traffic comes first, because all are tried.
+
+    Of the others, longer paths come first, so that ids with slashes do not take their ends.
+    """
+    return not endpoint.sheds or "{id}" in endpoint.path, -endpoint.path.count("/")
+
+
 def _with_slashes(path: str) -> str:
-    """Let ids contain slashes; longer paths come first, so that ids do not take their ends."""
+    """Let ids contain slashes."""
     return path.replace("{id}", "{id:path}")
 
 
