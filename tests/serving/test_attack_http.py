@@ -200,9 +200,15 @@ def test_pipelined_requests_are_answered_in_order(send, patient):
 
 
 def test_who_goes_away_halfway_leaves_nothing(send, service):
-    for cut in (3, 40, 150):
+    whole = request(f"Content-Length: {len(BODY)}")
+    for cut in (3, 40, len(whole) - 5):
         with socket.create_connection(("127.0.0.1", service.port)) as connection:
-            connection.sendall(request(f"Content-Length: {len(BODY)}")[:cut])
+            connection.sendall(whole[:cut])
+    until(lambda: service.shedder.held == 0)
+    assert service.loops["shop"].waiting == 0
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(b"GET /v1/shop/rankings/r1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert status(connection.recv(10_000)) == 404
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "clicks": ("clicks:app", "Inspect click logs, fit click models to them, and use them."),
     "journal": ("journal:journal", "Look at a loop's journal, verify it, import and export data."),
     "models": ("models:models", "See and change the models of a running loop."),
+    "experiments": (
+        "experiments:experiments",
+        "Compare the models of a running loop on live traffic.",
+    ),
 }
 """Where each command is, as `module:function`, and its line in the list of commands.
 

@@ -11,6 +11,7 @@ import os
 import resource
 import socket
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -72,24 +73,28 @@ def _supervise(settings: Settings, listening: socket.socket, on_ready: Callable[
     spawn = multiprocessing.get_context("spawn")
     ready = spawn.Event()
 
-    def start() -> SpawnProcess:
-        worker = spawn.Process(target=_run_worker, args=(settings, listening, os.getpid(), ready))
-        worker.start()
-        return worker
-
-    workers = Workers(start, settings.server.workers, ready.is_set)
-
     def tell() -> None:
         ready.wait()
         on_ready()
 
-    threading.Thread(target=tell, daemon=True).start()
-    workers.run()
+    with tempfile.TemporaryDirectory(prefix="rankloop-metrics-") as folder:
+        shared = settings, listening, os.getpid(), ready, folder
+
+        def start() -> SpawnProcess:
+            worker = spawn.Process(target=_run_worker, args=shared)
+            worker.start()
+            return worker
+
+        workers = Workers(start, settings.server.workers, ready.is_set)
+        threading.Thread(target=tell, daemon=True).start()
+        workers.run()
 
 
-def _run_worker(settings: Settings, listening: socket.socket, parent: int, ready: Event) -> None:
+def _run_worker(
+    settings: Settings, listening: socket.socket, parent: int, ready: Event, folder: str
+) -> None:
     end_with_parent(parent)
-    _work(settings, listening, ready.set, ready.is_set)
+    _work(settings, listening, ready.set, ready.is_set, folder)
 
 
 def _work(
@@ -97,15 +102,19 @@ def _work(
     listening: socket.socket,
     on_ready: Callable[[], None],
     ready: Callable[[], bool] = lambda: False,
+    folder: str = "",
 ) -> None:
     """Answer requests until a signal.
 
     ready : whether another process answers already; then this one first gets ready, too
+    folder : where all processes write their metrics, if there are several
     """
     _log_json()
 
     def start() -> Service:
         service = Service.start(settings)
+        if folder:
+            service.share_metrics(folder)
         tune_interpreter()
         server.service = service
         return service

@@ -95,6 +95,12 @@ class Budget(msgspec.Struct):
     rollbacks: int
 
 
+class LoopNames(msgspec.Struct):
+    """The loops of the service."""
+
+    loops: list[str]
+
+
 class LoopState(msgspec.Struct, omit_defaults=True):
     """The state of a loop.
 
@@ -135,7 +141,6 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
         )
         for name, curve in now.curves.items()
     ]
-    experiments = now.experiments
     return LoopState(
         loop.name,
         now.settings.names,
@@ -150,15 +155,21 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
         now.totals,
         "not stored" if loop.vault is None else "encrypted",
         loop.actions.last(),
-        Budget(
-            now.settings.alpha,
-            experiments.spent,
-            experiments.started,
-            experiments.promotions,
-            experiments.rollbacks,
-        ),
+        budget_of(now),
         running(now),
         list(now.failures),
+    )
+
+
+def budget_of(now: Published) -> Budget:
+    """Return how much of a loop's error budget is used up."""
+    experiments = now.experiments
+    return Budget(
+        now.settings.alpha,
+        experiments.spent,
+        experiments.started,
+        experiments.promotions,
+        experiments.rollbacks,
     )
 
 
@@ -195,4 +206,10 @@ async def state(call: Call) -> Response:
     return answer(loop_state(call.loop, call.loop.published))
 
 
+async def loops(call: Call) -> Response:
+    """Return the names of all loops."""
+    return answer(LoopNames(list(call.service.loops)))
+
+
+LOOPS = Endpoint("GET", "/v1", loops, "The names of the loops.", None, answer=LoopNames)
 STATE = Endpoint("GET", "/v1/{loop}", state, "The state of a loop.", "metrics", answer=LoopState)

@@ -145,9 +145,9 @@ def read_settings(
 ) -> Settings:
     """Read settings from a TOML file; the environment may set single values, and `change` more.
 
-    `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. Relative paths of journals, tables and
-    key files begin at the folder of the file, wherever the command runs; a loop without a journal
-    setting has `NAME.journal` there.
+    `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. Relative paths of journals, models,
+    tables and key files begin at the folder of the file, wherever the command runs; a loop without
+    a journal setting has `NAME.journal` there.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def read_settings(
     _apply_environment(environment, plain)
     for name, loop in _tables(plain.get("loops")):
         loop.setdefault("journal", f"{name}.journal")
-        _resolve(loop, ("journal", "table"), Path(path).parent)
+        _resolve(loop, ("journal", "model", "table"), Path(path).parent)
     for section, key in (("privacy", "master_key_file"), ("browsers", "signing_key_file")):
         values = plain.get(section)
         if isinstance(values, dict):
