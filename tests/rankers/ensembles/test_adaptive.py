@@ -242,6 +242,14 @@ def test_a_dip_is_no_change():
     assert seen.level == 20.0
 
 
+def test_a_change_is_noticed_once_also_when_the_expert_that_ranks_stops():
+    data = stream(800, turned=250)
+    ranker = rl.Auto().partial_fit(data)
+    (noticed,) = ranker.changes_
+    assert 250 < noticed < 300
+    assert not {240, 260, 280} & set(ranker.experts_["births"].tolist())
+
+
 def test_experts_of_many_features_are_small():
     rng = np.random.default_rng(0)
     ranker = rl.Auto().learn(rng.random((3, 1200), np.float32), [0, 1, 2])

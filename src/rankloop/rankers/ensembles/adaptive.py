@@ -69,7 +69,7 @@ class Adaptive(OnlineRanker):
     memory_ : how many queries the current ranking rests on: the weighted mean of their ages, and of
         1 / (1 - keep) for those that forget
     changes_ : the numbers of the queries at which a change was noticed, the latest 16: `memory_`
-        had been below half of its recent level for 20 queries
+        had been below half of its recent level for 20 queries. That a copy stops does not count
 
     Notes
     -----

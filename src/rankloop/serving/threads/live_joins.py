@@ -162,6 +162,11 @@ class LiveJoins:
             self.recent.add(matrix, self.features.count_unknown(items))
             return matrix
 
+    def labels(self) -> dict[str, str]:
+        """Return readable names of columns of categories, by the name of the column."""
+        with self.lock:
+            return {} if self.features is None else self.features.state.labels()
+
     def check(self, kind: Kind, changes: Sequence[Change]) -> None:
         """Raise if changes of items or users do not fit the fields; nothing is changed."""
         with self.lock:
