@@ -1,9 +1,10 @@
 """What `make run` shows: a simulated week of the live loop.
 
 A shop starts with what it has: a catalogue, sorted by popularity. Two rankers that know nothing
-learn beside it: `auto`, and the same without adapting. People search and click, and as soon as a
-ranker does better for a while it is tried against what people see; clicks decide. After the fourth
-day the weather changes, and people with it: they want other categories, and look at other things.
+learn beside it: `auto`, and the same without adapting, to compare. People search and click, and as
+soon as `auto` does better for a while it is tried against what people see; clicks decide. After the
+fourth day the weather changes, and people with it: they want other categories, and look at other
+things.
 In the end the journal is replayed, and must lead to the same state, bit for bit. `--keep` leaves
 the service running, `--rankings` sets how many a day, `--seed` another week, and `--user` how
 people click.
@@ -56,7 +57,7 @@ FEATURES |= {"category": {"category": "item.category", "limit": len(CATEGORIES)}
 POPULAR = "popular"
 RANKERS = ("auto", "auto:adapt=False")
 AHEAD = 0.03
-"""A ranker is tried when its recent nDCG@10 is ahead by this."""
+"""`auto` is tried when its recent nDCG@10 is ahead by this."""
 HOUR = 1 / 24
 
 
@@ -119,14 +120,12 @@ class People:
         return np.flatnonzero(self.user.sample(self.rng, grades))
 
 
-def try_better(client: Client, loop: Loop) -> None:
-    """Try rankers that did better recently than what people see, unless an experiment runs."""
+def try_auto(client: Client, loop: Loop) -> None:
+    """Try `auto` when it did better recently than what people see, unless an experiment runs."""
     now = loop.published
-    known = now.curves[now.champion].recent
-    better = [name for name in RANKERS if now.curves[name].recent > known + AHEAD]
-    if now.experiment is None and better:
-        best = max(better, key=lambda name: now.curves[name].recent)
-        client.send("POST", "experiments", {"challengers": [best], "promote": "auto"})
+    ahead = now.curves["auto"].recent > now.curves[now.champion].recent + AHEAD
+    if now.experiment is None and ahead:
+        client.send("POST", "experiments", {"challengers": ["auto"], "promote": "auto"})
 
 
 def quality(scores: np.ndarray, grades: np.ndarray) -> float:
@@ -177,7 +176,7 @@ def live(
         day = n / rankings
         clock.now += 86_400 / rankings
         if n % max(int(rankings * HOUR), 1) == 0:
-            try_better(client, loop)
+            try_auto(client, loop)
         found = shop.find()
         grades = people.judge(found, day)
         items = [f"item-{k}" for k in found]
