@@ -148,6 +148,15 @@ def test_a_shuffled_fit_trains_the_first_expert_alone():
     assert ranker.experts_["births"].tolist() == [0, 60, 60, 60, 80, 100]
 
 
+@pytest.mark.parametrize("parameters", [{"passes": 2}, {"random_state": 1}])
+def test_a_wrapped_ranker_knows_that_a_fit_shuffles(parameters):
+    data = stream(50)
+    ranker = rl.rankers.Described(rl.Auto(**parameters)).fit(data)
+    plain = rl.rankers.Described(rl.Auto(adapt=False, **parameters)).fit(data)
+    assert len(ranker.ranker_.members_) == 2
+    assert np.array_equal(ranker.predict(data), plain.predict(data))
+
+
 def test_what_cannot_forget_has_no_copies_that_do():
     class Stubborn(rl.Slam):
         def _discount_past(self, keep):
