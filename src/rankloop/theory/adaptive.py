@@ -103,6 +103,7 @@ def track_experts(ranker: Adaptive, data: QueryDataset) -> TrackedExperts:
     Examples
     --------
     >>> from rankloop.data.simulate import separable
+    >>> from rankloop.rankers.ensembles.adaptive import Adaptive
     >>> from rankloop.rankers.online.newton import NewtonXENDCG
     >>> data = separable(100, np.random.default_rng(0), n_features=4).data
     >>> tracked = track_experts(Adaptive(NewtonXENDCG()), data)
