@@ -212,7 +212,7 @@ def import_(
 @catch_errors
 def backfill(
     address: Address,
-    loop: Name = "loop",
+    loop: Name = None,
     ranker: Annotated[
         str, typer.Option("--ranker", "-r", help="One of the loop's rankers; default: the first.")
     ] = "",
@@ -285,17 +285,18 @@ def recompute(
         list[Path], typer.Argument(help="All archives that were made of the journal.")
     ],
     config: Annotated[Path, typer.Option("--config", "-c", help="Settings with the new features.")],
-    loop: Name = "loop",
+    loop: Name = None,
 ) -> None:
     """Compute new features of a compacted journal, from its archives and its entries."""
     from time import time
 
-    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.journal.opening import choose_name, open_existing_journal
     from rankloop.serving.operations.importing import settings_in
     from rankloop.serving.operations.recompute import recompute
 
-    with open_existing_journal(address, loop) as opened:
-        last = recompute(opened, settings_in(config, loop), archives, int(1000 * time()))
+    name = loop or choose_name(address)
+    with open_existing_journal(address, name) as opened:
+        last = recompute(opened, settings_in(config, name), archives, int(1000 * time()))
     typer.echo(f"{address}: features computed from {last:,} entries; start the service with them")
 
 

@@ -18,20 +18,18 @@ from rankloop.rankers.ensembles.shared_maps import SharedMaps
 from rankloop.rankers.ensembles.weighing import mix
 from rankloop.rankers.explaining import member_parts, with_feature_names
 from rankloop.rankers.forms import Array, FiniteNumber, FittedRanker, ListOf, Values, Whole
-from rankloop.rankers.online.base import OnlineRanker, Queries
+from rankloop.rankers.online.base import OnlineRanker, Queries, are_shuffled
 from rankloop.rankers.online.newton import NewtonXENDCG
 from rankloop.rankers.parameters import check_rankers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.rounds import Round
     from rankloop.rankers.state import State
     from rankloop.rankers.traits import Traits
 
@@ -69,7 +67,7 @@ class Adaptive(OnlineRanker):
     memory_ : how many queries the current ranking rests on: the weighted mean of their ages, and of
         1 / (1 - keep) for those that forget
     changes_ : the numbers of the queries at which a change was noticed, the latest 16: `memory_`
-        had been below half of its recent level for 20 queries
+        had been below half of its recent level for 20 queries. That a copy stops does not count
 
     Notes
     -----
@@ -215,24 +213,10 @@ class Adaptive(OnlineRanker):
             member._check_and_learn(Queries(none, np.empty(0), np.zeros(1, np.int64)))
         return members
 
-    def _fit(
-        self,
-        data: QueryDataset,
-        valid: QueryDataset | None,
-        on_round: Callable[[Round], None] | None,
-    ) -> Iterator[None]:
-        """Learn from the queries; the first expert alone where they come in no order of time."""
-        in_order = self.passes == 1 and self.random_state is None
-        self.__dict__["_is_shuffled"] = not in_order
-        try:
-            yield from super()._fit(data, valid, on_round)
-        finally:
-            del self.__dict__["_is_shuffled"]
-
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
         cohort = self._cohort(copies=True)
         maps = SharedMaps(queries.X, queries.offsets)
-        if not self._adapts or self.__dict__.get("_is_shuffled", False):
+        if not self._adapts or are_shuffled():
             before = maps.learn(cohort.members, queries, 0, 0)
             if scores is not None:
                 scores[:] = mix(before.astype(np.float64), cohort.experts, queries.offsets)

@@ -45,8 +45,11 @@ class Cohort:
             self._add(now, 1.0, NEW_SHARE, make())
         crowded = self.experts.crowded(now)
         if crowded is not None:
+            before = self.experts.memory(self.experts.beliefs, now)
             self.experts, member = self.experts.without(crowded)
             del self.members[member]
+            after = self.experts.memory(self.experts.beliefs, now)
+            self.memory = self.memory.without(before, after)
 
     def _add(self, now: int, keep: float, share: float, member: OnlineRanker) -> None:
         self.experts = self.experts.add(now, keep, share)

@@ -63,7 +63,9 @@ class NewtonXENDCG(SecondOrderRanker):
     by reflections, so that no stream makes it indefinite. Wide features cost as many features as a
     query's documents have of them, and 16 bytes each. Of r directions, or a diagonal (r = 0):
     O((m + r)^2 d + steps m^3) per query of m <= d documents, and O((m + r) d) memory. A weight of a
-    document counts as so many copies of it; a weight of a query multiplies c.
+    document counts as so many copies of it; a weight of a query multiplies c. Every past query
+    counts the same, so after a change of taste it needs as many new queries as it has seen old ones
+    (see :class:`Adaptive`).
 
     References
     ----------

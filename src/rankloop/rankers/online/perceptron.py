@@ -31,7 +31,8 @@ class Perceptron(SteppingRanker):
 
     Notes
     -----
-    Cost: O(m d) per query and O(d) memory.
+    Cost: O(m d) per query and O(d) memory. It does not notice changes of taste, but follows them,
+    because its steps stay as large as they were (see :class:`Adaptive`).
 
     References
     ----------

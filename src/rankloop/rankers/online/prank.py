@@ -46,7 +46,9 @@ class PRank(LinearRanker):
 
     Notes
     -----
-    Cost: O(m d) per query and O(d) memory. Grades must be whole numbers from 0 to 64.
+    Cost: O(m d) per query and O(d) memory. Grades must be whole numbers from 0 to 64. It does not
+    notice changes of taste, but follows them, because its steps stay as large as they were (see
+    :class:`Adaptive`).
 
     References
     ----------

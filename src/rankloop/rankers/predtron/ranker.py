@@ -62,6 +62,8 @@ class PredtronRanker(LinearRanker):
     -----
     Cost: O(m d) per query and O(d) memory, and on a mistake the assignment: O(m^2) with two grades;
     with more grades several O(m^2) programs, or O(m^3) if there would be more than m / 8 of them.
+    It does not notice changes of taste, but follows them, because its steps stay as large as they
+    were (see :class:`Adaptive`).
 
     Examples
     --------

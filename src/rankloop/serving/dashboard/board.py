@@ -127,7 +127,8 @@ class Board:
                     continue
                 record = self.loop.recent(position)
                 records = [record] if record else journal.read(position - 1, position, 1)
-                self.summary.marks.extend(change_mark(one, name, ranker) for one in records)
+                labels = self.loop.live.labels()
+                self.summary.marks.extend(change_mark(one, name, ranker, labels) for one in records)
                 self._marked.append((name, position))
 
     def _judge(self, unreachable: str | None, now: float) -> Health:

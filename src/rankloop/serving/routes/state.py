@@ -14,6 +14,8 @@ from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.security.audit import Action
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.responses import Response
 
     from rankloop.serving.engine.state import Published
@@ -131,13 +133,14 @@ class LoopState(msgspec.Struct, omit_defaults=True):
 
 def loop_state(loop: Loop, now: Published) -> LoopState:
     """Return the state of a loop, as it was published."""
+    labels = loop.live.labels()
     models = [
         ModelInfo(
             name,
             name == now.champion,
             now.versions[name],
             QualityInfo(curve.n, curve.mean, curve.recent),
-            adaptation(now, name),
+            adaptation(now, name, labels),
         )
         for name, curve in now.curves.items()
     ]
@@ -173,13 +176,16 @@ def budget_of(now: Published) -> Budget:
     )
 
 
-def adaptation(now: Published, name: str) -> AdaptationInfo | None:
-    """Return how a model follows changes; None if it does not."""
+def adaptation(now: Published, name: str, labels: Mapping[str, str]) -> AdaptationInfo | None:
+    """Return how a model follows changes; None if it does not.
+
+    labels : readable names of features
+    """
     adaptive = adaptive_part(now.models[name])
     if adaptive is None:
         return None
     moved = [
-        MovedInfo(weight["feature"], weight["before"], weight["now"])
+        MovedInfo(labels.get(weight["feature"], weight["feature"]), weight["before"], weight["now"])
         for weight in adaptive.moved_weights()[:_MOVED]
     ]
     return AdaptationInfo(adaptive.memory_, now.changes[name].positions, moved)
