@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.arguments import argument
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import open_input
+from rankloop.data.io.tables.csv_lines import check_quotes, lines_of_other_width
 from rankloop.data.io.tables.roles import ROLES
 from rankloop.data.io.tables.sources import arrow
 from rankloop.exceptions import DataError, ParseError
@@ -58,14 +61,16 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
     block = max(_BLOCK, 4 * longest)
     reading = csv.ReadOptions(block_size=block, encoding=options.encoding)
     rest = {"read_options": reading, "parse_options": parsing}
-    with _parse_errors(name):
+    if b'"' in head:
+        check_quotes(name, delimiter, options.encoding)
+    with _parse_errors(name, _WidthError(name, delimiter, options.encoding)):
         guess = csv.read_csv(
             arrow().py_buffer(_whole_lines(head, options.encoding)),
             read_options=reading,
             parse_options=parsing,
             convert_options=csv.ConvertOptions(**missing),
         )
-        _check_names(guess.column_names)
+        _check_names(name, guess.column_names)
         types = _narrow(guess.schema, options)
         try:
             converting = csv.ConvertOptions(**missing, column_types=types)
@@ -125,7 +130,9 @@ def _read_json_array(name: str) -> pyarrow.Table:
         rows = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ParseError(name, None, f"it is not a JSON array: {error}") from None
-    if not all(isinstance(row, dict) for row in rows):
+    if not rows:
+        raise ParseError(name, None, "its array is empty; expected one object per document")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ParseError(
             name, None, "its array has values that are no objects; expected one object per document"
         )
@@ -202,7 +209,15 @@ def _suggest_encoding(head: bytes) -> str:
     return f"pass {argument('encoding', 'latin-1')}, or what else its encoding is, as cp1252"
 
 
-def _check_names(names: list[str]) -> None:
+def _check_names(file: str, names: list[str]) -> None:
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ParseError(
+            file,
+            1,
+            f"two columns are named {twice!r}; rename one, or add a line with the names of the "
+            "columns if it has none",
+        )
     if all(_is_number(name) for name in names):
         raise DataError(
             f"the first line holds numbers ({', '.join(names[:3])}, ...); expected the names of "
@@ -232,8 +247,23 @@ def _narrow(schema: pyarrow.Schema, options: TableOptions) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True)
+class _WidthError:
+    """Says where a row has more or fewer cells than the header, as pyarrow does not."""
+
+    name: str
+    delimiter: str
+    encoding: str
+
+    def line(self, reason: str) -> int | None:
+        """Return the line of the first such row, if that is the reason."""
+        if not reason.startswith("Expected ") or self.name == "-":
+            return None
+        return next(lines_of_other_width(self.name, self.delimiter, self.encoding), None)
+
+
 @contextlib.contextmanager
-def _parse_errors(name: str) -> Iterator[None]:
+def _parse_errors(name: str, widths: _WidthError | None = None) -> Iterator[None]:
     """Turn errors of pyarrow into errors that name the file."""
     try:
         yield
@@ -241,4 +271,5 @@ def _parse_errors(name: str) -> Iterator[None]:
         reason = str(error).replace("CSV parse error: ", "").replace("JSON parse error: ", "")
         if "invalid UTF8" in reason or "UTF-8" in reason:
             reason = f"it is not UTF-8 text; {_suggest_encoding(b'')} ({reason.splitlines()[0]})"
-        raise ParseError(name, None, f"cannot read it: {reason.splitlines()[0]}") from None
+        line = None if widths is None else widths.line(reason)
+        raise ParseError(name, line, f"cannot read it: {reason.splitlines()[0]}") from None
