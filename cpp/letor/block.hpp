@@ -283,7 +283,7 @@ private:
         if (!equal_ignoring_case(word, "null") && !(nan && std::isnan(options_.null_value))) {
             return fail("feature " + std::to_string(index) + " is " + quoted(word) +
                         "; expected a finite number, or NULL" +
-                        (nan ? " (or pass null=nan to keep it as missing)" : " where it is missing"));
+                        (nan ? " (with nan as the value for NULL it is kept as missing)" : " where it is missing"));
         }
         x = options_.null_value;
         return text + word.size();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -136,3 +138,20 @@ def test_a_model_that_does_not_fit_the_parts(client, data, files):
     model = rl.XENDCG().fit(queries(10, n_features=3))
     with pytest.raises(DataError, match=r"part-0\.parquet: X has 5 features"):
         evaluate(model, Parts(client, [files / "part-0.parquet"]))
+
+
+@pytest.mark.slow
+def test_trees_wait_for_the_first_worker():
+    """As all tasks do, which a cluster without workers keeps until one comes."""
+    from distributed import Client, LocalCluster
+
+    from rankloop.distributed.cluster import workers
+
+    with (
+        LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as started,
+        Client(started) as client,
+    ):
+        timer = threading.Timer(0.5, started.scale, [1])
+        timer.start()
+        assert len(workers(client)) == 1
+        timer.join()

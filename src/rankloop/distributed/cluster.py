@@ -81,8 +81,7 @@ def connect(cluster: object) -> Iterator[Any]:
 
 
 def workers(client: Any) -> list[str]:
-    """Return the sorted addresses of the workers that are connected; raise if there are none."""
-    addresses = sorted(client.nthreads())
-    if not addresses:
-        raise DataError("the cluster has no workers; start some with `dask worker ADDRESS`")
-    return addresses
+    """Return the sorted addresses of the workers; wait for the first one, as all tasks do."""
+    if not client.nthreads():
+        client.wait_for_workers(1)
+    return sorted(client.nthreads())

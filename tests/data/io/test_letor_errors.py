@@ -33,7 +33,10 @@ BAD_ROWS = {
     "no value before another": (b"1 qid:1 1: 2:5", "feature 1 is ''"),
     "Microsoft's infinity": (b"1 qid:1 1:1.#INF 2:7", "feature 1 is '1.#INF'; expected a finite"),
     "Microsoft's NaN": (b"1 qid:1 1:-1.#IND00 2:7", "feature 1 is '-1.#IND00'; expected a finite"),
-    "Microsoft's quiet NaN": (b"1 qid:1 1:1.#QNAN 2:7", "or pass null=nan to keep it as missing"),
+    "Microsoft's quiet NaN": (
+        b"1 qid:1 1:1.#QNAN 2:7",
+        "with nan as the value for NULL it is",
+    ),
     "# inside a value": (b"1 qid:1 1:0.5#docid = A", "feature 1 is '0.5#docid'"),
     "# after a grade": (b"1# qid:1 1:1", "'1#' where the grade should be"),
     "# in a query id": (b"1 qid:a#b 1:1", "'a#b' has a '#'; put a blank before a comment"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv as csv_module
-import io
 import itertools
 import json
 from dataclasses import dataclass
@@ -16,13 +14,18 @@ from rankloop._utils.arguments import argument
 from rankloop.data.io.files import open_input
 from rankloop.data.io.format_names import decide_table_format
 from rankloop.data.io.locations import data_files, local_copies
+from rankloop.data.io.tables.csv_lines import (
+    check_quotes,
+    csv_lines,
+    lines_of_other_width,
+)
 from rankloop.data.io.tables.sources import arrow, in_file, naming
 from rankloop.data.io.tables.text import for_arrow
 from rankloop.exceptions import DataError, ParseError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow
 
@@ -107,16 +110,8 @@ def _read_csv(
     delimiter = delimiter or max(_DELIMITERS, key=header.count)
     several = b'"' in head
 
-    def lines() -> Iterator[tuple[int, list[str]]]:
-        """Give the rows with their lines, without the header and empty lines."""
-        with open_input(name) as stream:
-            text = io.TextIOWrapper(stream, encoding, "replace", "")
-            try:
-                reader = csv_module.reader(text, delimiter=delimiter)
-                yield from ((reader.line_num, row) for row in reader if row)
-            finally:
-                text.detach()  # else it would close the file, which `open_input` does
-
+    if several:
+        check_quotes(name, delimiter, encoding)
     bad: list[str] = []
 
     def leave_out(row: Any) -> str:
@@ -133,8 +128,7 @@ def _read_csv(
         )
     except arrow().ArrowInvalid as error:
         if bad:
-            width, rows = len(next(lines())[1]), lines()
-            line = next(number for number, row in rows if len(row) != width)
+            line = next(lines_of_other_width(name, delimiter, encoding), None)
             way = argument("skip_bad_rows", True)
             raise ParseError(name, line, f"{bad[0]}; correct it, or pass {way}") from None
         raise ParseError(name, None, f"cannot read it: {_reason(str(error))}") from None
@@ -151,12 +145,12 @@ def _read_csv(
             )
 
     def line_of(row: int) -> int | None:
-        rows = (number for number, words in lines() if len(words) == table.num_columns)
+        every = csv_lines(name, delimiter, encoding)
+        rows = (number for number, words in every if len(words) == table.num_columns)
         return next(itertools.islice(rows, row + 1, None), None)  # the first is the header
 
     if bad:
-        width, rows = table.num_columns, lines()
-        places = [number for number, row in rows if len(row) != width]
+        places = lines_of_other_width(name, delimiter, encoding)
         bad = [
             str(ParseError(name, line, reason)) for line, reason in zip(places, bad, strict=False)
         ]

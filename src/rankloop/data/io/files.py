@@ -35,6 +35,7 @@ _MAGIC = {
     b"\xfd7zXZ\x00": ".xz",
     b"\x28\xb5\x2f\xfd": ".zst",
     b"PK\x03\x04": ".zip",
+    b"PK\x05\x06": ".zip",  # without files
 }
 
 

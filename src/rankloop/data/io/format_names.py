@@ -7,7 +7,7 @@ import re
 
 from rankloop._utils.arguments import argument, path_text
 from rankloop.data.io.files import bare_suffix, open_input
-from rankloop.exceptions import DataError
+from rankloop.exceptions import DataError, ParseError
 
 PathLike = str | os.PathLike[str]
 
@@ -69,6 +69,7 @@ def detect(path: PathLike) -> str:
         return "rlds"
     if BY_SUFFIX.get(bare_suffix(name)) in ("csv", "tsv", "jsonl"):
         return BY_SUFFIX[bare_suffix(name)]
+    _refuse_other_bytes(name, head)
     lines = (line.split() for line in head.splitlines())
     words = next((line for line in lines if line and not line[0].startswith(b"#")), [])
     if words and words[0].startswith((b"{", b"[")):
@@ -78,6 +79,16 @@ def detect(path: PathLike) -> str:
     first = head.lstrip().split(b"\n", 1)[0]
     named = re.match(rb"[A-Za-z_\"]", first) and not re.search(rb"\b(qid|\d+):", first)
     return "csv" if named and re.search(rb"[,;|\t]", first) else "letor"
+
+
+def _refuse_other_bytes(name: str, head: bytes) -> None:
+    """Raise if text of another encoding, or a file in a file, would be taken for LETOR text."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ParseError(name, 1, "it is UTF-16 text; save it as UTF-8")
+    if head[:2] == b"\x1f\x8b":
+        raise ParseError(name, None, "it is compressed twice; decompress it once")
+    if head[257:262] == b"ustar":
+        raise ParseError(name, None, "it is a tar archive; unpack it, and name the files to read")
 
 
 def decide_format(path: PathLike, format: str | None = None) -> str:

@@ -7,6 +7,7 @@ import csv
 import functools
 import io
 import itertools
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from rankloop._utils.arguments import argument
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import open_input
 from rankloop.data.io.tables.dates import with_dates
+from rankloop.data.io.tables.open_quotes import check_quotes
 from rankloop.data.io.tables.roles import ROLES
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import is_float
@@ -99,6 +101,8 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
                 _read(reader.read_csv, given, **rest)
         return ParseError(name, *_ragged(ragged[0], line_of))
 
+    if b'"' in head:
+        check_quotes(name, delimiter, options.encoding)
     with _parse_errors(name, explain):
         guess = reader.read_csv(
             arrow().py_buffer(_whole_lines(head, options.encoding)),
@@ -106,7 +110,7 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
             parse_options=parsing,
             convert_options=reader.ConvertOptions(**missing),
         )
-        _check_names(guess.column_names)
+        _check_names(name, guess.column_names)
         ragged.clear()
         types = _narrow(guess.schema, options)
         try:
@@ -137,7 +141,7 @@ def _ragged(row: Any, line_of: Callable[[int], int | None]) -> tuple[int | None,
     return line, (
         f"cannot read it: found {row.actual_columns} fields, expected {row.expected_columns} as in "
         f"the first line: {row.text[:80]!r}; correct the line, or leave it out with "
-        "skip_bad_rows=True"
+        f"{argument('skip_bad_rows', True)}"
     )
 
 
@@ -226,7 +230,9 @@ def _read_json_array(name: str) -> pyarrow.Table:
         rows = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ParseError(name, None, f"it is not a JSON array: {error}") from None
-    if not all(isinstance(row, dict) for row in rows):
+    if not rows:
+        raise ParseError(name, None, "its array is empty; expected one object per document")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ParseError(
             name, None, "its array has values that are no objects; expected one object per document"
         )
@@ -281,7 +287,15 @@ def _suggest_encoding(head: bytes) -> str:
     return f"pass {argument('encoding', 'latin-1')}, or what else its encoding is, as cp1252"
 
 
-def _check_names(names: list[str]) -> None:
+def _check_names(file: str, names: list[str]) -> None:
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ParseError(
+            file,
+            1,
+            f"two columns are named {twice!r}; rename one, or add a line with the names of the "
+            "columns if it has none",
+        )
     if all(map(is_float, names)):
         raise DataError(
             f"the first line holds numbers ({', '.join(names[:3])}, ...); expected the names of "
