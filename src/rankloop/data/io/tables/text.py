@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rankloop._utils.arguments import argument
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import open_input
+from rankloop.data.io.tables.csv_lines import check_quotes
 from rankloop.data.io.tables.dates import with_dates
-from rankloop.data.io.tables.open_quotes import check_quotes
 from rankloop.data.io.tables.roles import ROLES
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import is_float
