@@ -1,8 +1,8 @@
 """What it costs to follow changes where there are none: `python -m benchmarks.following DATA`.
 
 One pass of `auto` and `auto:adapt=False` over each collection, nDCG@10 before learning from each
-query. The queries of judged collections are shuffled, anew for each seed, so that nothing can
-change; Expedia's searches and MovieLens' sittings come in their order of time, where something may.
+query. Queries are shuffled, anew for each seed, so that nothing can change; Expedia's searches and
+MovieLens' sittings also come in their order of time, where something may.
 Differences are paired by query; their standard errors are over orders, or over queries where there
 is one order alone. A notice in shuffled queries is false.
 """
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
 
-SHUFFLED = ("MQ2007-partial", "MQ2008", "OHSUMED", "MSLR-sample", "LightGBM-lambdarank")
-IN_TIME = ("Expedia", "MovieLens-events")
+SHUFFLED = ("MQ2007-partial", "MQ2008", "OHSUMED", "MSLR-sample", "LightGBM-lambdarank", "Expedia")
+IN_TIME = ("Expedia in time", "MovieLens-events")
 
 
 def orders(folder: Path, name: str, seeds: int) -> Iterator[QueryDataset]:
     """Return a collection in several random orders, or once in the order of time."""
-    if name == "Expedia":
+    if name == "Expedia in time":
         yield expedia(folder)
     elif name == "MovieLens-events":
         path = folder / name / "events.jsonl"
         features = GROUPS["with taste"]
         yield rl.compute_features(path, features=features, fields=FIELDS, feedback=STARS)
     else:
-        data = whole(folder, name)
+        data = expedia(folder) if name == "Expedia" else whole(folder, name)
         for seed in range(seeds):
             rng = np.random.default_rng(seed)
             yield data.select(rng.permutation(len(data))).shuffle(rng)
