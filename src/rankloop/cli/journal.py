@@ -182,13 +182,13 @@ def import_(
     """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
     from time import time
 
-    from rankloop.serving.journal.opening import choose_name
     from rankloop.serving.operations import import_files
+    from rankloop.serving.operations.settings import choose_loop
 
     if not source.data:
         raise typer.BadParameter("Missing argument 'DATA...': give files of judged data, or logs")
     at, logs = int(1000 * time()), source.format is None
-    name = loop or choose_name(address)
+    name = loop or choose_loop(address, config)
     for line in import_files(address, name, source.data, source.read, config, at, logs):
         typer.echo(line)
 
