@@ -106,6 +106,16 @@ def test_a_model_file_that_does_not_fit_is_found_before_the_start(model, tmp_pat
 
 
 @pytest.mark.slow
+def test_an_import_uses_the_journal_that_the_service_will_use(ok, postgres, tmp_path):
+    path, logs = tmp_path / "s.toml", tmp_path / "logs.jsonl"
+    path.write_text("[loops.goods]\nfeatures = 1\n")
+    logs.write_text('{"ranking_id": "r", "items": [{"id": "a", "features": [1]}]}\n')
+    ok("journal", "import", postgres, logs, "--config", path)
+    with open_journal(postgres, "goods") as journal:
+        assert journal.find("ranking:r") is not None
+
+
+@pytest.mark.slow
 def test_the_only_journal_of_a_database_needs_no_name(ok, run, postgres):
     with open_journal(postgres, "goods"):
         pass

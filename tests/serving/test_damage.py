@@ -11,7 +11,7 @@ import pytest
 
 from rankloop.serving.engine.history import audit_ranking
 from rankloop.serving.engine.snapshots import replay
-from rankloop.serving.journal.base import JournalError, Row, checksum
+from rankloop.serving.journal.base import JournalError, checksum
 from rankloop.serving.journal.entries import Closed, Observed, encode
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.learning.failures import DivergedError
@@ -66,9 +66,9 @@ def test_a_changed_entry_is_found_by_the_digests(path):
         ranking = journal.find("ranking:r2").entry
     other = next(item for item in ranking.items if item != event.entry.item)
     body = encode(Observed("e2", "r2", other))
-    row = Row(event.position, event.at, None, b"", body, 0)
+    check = checksum(event.position, event.at, body)
     change = "UPDATE entries SET body = ?, checksum = ? WHERE position = ?"
-    changed(path, change, body, checksum(row), event.position)
+    changed(path, change, body, check, event.position)
 
     with SqliteJournal(path) as journal, pytest.raises(DivergedError, match="has the digest"):
         replay(journal)

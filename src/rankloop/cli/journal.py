@@ -193,9 +193,9 @@ def import_(
     """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
     from time import time
 
-    from rankloop.serving.journal.opening import choose_name
     from rankloop.serving.operations import import_files
     from rankloop.serving.operations.history import LogSource
+    from rankloop.serving.operations.settings import choose_loop
 
     if not source.data and items is None:
         raise typer.BadParameter("Missing argument 'DATA...': give files of judged data, or logs")
@@ -203,7 +203,7 @@ def import_(
         raise typer.BadParameter(f"--unit must be guess, s or ms; found {unit!r}")
     at, logs = int(1000 * time()), source.format is None
     how = LogSource((), items, item_id, unit, master_key_file)  # type: ignore[arg-type] # as checked
-    name = loop or choose_name(address)
+    name = loop or choose_loop(address, config)
     for line in import_files(address, name, source.data, source.read, config, at, logs, how):
         typer.echo(line)
 
@@ -290,11 +290,12 @@ def recompute(
     """Compute new features of a compacted journal, from its archives and its entries."""
     from time import time
 
-    from rankloop.serving.journal.opening import choose_name, open_existing_journal
+    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.operations.importing import settings_in
     from rankloop.serving.operations.recompute import recompute
+    from rankloop.serving.operations.settings import choose_loop
 
-    name = loop or choose_name(address)
+    name = loop or choose_loop(address, config)
     with open_existing_journal(address, name) as opened:
         last = recompute(opened, settings_in(config, name), archives, int(1000 * time()))
     typer.echo(f"{address}: features computed from {last:,} entries; start the service with them")

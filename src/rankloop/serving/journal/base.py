@@ -287,7 +287,8 @@ class Journal(ABC):
             after = records[-1].position
 
     def _record(self, row: Row, decode: Callable[[bytes], Entry] = decode) -> Record:
-        if row.check in (checksum(row), _checksum_without_time(row)):
+        known = checksum(row.position, row.at, row.body)
+        if row.check == known or row.check == _checksum_without_time(row):
             return Record(row.position, row.at, decode(row.body))
         if row.check == EMPTIED:
             raise CompactedError(
@@ -347,9 +348,9 @@ def join_parts(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]
         yield name, b"".join(body for _, body in group)
 
 
-def checksum(row: Row) -> int:
+def checksum(position: int, at: int, body: bytes) -> int:
     """Return the checksum of a row: of its position, its time and its bytes."""
-    return crc32(row.body, crc32(f"{row.position} {row.at}".encode()))
+    return crc32(body, crc32(b"%d %d" % (position, at)))
 
 
 def _checksum_without_time(row: Row) -> int:
@@ -385,8 +386,8 @@ def place_rows(
             results.append(AppendResult(status, stored))
             continue
         position += 1
-        placed = Row(position, row.at, row.key, row.fingerprint, row.body, EMPTIED)
-        new.append(msgspec.structs.replace(placed, check=checksum(placed)))
+        check = checksum(position, row.at, row.body)
+        new.append(Row(position, row.at, row.key, row.fingerprint, row.body, check))
         results.append(AppendResult("new", position))
         if row.key is not None:
             known[row.key] = (position, row.fingerprint)

@@ -58,9 +58,6 @@ class Event(msgspec.Struct, forbid_unknown_fields=True):
     fields: dict[str, Any] = {}
 
 
-_DEFAULTS = {"type": "click", "value": 1.0, "timestamp": None}
-
-
 class LoggedRanking(msgspec.Struct, forbid_unknown_fields=True):
     """A ranking that another system made and showed: its items from the top.
 
@@ -225,8 +222,14 @@ def given_values(event: Event | BeaconEvent) -> dict[str, Any]:
     An entry's bytes leave out only what was never given; so an event that says `click` would be
     another one than the same event without a type.
     """
-    values = {name: getattr(event, name, default) for name, default in _DEFAULTS.items()}
-    return {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+    values: dict[str, Any] = {}
+    if event.type != "click":
+        values["type"] = event.type
+    if event.value != 1.0:
+        values["value"] = event.value
+    if isinstance(event, Event) and event.timestamp is not None:
+        values["timestamp"] = event.timestamp
+    return values
 
 
 def make_logged_ranking(ranking: LoggedRanking, loop: Loop, max_items: int) -> Ranked:

@@ -11,6 +11,9 @@ import asyncio
 from rankloop.serving.problems import HTTPProblem
 
 _TICK = 0.01  # seconds between two moments at which the event loop should wake up
+_FEW = 10
+"""Requests in one turn of the event loop that are always accepted. Something else makes a process
+late that gets fewer, such as other programs, and refusing them would not help."""
 
 
 class LoadShedder:
@@ -34,15 +37,15 @@ class LoadShedder:
         self._max_delay, self._max_bytes = max_delay, max_bytes
         self.held = 0
         self._due: float | None = None
-        self._busy = False
+        self._taken = 0
 
     def admit(self) -> None:
         """Raise if the event loop is late; the timer runs only while there are requests."""
         loop = asyncio.get_running_loop()
-        self._busy = True
+        self._taken += 1
         if self._due is None:
             self._wake(loop)
-        elif (late := loop.time() - self._due) > self._max_delay:
+        elif self._taken > _FEW and (late := loop.time() - self._due) > self._max_delay:
             raise HTTPProblem(
                 503,
                 f"this process is {late:.1f} s late, and refuses requests until it is less than "
@@ -65,7 +68,7 @@ class LoadShedder:
 
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
         self._due = None
-        if self._busy:
-            self._busy = False
+        if self._taken:
+            self._taken = 0
             self._due = loop.time() + _TICK
             loop.call_at(self._due, self._wake, loop)
