@@ -10,10 +10,9 @@ import pytest
 from rankloop.clicks.bias.registry import make_bias_estimator
 from rankloop.clicks.judgements import judge_clicks, write_judgements
 from rankloop.clicks.log.log import ClickLog
-from rankloop.clicks.log.reading import read_clicks
+from rankloop.clicks.log.reading import read_click_rows, read_clicks
 from rankloop.clicks.log.simulate import simulate_log, write_click_table
 from rankloop.clicks.log.summary import summarise_log
-from rankloop.clicks.log.table import read_click_values
 from rankloop.clicks.models.evaluation import fit_models
 from rankloop.clicks.models.registry import CLICK_MODELS, make_click_model
 from rankloop.clicks.offpolicy.registry import compare_policies, examination_of
@@ -108,11 +107,10 @@ def test_simulated_logs_go_through_files(simulated, tmp_path):
         assert again.document_ids[again.documents].tolist() == (
             simulated.document_ids[simulated.documents].tolist()
         )
-        assert read_click_values(tmp_path / name, "position", again).tolist() == (
-            simulated.positions.tolist()
-        )
+        values = read_click_rows([tmp_path / name]).values("position")
+        assert values.tolist() == simulated.positions.tolist()
     with pytest.raises(ParseError, match="there is no column 'score'"):
-        read_click_values(tmp_path / "log.csv", "score", simulated)
+        read_click_rows([tmp_path / "log.csv"]).values("score")
     with pytest.raises(DataError, match=r"\.csv or \.parquet"):
         write_click_table(simulated, tmp_path / "log.txt")
 
@@ -131,6 +129,8 @@ def test_noise_moves_documents(rng):
 
 
 def test_files_tell_their_format(tmp_path):
+    for name in ("log.bin", "log.csv", "log.txt"):
+        (tmp_path / name).write_text("q\ta,b : a;\n" if name == "log.txt" else "prose\n")
     with pytest.raises(DataError, match="cannot tell the format of log"):
         read_clicks([tmp_path / "log.bin"])
     with pytest.raises(DataError, match="unknown format 'xml'"):

@@ -51,6 +51,7 @@ def convert(
 
     With --sparse, text is also written without zeros, and a mapped file (rlds) has sparse rows.
     """
+    from rankloop._utils.arguments import named_by
     from rankloop._utils.messages import count
     from rankloop.data.io import formats
     from rankloop.data.io.format_names import format_for
@@ -59,7 +60,8 @@ def convert(
     *places, target = source.places if output is None else [*source.places, output]
     if not places:
         raise typer.BadParameter("Missing argument: give the files to read and the file to write")
-    known = to or format_for(target)
+    with named_by(lambda name, value: o.name_option("to" if name == "format" else name, value)):
+        known = to or format_for(target)
     if source.sparse and known not in ("letor", "rlds"):
         raise typer.BadParameter(f"--sparse is for LETOR text and mapped files, not for {known}")
     if layout is not None and known not in ("parquet", "arrow"):
