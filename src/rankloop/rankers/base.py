@@ -556,7 +556,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
             raise DataError(
                 f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
                 f"but {type(self).__name__} needs finite numbers; fill in missing values (as "
-                "read_letor(null=0) does), or use boosted trees, which accept missing values"
+                "read_letor(null=0) does), or use Described(ranker) or boosted trees, which accept "
+                "missing values"
             )
 
     def _rows(self, X: object) -> Rows:
