@@ -34,6 +34,8 @@ def test_series_belong_together():
     assert rl.evaluate(frame.y, model.predict(frame[["score"]]), qid=frame.qid)
     with pytest.raises(DataError, match="the grades and scores have different"):
         rl.evaluate(frame.y, model.predict(mixed[["score"]]), qid=frame.qid)
+    with pytest.raises(DataTypeError, match="grades come first"):
+        rl.evaluate(model.predict(frame[["score"]]), frame.y, qid=frame.qid)
 
 
 @pytest.mark.parametrize(

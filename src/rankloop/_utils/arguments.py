@@ -79,7 +79,8 @@ def check_number(name: str, value: Any, least: float = -inf, whole: bool = True)
 
 def as_list(name: str, values: object, wanted: str) -> list[Any]:
     """Return the values of something iterable; raise unless it is one, and no text."""
-    if not isinstance(values, Iterable) or isinstance(values, str | bytes):
+    is_frame = hasattr(values, "columns")  # which would give the names of its columns
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes) or is_frame:
         raise wrong_type(name, values, wanted)
     return list(values)
 

@@ -84,7 +84,7 @@ def notes(s: Summary) -> Iterator[str]:
     if gaps:
         yield (
             f"{of_features(gaps, 'have')} missing values ({some(gaps)}): `rankloop train` takes "
-            "them as they are; in Python, use trees, or fill them"
+            "them as they are; in Python, use Described(ranker) or trees"
         )
     if s.constant_features:
         yield (

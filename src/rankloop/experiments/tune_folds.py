@@ -68,7 +68,11 @@ class Plan:
         data = self.data
         if not isinstance(data, QueryDataset):
             if not isinstance(data, str | os.PathLike):
-                data = as_list("data", data, "a QueryDataset, or files or a folder")
+                data = as_list(
+                    "data",
+                    data,
+                    "a QueryDataset (rankloop.from_table makes one of a frame), or files",
+                )
             data = read(*([data] if isinstance(data, str | os.PathLike) else data), **self.options)
         data, start = _prepare(data, self.start, self.scale)
         digest = sha256(data.X.tobytes() + data.y.tobytes() + data.offsets.tobytes()).hexdigest()

@@ -192,6 +192,11 @@ def judge(
     grades: ArrayLike, scores: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None
 ) -> tuple[QueryDataset, NDArray[Any]]:
     """Return grades as a data set without features, and their scores in its order."""
+    if isinstance(grades, Predictions):
+        raise DataTypeError(
+            "the first argument is what a ranker predicted; grades come first, as in "
+            "evaluate(y, model.predict(X), qid=...)"
+        )
     if column_names(grades) is not None:
         raise DataTypeError(
             "evaluate takes a QueryDataset, or one grade per row with qid=; found a table: pass "

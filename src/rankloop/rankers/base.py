@@ -560,7 +560,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
             raise DataError(
                 f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
                 f"but {type(self).__name__} needs finite numbers; fill in missing values (in "
-                f"text with {argument('null', 0)}), or use boosted trees, which accept them"
+                f"text with {argument('null', 0)}), or use Described(ranker) or boosted trees, "
+                "which accept missing values"
             )
 
     def _rows(self, X: object) -> Rows:
