@@ -282,6 +282,7 @@ def test_models_must_fit_by_name(start):
     assert "fits" in service.loops["shop"].published.models
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranker", [rl.NewtonXENDCG(), rl.LambdaMART(trees=20)])
 def test_a_model_with_categories_knows_them_by_name(start, tmp_path, ranker):
     """A table numbers brands in another order than the loop, and has one that the loop has not."""

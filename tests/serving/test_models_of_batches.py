@@ -14,6 +14,8 @@ from rankloop.serving.learning.fitting import check_model
 
 from .test_computed import start  # noqa: F401
 
+pytestmark = pytest.mark.slow  # each model is tried in a process of its own
+
 FIELDS = {"item": {"genres": "categories", "brand": "category", "price": "number"}}
 FEATURES = {
     "genres": {"categories": "item.genres", "limit": 6, "buckets": 1},
