@@ -213,24 +213,25 @@ void bind_online(nb::module_& m) {
            std::optional<In<double, 1>> document_weights, std::optional<In<double, 1>> query_weights, double clip,
            bool gains, double gamma, double power, std::int64_t steps) {
             std::vector<OnlineCall> calls;
-            std::vector<std::unique_ptr<Gaussian>> gaussians;
-            std::vector<NewtonStep> newtons;
             for (const auto& [x, w, sum, queries, out, root, variances, directions, sizes] : members) {
                 check_rows(x, root, variances);
-                gaussians.push_back(gaussian_of(w, root, variances, directions));
+                gaussian_of(w, root, variances, directions);  // so that all are checked before one learns
+                OnlineCall::influence_of(sizes, clip, 1);
                 calls.push_back(RANKLOOP_CALLED);
-                newtons.emplace_back(gains ? Targets::gains : Targets::grades, gamma, power, steps, *gaussians.back(),
-                                     OnlineCall::influence_of(sizes, clip, 0),
-                                     OnlineCall::influence_of(sizes, clip, 1));
             }
+            const auto learn = [&](std::size_t k) {  // with memory of its own only while it learns
+                const auto& [x, w, sum, queries, out, root, variances, directions, sizes] = members[k];
+                const auto gaussian = gaussian_of(w, root, variances, directions);
+                NewtonStep step(gains ? Targets::gains : Targets::grades, gamma, power, steps, *gaussian,
+                                OnlineCall::influence_of(sizes, clip, 0), OnlineCall::influence_of(sizes, clip, 1));
+                return calls[k].learn(step);
+            };
             std::vector<std::int64_t> updates(members.size());
             const std::vector<std::size_t> order = largest_first(members);
             const nb::gil_scoped_release release;
             const Running running;
-            parallel_jobs(members.size(), threads_for(members, y.size(), running), [&](std::size_t job) {
-                const std::size_t k = order[job];
-                updates[k] = calls[k].learn(newtons[k]);
-            });
+            parallel_jobs(members.size(), threads_for(members, y.size(), running),
+                          [&](std::size_t job) { updates[order[job]] = learn(order[job]); });
             return updates;
         },
         "members"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "clip"_a, nb::kw_only(),

@@ -39,9 +39,10 @@ class Auto(Adaptive):
     -----
     Cost: O(m d^2 + d^3) per query and O(d^2) memory; the part with ranked features costs 4 to 8
     times as much as the other. Following changes takes up to seven times as much again as that
-    other part, which makes 2 to 4 times in all (docs/learn.md), and 12 d^2 numbers instead of 5;
-    with more than 1,000 features, none of them wide, the seven hold the diagonal of their precision
-    alone. Wide features cost in each member what :class:`NewtonXENDCG` says. As with every map
+    other part, which makes 2.5 to 3.3 times in all (docs/learn.md), and 12 d^2 numbers instead of
+    5; with more than 1,000 features, none of them wide, the seven hold the diagonal of their
+    precision alone. Where a query takes more than about a millisecond, the parts learn on several
+    threads. Wide features cost in each member what :class:`NewtonXENDCG` says. As with every map
     inside queries, `predict` needs to know which rows belong to the same query.
     """
 
