@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=[0.8, 1.2, 2.0])
     parser.add_argument("--max-delay", type=float, default=0.1)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as folder:
+    with tempfile.TemporaryDirectory(dir=".", prefix="bench-") as folder:
         loop = {"features": WIDTH, "journal": str(Path(folder) / "j"), "window": 1.0}
         settings = {"server": {"max_delay": chosen.max_delay}, "loops": {"loop": loop}}
         context = multiprocessing.get_context("spawn")

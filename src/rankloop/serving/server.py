@@ -180,6 +180,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._accepting: set[asyncio.Task[object]] = set()
+        self._listening: list[socket.socket] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen.
@@ -187,8 +188,10 @@ class Server(uvicorn.Server):
         In one turn of the event loop, libuv accepts one connection. Turns are long under load, so
         that new connections would wait for many seconds, unseen by any limit.
         """
-        await super().startup(sockets=[])
-        for listening in sockets or []:
+        own = [] if os.name == "nt" else list(sockets or [])  # where event loops offer no readers
+        await super().startup(sockets=[] if own else sockets)
+        self._listening = own
+        for listening in own:
             listening.setblocking(False)
             self._listen(listening)
 
@@ -221,7 +224,7 @@ class Server(uvicorn.Server):
         """Accept no more connections, and finish the requests of those that are open."""
         if self.service is not None:
             self.service.draining = True
-        for listening in sockets or []:
+        for listening in self._listening:
             asyncio.get_running_loop().remove_reader(listening)
         await super().shutdown(sockets=sockets)
 
