@@ -259,7 +259,8 @@ class _WidthError:
         """Return the line of the first such row, if that is the reason."""
         if not reason.startswith("Expected ") or self.name == "-":
             return None
-        return next(lines_of_other_width(self.name, self.delimiter, self.encoding), None)
+        rows = lines_of_other_width(self.name, self.delimiter, self.encoding)
+        return next((line for line, _, _ in rows), None)
 
 
 @contextlib.contextmanager
