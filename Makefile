@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 CPP    := $(shell find cpp -name "*.[hc]pp")
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: help install run test test-all check docs clang wheel smoke stubs format bench table quality papers fuzz clean
+.PHONY: help install run test test-all check docs clang wheel wheels release smoke stubs format bench table quality papers fuzz clean
 
 help:           ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -53,6 +53,18 @@ wheel: install  ## build a source archive, and from it a wheel; install that int
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build --outdir build/wheel .
 	$(MAKE) smoke ARCHIVE="$$(ls build/wheel/*.whl)" INTO=build/wheel/from-wheel
+
+wheels: wheel   ## the same for other Pythons (PYTHONS="python3.12 python3.13"), from the same source archive
+	set -e; for python in $(PYTHONS); do \
+	  rm -rf build/wheels/$$(basename $$python); \
+	  $$python -m pip wheel --quiet --no-deps --wheel-dir build/wheels/$$(basename $$python) build/wheel/*.tar.gz; \
+	  $(MAKE) smoke PYTHON=$$python ARCHIVE="$$(ls build/wheels/$$(basename $$python)/*.whl)" INTO=build/wheels/$$(basename $$python)/venv; \
+	done
+
+release: check test-all clang wheel docs  ## what must hold before a release; then it says how to publish
+	$(BIN)/python -m pip install --quiet twine
+	$(BIN)/python -m twine check --strict build/wheel/*.tar.gz build/wheel/*.whl
+	$(BIN)/python tests/release.py
 
 smoke:          # install ARCHIVE into an empty environment INTO, and use it as a user would
 	$(PYTHON) -m venv $(INTO)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 FEATURES = ("text match", "title match", "clicks", "rating", "price", "margin", "age", "stock")
-RANKERS = ("perceptron", "newton", "xendcg:rate=0.1")
+RANKERS = ("perceptron", "newton", "online-xendcg:rate=0.1")
 DAYS, PER_DAY, DOCUMENTS = 7, 240, 12
 DRIFT = 4.0
 

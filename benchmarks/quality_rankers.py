@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import rankloop as rl
 
 if TYPE_CHECKING:
-    from rankloop.experiments.compare import ComparisonProgress
+    from rankloop.experiments.comparison import ComparisonProgress
     from rankloop.experiments.standings import Standings
 
 RANKERS = (
@@ -45,7 +45,7 @@ def standings(folder: Path, out: Path, scale: str | None) -> Standings:
             done = f"{progress.done}/{progress.total}"
             print(f"{folder.name} {done} {progress.ranker} {progress.fold}", file=sys.stderr)
 
-    return rl.compare_rankers(
+    return rl.compare(
         folder, RANKERS, "nDCG@10", scale=scale, resume=out / folder.name, on_progress=tell
     )
 

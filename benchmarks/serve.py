@@ -37,14 +37,13 @@ WIDTH, DOCUMENTS = 46, 100
 
 def server(listening: socket.socket, settings: dict[str, Any], ready: Any) -> None:
     """Serve the loop, and an echo of the same bodies, until the process is ended."""
-    import uvicorn
     from starlette.responses import Response
 
     from rankloop.serving.routes.base import JSON, Call, Endpoint
     from rankloop.serving.routes.candidates import from_items
     from rankloop.serving.routes.feedback import FeedbackRequest
     from rankloop.serving.routes.rank import PackedRankRequest, RankRequest
-    from rankloop.serving.server import config_of, tune_interpreter
+    from rankloop.serving.server import Server, config_of, tune_interpreter
     from rankloop.serving.service import Service
     from rankloop.serving.settings.service import as_settings
 
@@ -68,7 +67,7 @@ def server(listening: socket.socket, settings: dict[str, Any], ready: Any) -> No
         Endpoint("POST", "/echo/feedback", echo_feedback, "", None, FeedbackRequest),
     )
     ready.set()
-    uvicorn.Server(config_of(service)).run(sockets=[listening])
+    Server(config_of(service.app(), service.settings.server)).run(sockets=[listening])
 
 
 def rank_bodies(packed: bool) -> list[bytes]:

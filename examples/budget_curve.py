@@ -35,7 +35,7 @@ def main() -> None:
     for removal in REMOVALS:
         for budget in BUDGETS:
             rankers[f"{removal} {budget}"] = rl.make_ranker(RANKER.format(budget, removal))
-    reached = {s.ranker: s.mean for s in rl.progressive(data, rankers, "nDCG@10")}
+    reached = {s.ranker: s.mean for s in rl.stream(data, rankers, "nDCG@10")}
     (OUT / "budget_curve.json").write_text(json.dumps(reached, indent=2) + "\n")
 
     print(f"nDCG@10 of kernel SLAM, measured before learning; linear {reached['linear']:.4f}, ")

@@ -24,7 +24,7 @@ def main() -> None:
     data: str | rl.QueryDataset = str(MQ2008)  # a folder in LETOR's layout brings its folds
     if not MQ2008.is_dir():
         data = mslr_like(200, np.random.default_rng(0), n_features=12, mean_length=15).data
-    standings = rl.compare_rankers(
+    standings = rl.compare(
         data, RANKERS, ["nDCG@10", "AP"], folds=None if MQ2008.is_dir() else 3, scale="log"
     )
     for row in standings.panel("nDCG@10", "standard"):  # best first

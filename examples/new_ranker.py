@@ -75,7 +75,7 @@ def main() -> None:
     train, _, test = parts()
     data = rl.data.QueryMinMax().fit(train).transform(train)
     rankers = {n: rl.make_ranker(n) for n in ("fading-means", "fading-means:keep=0.9", "slam")}
-    for stream in rl.progressive(data, rankers, "nDCG@10", permutations=3, seed=0):
+    for stream in rl.stream(data, rankers, "nDCG@10", permutations=3, seed=0):
         print(f"{stream.ranker:22} {stream.mean:.4f} online")
     model = rl.Prepared(FadingMeans(), maps=["minmax", "rank"]).fit(train)
     again = rl.loads(model.dumps())

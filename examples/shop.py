@@ -79,12 +79,12 @@ def main() -> None:
     judged = rl.read(OUT / "judged.parquet")
     test = rl.from_table(today, allow_nan=True)
     for ranker in (
-        rl.rankers.Described(rl.Auto()),
-        rl.rankers.Described(rl.LambdaMART(trees=100)),
+        rl.Described(rl.Auto()),
+        rl.Described(rl.LambdaMART(trees=100)),
     ):
         ranker.fit(judged)
         print(f"{ranker!r}: {rl.evaluate(test, ranker.predict(test))['nDCG@10']:.4f}")
-    ranker = rl.rankers.Described(rl.Auto()).fit(judged)
+    ranker = rl.Described(rl.Auto()).fit(judged)
     ranker.save(OUT / "python.rlm")
     again = rl.load(OUT / "python.rlm").partial_fit(rl.read(OUT / "next-day.csv"))
     print(f"after the next day: {rl.evaluate(test, again.predict(test))['nDCG@10']:.4f}")

@@ -39,7 +39,7 @@ def main() -> None:
         if name.startswith("kernel-"):
             ranker.set_params(budget=200)  # documents held: less memory, less time
     with leaderboard(names, PERMUTATIONS, "nDCG@10") as show:
-        streams = rl.progressive(
+        streams = rl.stream(
             data,
             rankers,
             permutations=PERMUTATIONS,

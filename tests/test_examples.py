@@ -123,6 +123,7 @@ def test_week(tmp_path):
     assert (tmp_path / "out" / "week.png").read_bytes().startswith(b"\x89PNG")
     assert "the same state, bit for bit" in shown
     assert "what people saw" in shown
+    assert "category = " in shown  # what counts differently
 
 
 @pytest.mark.slow

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 ROLE = re.compile(r":(?:func|class|meth|mod|data|attr|exc|obj):`~?([\w.]+)(?:\(\))?`")
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 ENTRY = re.compile(r"^(\w+(?:, \w+)*|the others) : (.+)$")
+WRAPPED = re.compile(r"^\w+(?:, \w+)*(?:,\n +\w+(?:, \w+)*)+ : ", re.MULTILINE)
+"""A list of names that is longer than a line."""
 HEADING = re.compile(r"[A-Z]\w*(?: [A-Z]\w*)*")
 LISTS = ("Parameters", "Attributes")
 INDENT = "    "
@@ -54,7 +56,10 @@ def with_descriptions(text: str, unnamed: str = "Attributes") -> str:
     >>> lines = "Attributes", "----------", "rate, clip : above 0,", "    not large"
     >>> with_descriptions("\n".join(lines)).split("\n")[2:]
     ['rate', '    above 0,', '    not large', 'clip', '    above 0,', '    not large']
+    >>> with_descriptions("Parameters\n----------\nrate,\n    clip : small").split("\n")[2:]
+    ['rate', '    small', 'clip', '    small']
     """
+    text = WRAPPED.sub(lambda names: re.sub(r",\n +", ", ", names[0]), text)
     lines: list[str] = []
     entries: list[str] = []  # names that share the description which follows
     section, before, start = "", "", 0

@@ -125,7 +125,10 @@ Array<T> new_array(std::initializer_list<std::size_t> shape, T** data) {
     const nb::object sizes = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
     if (!sizes.is_valid()) nb::raise_python_error();
     Py_ssize_t at = 0;
-    for (const std::size_t k : shape) PyTuple_SET_ITEM(sizes.ptr(), at++, nb::int_(k).release().ptr());
+    for (const std::size_t k : shape) {
+        // The function, as the macro does not exist in the stable interface, by which wheels fit later versions.
+        if (PyTuple_SetItem(sizes.ptr(), at++, nb::int_(k).release().ptr()) != 0) nb::raise_python_error();
+    }
     nb::object array = empty(sizes, type);
     *data = nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(array).data();
     return Array<T>(std::move(array));

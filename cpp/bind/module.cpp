@@ -18,6 +18,7 @@ void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
+void bind_mixing(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_serving(nb::module_& m);
 void bind_sparse(nb::module_& m);
@@ -64,6 +65,7 @@ NB_MODULE(_core, m) {
     bind_losses(m);
     bind_maps(m);
     bind_measures(m);
+    bind_mixing(m);
     bind_online(m);
     bind_serving(m);
     bind_stumps(m);

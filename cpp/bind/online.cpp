@@ -1,6 +1,12 @@
 // Binding of the online rankers: each call learns from a batch of queries, in their order, and
 // returns how many queries changed the weights. State lives in the caller's arrays.
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <numeric>
+
 #include "bind/online_call.hpp"
+#include "linalg/parallel.hpp"
 
 #include "online/committee.hpp"
 #include "online/minimax.hpp"
@@ -46,6 +52,34 @@ std::unique_ptr<Gaussian> gaussian_of(const Out<double, 1>& w, const Out<double,
     check_size(variances, d, "one variance a feature is needed");
     check(directions.shape(1) == d, "directions must have one number a feature");
     return std::make_unique<WideGaussian>(variances.data(), directions.data(), directions.shape(0), w.data(), d);
+}
+
+// One of several Newton rankers that learn the same queries: its rows, and what it knows.
+using NewtonMember =
+    std::tuple<AnyRows, Out<double, 1>, std::optional<Out<double, 1>>, std::int64_t, std::optional<Out<float, 1>>,
+               Out<double, 2>, Out<double, 1>, Out<double, 2>, Out<double, 1>>;
+
+void check_rows(const AnyRows& x, const Out<double, 2>& root, const Out<double, 1>& variances) {
+    const bool blocks = root.shape(0) > 0 && variances.size() > 0;
+    check(blocks == std::holds_alternative<SparseIn>(x), "rows are sparse where there are wide columns, only");
+}
+
+std::size_t width_of(const NewtonMember& member) { return std::get<1>(member).size(); }
+
+// Members know nothing of each other, so they may learn at the same time: where that is worth some threads.
+unsigned threads_for(const std::vector<NewtonMember>& members, std::size_t documents, const Running& running) {
+    constexpr std::size_t enough = std::size_t{1} << 23;  // multiplications, about a millisecond
+    std::size_t work = 0;
+    for (const auto& member : members) work += documents * width_of(member) * std::get<5>(member).shape(0);
+    return work < enough ? 1 : std::max(1u, running.share(OnlineCall::processors()));
+}
+
+std::vector<std::size_t> largest_first(const std::vector<NewtonMember>& members) {
+    std::vector<std::size_t> order(members.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t i, std::size_t j) { return width_of(members[i]) > width_of(members[j]); });
+    return order;
 }
 
 }  // namespace
@@ -163,14 +197,44 @@ void bind_online(nb::module_& m) {
         [](RANKLOOP_CALL_ANY, Out<double, 2> root, Out<double, 1> variances, Out<double, 2> directions,
            Out<double, 1> sizes, double clip, bool gains, double gamma, double power, std::int64_t steps) {
             const auto gaussian = gaussian_of(w, root, variances, directions);
-            const bool blocks = root.shape(0) > 0 && variances.size() > 0;
-            check(blocks == std::holds_alternative<SparseIn>(x), "rows are sparse where there are wide columns, only");
+            check_rows(x, root, variances);
             return RANKLOOP_CALLED.run_any(NewtonStep(gains ? Targets::gains : Targets::grades, gamma, power, steps,
                                                       *gaussian, OnlineCall::influence_of(sizes, clip, 0),
                                                       OnlineCall::influence_of(sizes, clip, 1)));
         },
         RANKLOOP_ARGUMENTS, "root"_a, "variances"_a, "directions"_a, "sizes"_a, "clip"_a, nb::kw_only(), "gains"_a,
         "gamma"_a, "power"_a, "steps"_a);
+
+    // Several rankers learn the same queries, as each would alone: members are (rows, w, total, queries, scores, root,
+    // variances, directions, sizes). Returns the updates of each.
+    m.def(
+        "learn_newtons",
+        [](const std::vector<NewtonMember>& members, In<double, 1> y, In<std::int64_t, 1> offsets,
+           std::optional<In<double, 1>> document_weights, std::optional<In<double, 1>> query_weights, double clip,
+           bool gains, double gamma, double power, std::int64_t steps) {
+            std::vector<OnlineCall> calls;
+            std::vector<std::unique_ptr<Gaussian>> gaussians;
+            std::vector<NewtonStep> newtons;
+            for (const auto& [x, w, sum, queries, out, root, variances, directions, sizes] : members) {
+                check_rows(x, root, variances);
+                gaussians.push_back(gaussian_of(w, root, variances, directions));
+                calls.push_back(RANKLOOP_CALLED);
+                newtons.emplace_back(gains ? Targets::gains : Targets::grades, gamma, power, steps, *gaussians.back(),
+                                     OnlineCall::influence_of(sizes, clip, 0),
+                                     OnlineCall::influence_of(sizes, clip, 1));
+            }
+            std::vector<std::int64_t> updates(members.size());
+            const std::vector<std::size_t> order = largest_first(members);
+            const nb::gil_scoped_release release;
+            const Running running;
+            parallel_jobs(members.size(), threads_for(members, y.size(), running), [&](std::size_t job) {
+                const std::size_t k = order[job];
+                updates[k] = calls[k].learn(newtons[k]);
+            });
+            return updates;
+        },
+        "members"_a, "y"_a, "offsets"_a, "document_weights"_a.none(), "query_weights"_a.none(), "clip"_a, nb::kw_only(),
+        "gains"_a, "gamma"_a, "power"_a, "steps"_a);
 
     m.def(
         "learn_committee",

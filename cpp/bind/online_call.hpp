@@ -88,13 +88,29 @@ struct OnlineCall {
         return std::visit([&](const auto& some) { return run_on(some, step); }, batch);
     }
 
+    // For callers that have released the interpreter.
+    template <typename Step>
+    std::int64_t learn(Step& step) {
+        std::visit(
+            [&](const auto& some) {
+                const Interruptible interruptible(pause_for_python);
+                learn_queries(some, state, influence, scores, step, processors(), pause_for_python);
+            },
+            batch);
+        return state.updates;
+    }
+
+    static unsigned processors() {
+        static const unsigned count = std::thread::hardware_concurrency();  // asking takes microseconds
+        return count;
+    }
+
 private:
     template <typename Some, typename Step>
     std::int64_t run_on(const Some& some, Step& step) {
-        static const unsigned processors = std::thread::hardware_concurrency();  // asking takes microseconds
         nb::gil_scoped_release release;
         const Interruptible interruptible(pause_for_python);
-        learn_queries(some, state, influence, scores, step, processors, pause_for_python);
+        learn_queries(some, state, influence, scores, step, processors(), pause_for_python);
         return state.updates;
     }
 };

@@ -9,6 +9,7 @@
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(RANKLOOP_NO_CLONES) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define RANKLOOP_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define RANKLOOP_AVX512 __attribute__((target("arch=x86-64-v4")))  // for what is written for its registers
 #else
 #define RANKLOOP_CLONES
 #endif

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <mutex>
@@ -37,6 +38,15 @@ void parallel_parts(std::size_t n, std::size_t least, unsigned threads, const Bo
     for (const auto& error : errors) {
         if (error) std::rethrow_exception(error);
     }
+}
+
+// Calls body(k) for each k in 0..n, on threads that take the next one when they have done theirs.
+template <typename Body>
+void parallel_jobs(std::size_t n, unsigned threads, const Body& body) {
+    std::atomic<std::size_t> next = 0;
+    parallel_parts(std::min<std::size_t>(n, threads), 1, threads, [&](std::size_t, std::size_t) {
+        for (std::size_t k = next++; k < n; k = next++) body(k);
+    });
 }
 
 // How many threads can run at once, this one among them, up to `most`: for a library that ends the process where

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "online/mix.hpp"
@@ -60,5 +61,72 @@ inline void adapt_weights(const double* losses, std::size_t experts, double shar
     for (std::size_t k = 0; k < experts; ++k)
         weights[k] = (1 - share) * (weights[k] / sum) + share / static_cast<double>(experts);
 }
+
+// What experts say of one query, each of them one ranker or several: `seats` are pairs of an expert and a ranker.
+class Experts {
+public:
+    Experts(const std::int64_t* seats, std::size_t count, std::size_t experts, std::size_t rankers)
+        : seats_(seats),
+          count_(count),
+          rankers_(rankers),
+          sizes_(experts) {
+        for (std::size_t s = 0; s < count; ++s) ++sizes_[expert(s)];
+    }
+
+    std::size_t size() const { return sizes_.size(); }
+
+    // Takes the scores of m documents; a ranker's start `stride` after those of the one before it.
+    template <typename T>
+    void take(const T* scores, std::size_t stride, std::size_t m) {
+        m_ = m;
+        wide_.resize(m), scaled_.resize(rankers_ * m);
+        for (std::size_t k = 0; k < rankers_; ++k) {
+            std::copy_n(scores + k * stride, m, wide_.data());
+            standardise(wide_.data(), m, scaled_.data() + k * m);
+        }
+    }
+
+    // out = the weighted sum of standardised scores; the rankers of an expert share its weight.
+    void mix(const double* weights, double* out) const {
+        std::fill_n(out, m_, 0.0);
+        for (std::size_t s = 0; s < count_; ++s) {
+            const double weight = weights[expert(s)] / sizes_[expert(s)];
+            const double* const own = scaled_.data() + ranker(s) * m_;
+            for (std::size_t i = 0; i < m_; ++i) out[i] += weight * own[i];
+        }
+    }
+
+    // The loss of each expert, of the mean of its rankers' scores.
+    void losses(const RelativeLoss& loss, const float* scores, std::size_t stride, double* out) {
+        each_mean(scores, stride, [&](std::size_t k) { out[k] = loss.of(mean_.data()); });
+    }
+
+    // The same of standardised scores, which say only where documents are, not how sure a ranker is.
+    void order_losses(const RelativeLoss& loss, double* out) {
+        each_mean(scaled_.data(), m_, [&](std::size_t k) { out[k] = loss.of(mean_.data()); });
+    }
+
+private:
+    const std::int64_t* seats_;
+    std::size_t count_, rankers_, m_ = 0;
+    std::vector<double> sizes_, wide_, scaled_;
+    std::vector<float> mean_;
+
+    std::size_t expert(std::size_t seat) const { return static_cast<std::size_t>(seats_[2 * seat]); }
+    std::size_t ranker(std::size_t seat) const { return static_cast<std::size_t>(seats_[2 * seat + 1]); }
+
+    template <typename T, typename Body>
+    void each_mean(const T* scores, std::size_t stride, const Body& body) {
+        for (std::size_t k = 0; k < size(); ++k) {
+            mean_.assign(m_, 0.0f);
+            for (std::size_t s = 0; s < count_; ++s) {
+                if (expert(s) != k) continue;
+                for (std::size_t i = 0; i < m_; ++i) mean_[i] += static_cast<float>(scores[ranker(s) * stride + i]);
+            }
+            for (float& value : mean_) value /= static_cast<float>(sizes_[k]);
+            body(k);
+        }
+    }
+};
 
 }  // namespace rankloop

@@ -65,12 +65,14 @@ private:
     }
 };
 
-// How many loops run in this process: a second thread helps only while there is a processor for it.
+// How many loops run in this process: other threads help only while there are processors for them.
 class Running {
 public:
     Running() : before_(count()++) {}
     ~Running() { --count(); }
-    bool alone(unsigned processors) const { return 2 * (before_ + 1) <= static_cast<int>(processors); }
+    bool alone(unsigned processors) const { return share(processors) >= 2; }
+    // The processors that each loop can have; 0 where there are fewer than loops.
+    unsigned share(unsigned processors) const { return processors / static_cast<unsigned>(before_ + 1); }
 
 private:
     int before_;

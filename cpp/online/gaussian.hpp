@@ -133,9 +133,9 @@ public:
 
     bool is_sound() const override {
         for (std::size_t j = 0; j < d_; ++j) {
-            if (!(u_[j * d_ + j] > 0)) return false;
+            if (!(u_[j * d_ + j] > 0) || !all_finite(u_ + j * d_ + j, d_ - j)) return false;
         }
-        return all_finite(u_, d_ * d_);
+        return true;
     }
 
 private:

@@ -2,6 +2,7 @@
 
 from . import checks as checks
 from . import clicks as clicks
+from . import client as client
 from . import data as data
 from . import distributed as distributed
 from . import exceptions as exceptions
@@ -17,6 +18,7 @@ from . import theory as theory
 from .clicks.rankers.pdgd import PDGD as PDGD
 from .data.dataset import QueryDataset as QueryDataset
 from .data.io.formats import read as read
+from .data.io.formats import write as write
 from .data.io.letor import read_letor as read_letor
 from .data.io.letor import write_letor as write_letor
 from .data.io.tables.reading import from_table as from_table
@@ -27,10 +29,10 @@ from .data.summary import summarise as summarise
 from .exceptions import DataError as DataError
 from .exceptions import ModelError as ModelError
 from .exceptions import RankloopError as RankloopError
-from .experiments.compare import compare_rankers as compare_rankers
-from .experiments.progressive import progressive as progressive
+from .experiments.comparison import compare as compare
+from .experiments.progressive import stream as stream
 from .experiments.report import write_report as write_report
-from .experiments.tune import tune as tune
+from .experiments.tuning import tune as tune
 from .feedback.compute_features import compute_features as compute_features
 from .feedback.events import Feedback as Feedback
 from .feedback.events import Judgement as Judgement
@@ -40,6 +42,9 @@ from .measures.conventions import CONVENTIONS as CONVENTIONS
 from .measures.evaluation import evaluate as evaluate
 from .measures.explain import explain_measure as explain_measure
 from .measures.measure import AP as AP
+from .measures.measure import ERR as ERR
+from .measures.measure import RR as RR
+from .measures.measure import P as P
 from .measures.measure import nDCG as nDCG
 from .measures.scorer import scorer as scorer
 from .rankers.batch.listnet import ListNet as ListNet
@@ -54,6 +59,7 @@ from .rankers.kernel.keeprank import KeepRank as KeepRank
 from .rankers.kernel.online import KernelSlam as KernelSlam
 from .rankers.model_files.saving import load as load
 from .rankers.model_files.saving import loads as loads
+from .rankers.model_files.saving import save as save
 from .rankers.online.newton import NewtonXENDCG as NewtonXENDCG
 from .rankers.online.slam import Slam as Slam
 from .rankers.online.solar_i import SolarI as SolarI
@@ -61,6 +67,7 @@ from .rankers.online.solar_ii import SolarII as SolarII
 from .rankers.predtron.predtron import Predtron as Predtron
 from .rankers.registry import make_ranker as make_ranker
 from .rankers.registry import register_ranker as register_ranker
+from .rankers.wrappers.described import Described as Described
 from .rankers.wrappers.prepared import Prepared as Prepared
 
 __version__: str

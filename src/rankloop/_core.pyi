@@ -88,37 +88,6 @@ def dot(x: NDArray[numpy.float64], y: NDArray[numpy.float64]) -> float: ...
 def solve_definite(matrices: NDArray[numpy.float64], sides: NDArray[numpy.float64]) -> None: ...
 def largest_places(values: NDArray[numpy.float32], few: int) -> NDArray[numpy.int64]: ...
 def rotate_rows(a: NDArray[numpy.float64], left: NDArray[numpy.float64]) -> None: ...
-def standardise(
-    scores: NDArray[numpy.float64], offsets: NDArray[numpy.int64]
-) -> NDArray[numpy.float64]: ...
-def mixing_weights(
-    losses: NDArray[numpy.float64], queries: int, *, uniform: bool
-) -> NDArray[numpy.float64]: ...
-def mix_queries(
-    scores: NDArray[numpy.float64],
-    offsets: NDArray[numpy.int64],
-    losses: NDArray[numpy.float64],
-    so_far: NDArray[numpy.float64],
-    queries: int,
-    *,
-    uniform: bool,
-) -> NDArray[numpy.float64]: ...
-def relative_losses(
-    scores: NDArray[numpy.float32],
-    y: NDArray[numpy.float64],
-    offsets: NDArray[numpy.int64],
-    document_weights: NDArray[numpy.float64] | None,
-    query_weights: NDArray[numpy.float64] | None,
-) -> NDArray[numpy.float64]: ...
-def adapt_queries(
-    scores: NDArray[numpy.float64],
-    offsets: NDArray[numpy.int64],
-    losses: NDArray[numpy.float64],
-    expert_of: NDArray[numpy.int64],
-    weights: NDArray[numpy.float64],
-    history: NDArray[numpy.float64],
-    share: float,
-) -> NDArray[numpy.float64]: ...
 def discount_root(
     root: NDArray[numpy.float64], keep: float, prior: float
 ) -> NDArray[numpy.float64]: ...
@@ -587,6 +556,48 @@ def measure_queries(
     ap_by_cutoff: bool,
     threads: int,
 ) -> NDArray[numpy.float64]: ...
+def standardise(
+    scores: NDArray[numpy.float64], offsets: NDArray[numpy.int64]
+) -> NDArray[numpy.float64]: ...
+def mixing_weights(
+    losses: NDArray[numpy.float64], queries: int, *, uniform: bool
+) -> NDArray[numpy.float64]: ...
+def mix_queries(
+    scores: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    losses: NDArray[numpy.float64],
+    so_far: NDArray[numpy.float64],
+    queries: int,
+    *,
+    uniform: bool,
+) -> NDArray[numpy.float64]: ...
+def relative_losses(
+    scores: NDArray[numpy.float32],
+    y: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    document_weights: NDArray[numpy.float64] | None,
+    query_weights: NDArray[numpy.float64] | None,
+) -> NDArray[numpy.float64]: ...
+def mix_experts(
+    scores: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    seats: NDArray[numpy.int64],
+    weights: NDArray[numpy.float64],
+) -> NDArray[numpy.float64]: ...
+def weigh_experts(
+    scores: NDArray[numpy.float32],
+    y: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    document_weights: NDArray[numpy.float64] | None,
+    query_weights: NDArray[numpy.float64] | None,
+    seats: NDArray[numpy.int64],
+    weights: NDArray[numpy.float64],
+    beliefs: NDArray[numpy.float64],
+    history: NDArray[numpy.float64],
+    *,
+    logits: bool,
+    share: float,
+) -> NDArray[numpy.float64]: ...
 
 class QueryError(ValueError):
     pass
@@ -754,6 +765,31 @@ def learn_newton(
     power: float,
     steps: int,
 ) -> int: ...
+def learn_newtons(
+    members: Sequence[
+        tuple[
+            NDArray[numpy.float32] | SparseRows,
+            NDArray[numpy.float64],
+            NDArray[numpy.float64] | None,
+            int,
+            NDArray[numpy.float32] | None,
+            NDArray[numpy.float64],
+            NDArray[numpy.float64],
+            NDArray[numpy.float64],
+            NDArray[numpy.float64],
+        ]
+    ],
+    y: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    document_weights: NDArray[numpy.float64] | None,
+    query_weights: NDArray[numpy.float64] | None,
+    clip: float,
+    *,
+    gains: bool,
+    gamma: float,
+    power: float,
+    steps: int,
+) -> list[int]: ...
 def learn_committee(
     x: NDArray[numpy.float32],
     y: NDArray[numpy.float64],

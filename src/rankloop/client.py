@@ -87,7 +87,7 @@ class _Requests:
     def __init__(
         self,
         url: str,
-        loop: str,
+        loop: str | None = None,
         token: str | None = None,
         retries: int = 5,
         timeout: float = 30.0,
@@ -149,7 +149,7 @@ class Client(_Requests):
     Parameters
     ----------
     url : the address of the service
-    loop : the name of one of its loops
+    loop : the name of one of its loops; it may be left out if there is only one
     token : the access token, if the service needs one
     retries : how often to send a request again if the service is busy or cannot be reached
     timeout : how many seconds to wait for an answer
@@ -163,7 +163,7 @@ class Client(_Requests):
             client.feedback([Feedback(shown.ranking_id, shown.ids[0])])
     """
 
-    def __init__(self, url: str, loop: str, **options: Any) -> None:
+    def __init__(self, url: str, loop: str | None = None, **options: Any) -> None:
         super().__init__(url, loop, **options)
         self._http = _need("httpx").Client(**self._options)
 
@@ -220,7 +220,11 @@ class Client(_Requests):
         A `body` of bytes is sent as MessagePack, any other one as JSON; `content` is sent as it is.
         If the service is busy or cannot be reached, the request is sent again after a pause.
         """
-        path, sent = self._path(what), _request_body(body, content)
+        if self.loop is None:
+            self.loop = _only_loop(self._send("GET", "/v1", {}), self.url)
+        return self._send(method, self._path(what), _request_body(body, content))
+
+    def _send(self, method: str, path: str, sent: Mapping[str, Any]) -> Any:
         for attempt in range(self.retries + 1):
             last, answer = attempt == self.retries, None
             try:
@@ -248,7 +252,7 @@ class Client(_Requests):
 class AsyncClient(_Requests):
     """A client for asyncio, with the parameters and methods of :class:`Client`."""
 
-    def __init__(self, url: str, loop: str, **options: Any) -> None:
+    def __init__(self, url: str, loop: str | None = None, **options: Any) -> None:
         super().__init__(url, loop, **options)
         self._http = _need("httpx").AsyncClient(**self._options)
 
@@ -293,7 +297,11 @@ class AsyncClient(_Requests):
         self, method: str, what: str, body: object = None, content: bytes | None = None
     ) -> Any:
         """Send any request about the loop, as :meth:`Client.send` does."""
-        path, sent = self._path(what), _request_body(body, content)
+        if self.loop is None:
+            self.loop = _only_loop(await self._send("GET", "/v1", {}), self.url)
+        return await self._send(method, self._path(what), _request_body(body, content))
+
+    async def _send(self, method: str, path: str, sent: Mapping[str, Any]) -> Any:
         for attempt in range(self.retries + 1):
             last, answer = attempt == self.retries, None
             try:
@@ -316,6 +324,13 @@ class AsyncClient(_Requests):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _only_loop(answer: Mapping[str, Any], url: str) -> str:
+    loops = answer["loops"]
+    if len(loops) > 1:
+        raise DataError(f"{url} has several loops; give the name of one: {', '.join(loops)}")
+    return str(loops[0])
 
 
 def _event_fields(event: Feedback | Judgement) -> dict[str, object]:

@@ -28,7 +28,19 @@ class RankloopError(Exception):
 
 
 class DataError(RankloopError, ValueError):
-    """Data that cannot be used."""
+    """Data that cannot be used.
+
+    Attributes
+    ----------
+    row : the row of a table, counted from 0, that cannot be used; None if it is not known
+    """
+
+    row: int | None = None
+
+    def at_row(self, row: int) -> Self:
+        """Return this error, for a row of a table."""
+        self.row = int(row)
+        return self
 
 
 class DataTypeError(DataError, TypeError):

@@ -30,7 +30,7 @@ RANKERS = ["-r", "solar-i", "-r", "tiny"]
 def test_json(ok, tiny, folder):
     command = ["compare", folder, *RANKERS, "-m", "nDCG@5", "-m", "AP", "-c", "letor3"]
     found = ok(*command, "--scale", "log", "--seed", 3, "--json").json
-    expected = rl.compare_rankers(
+    expected = rl.compare(
         folder, ["solar-i", "tiny"], ["nDCG@5", "AP"], "letor3", scale="log", seed=3
     )
     for row, twin in zip(found, expected.to_dicts(), strict=True):
@@ -41,7 +41,7 @@ def test_json(ok, tiny, folder):
 
 def test_tables(ok, tiny, folder):
     done = ok("compare", folder, *RANKERS, "--baseline", "tiny", "--jobs", 2)
-    mean = rl.compare_rankers(folder, ["solar-i", "tiny"]).rows[0].mean
+    mean = rl.compare(folder, ["solar-i", "tiny"]).rows[0].mean
     assert f"{mean:.4f}" in done.out
     assert "nDCG@10 (standard)" in done.out
     assert "against tiny" in done.out
@@ -53,7 +53,7 @@ def test_resume(ok, tiny, folder, tmp_path, monkeypatch):
     command = ["compare", folder, *RANKERS, "--resume", tmp_path / "cells", "--json"]
     first = ok(*command).json
     assert len(list((tmp_path / "cells").iterdir())) == 4
-    monkeypatch.setattr("rankloop.experiments.compare.run_fold", None)  # nothing is left to run
+    monkeypatch.setattr("rankloop.experiments.comparison.run_fold", None)  # nothing is left to run
     assert ok(*command).json == first
 
 
@@ -127,7 +127,7 @@ def test_plot(ok, tiny, folder, tmp_path):
     ],
 )
 def test_errors_come_before_the_work(run, folder, options, complaint, monkeypatch):
-    monkeypatch.setattr("rankloop.experiments.compare.run_fold", None)
+    monkeypatch.setattr("rankloop.experiments.comparison.run_fold", None)
     done = run("compare", folder, *options)
     assert done.code == 2
     assert complaint in done.complaint

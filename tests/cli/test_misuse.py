@@ -39,7 +39,7 @@ INPUTS = {
     "empty.csv": "empty.csv: the file is empty",
     "header.csv": "header.csv: it has no rows",
     "numbers.csv": "the first line holds numbers",
-    "ragged.csv": "ragged.csv: cannot read it: ",
+    "ragged.csv": "ragged.csv:2: cannot read it: found 2 fields, expected 3",
     "noquery.csv": "pass --query to name the column",
     "twice.csv": "two columns are named 'x'",
     "cut.parquet": "cut.parquet: cannot read it",
@@ -96,7 +96,6 @@ OTHERS = [
     (1, ["train", "shop.csv", "-o", "out.rlm", "--query", "qud"], "did you mean 'qid'?"),
     (1, ["train", "shop.csv", "-o", "out.rlm", "--drop", "u,v"], "there are no columns 'u', 'v'"),
     (1, ["train", "shop.csv", "-o", "out.rlm", "--features", "qid"], "qid"),
-    (1, ["train", "shop.csv", "-o", "out.rlm", "--label", "brand"], "a label must be a number"),
     (1, ["train", "nolabel.csv", "-o", "out.rlm"], "pass --label to name the column"),
     (1, ["train", "inf.csv", "-o", "out.rlm"], "feature x of row 0 is inf"),
     (1, ["train", "none.toml", "-o", "out.rlm", "--config", "none.toml"], "none.toml"),
@@ -191,6 +190,29 @@ OTHERS = [
     (1, ["simulate", "separable", "-o", "out.xls"], "cannot tell from the suffix"),
     (2, ["reproduce", "nothing"], "unknown experiment 'nothing'"),
     (2, ["init", "good.txt", "-o", "odd.toml"], "exists already; give --force"),
+    (
+        1,
+        ["train", "log.csv", "--click", "clicked", "-o", "out.rlm"],
+        "who looked, which is not known",
+    ),
+    (1, ["convert", "log.csv", "out.parquet", "--label", "clicked"], "--include if"),
+    (1, ["compare", "log.csv", "-r", "slam", "--click", "clicked"], "'Position', 'session_id'"),
+    (1, ["train", "same.csv", "-o", "out.rlm", "-r", "slam"], "every grade is 1, so Slam cannot"),
+    (1, ["train", "single.csv", "-o", "out.rlm"], "each query has only one judged document"),
+    (
+        1,
+        ["train", "whole.parquet", "-o", "out.rlm", "--skip-bad-rows"],
+        "--skip-bad-rows is for text",
+    ),
+    (
+        1,
+        ["train", "shop.csv", "-o", "out.rlm", "--label", "brand"],
+        "'a'; a label must be a number",
+    ),
+    (2, ["train", "good.txt", "-o", "out.rlm", "-r", "xendcg:rate=1"], "online-xendcg has it"),
+    (2, ["train", "good.txt", "-o", "out.rlm", "-r", "slam:rte=1"], "did you mean 'rate'?"),
+    (1, ["stream", "good.txt", "-r", "xendcg"], "did you mean 'online-xendcg'?"),
+    (1, ["train", "good.txt", "-o", "out.rlm", "--import", "none.py"], "there is no file none.py"),
     (1, ["inspect", "good.txt", "--drop", "x"], "--drop is for tables"),
     (1, ["inspect", "good.txt", "--category", "x"], "--category is for tables"),
 ]
@@ -233,6 +255,9 @@ def folder(tmp_path_factory):
         "renamed.csv": "qid,width,brand\n1,1.5,a\n",
         "typed.csv": "qid,x,brand\n1,wide,a\n",
         "ids.csv": "qid,label,url\n" + "".join(f"{k % 9},1,u{k}\n" for k in range(300)),
+        "log.csv": "qid,Position,session_id,clicked,price\n1,1,7,1,2.5\n1,2,7,0,3\n",
+        "same.csv": "qid,label,x\n1,1,1\n1,1,2\n2,1,1\n2,1,5\n",
+        "single.csv": "qid,label,x\n1,1,1\n2,0,2\n3,1,1\n",
         "bad.jsonl": '{"qid": 1\n',
         "bad.toml": "[data\n",
         "odd.toml": "[data]\nlable = 'x'\n",
@@ -242,6 +267,7 @@ def folder(tmp_path_factory):
     (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     pd.DataFrame({"qid": [1], "label": [1], "x": [0.5]}).to_parquet(folder / "cut.parquet")
     whole = (folder / "cut.parquet").read_bytes()
+    (folder / "whole.parquet").write_bytes(whole)
     (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     (folder / "folder").mkdir()
     rl.NewtonXENDCG().fit(rl.read(folder / "good.txt")).save(folder / "model.rlm")

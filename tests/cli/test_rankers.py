@@ -32,7 +32,7 @@ def test_stream(files, run):
     assert done.code == 0, done.err
     found = json.loads(done.out)
     rankers = {name: rl.make_ranker(name) for name in ("slam", "solar-i:C=0.1")}
-    expected = rl.progressive(data, rankers, "AP", ["standard", "letor3"], permutations=2, seed=3)
+    expected = rl.stream(data, rankers, "AP", ["standard", "letor3"], permutations=2, seed=3)
     assert found == [stream.to_dict() for stream in expected]
     assert set(found[0]) == {"ranker", "measure", "convention", "mean", "std", "permutations"}
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")

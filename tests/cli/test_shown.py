@@ -144,7 +144,7 @@ def test_scores_as_json_go_where_they_should(ok, command, simulated, tmp_path):
 
 def test_frames(simulated):
     data = rl.read(simulated)
-    found = rl.compare_rankers(data, ["slam", "perceptron"], folds=3, search=False)
+    found = rl.compare(data, ["slam", "perceptron"], folds=3, search=False)
     assert list(found.to_frame()["ranker"]) == ["slam", "perceptron"]
     assert isinstance(found.to_frame("polars"), pl.DataFrame)
     assert isinstance(rl.evaluate(data, data.y).to_frame(), pd.DataFrame)

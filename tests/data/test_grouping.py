@@ -106,7 +106,7 @@ def test_text_of_any_type(values):
     ("values", "message"),
     [
         ([1.0, 1.5], "qid must be whole 64-bit numbers or text; found 1.5"),
-        ([1.0, np.nan], "found nan"),
+        ([1.0, np.nan], "missing in row"),
         ([np.inf], "found inf"),
         ([[1], [2]], r"one-dimensional; found shape \(2, 1\)"),
         (7, "one-dimensional"),

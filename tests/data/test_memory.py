@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import rankloop as rl
 from rankloop.data.memory import check_fits, parse_size, show_size
 from rankloop.exceptions import DataError, MemoryLimitError
 
@@ -43,3 +44,15 @@ def test_what_stands_beside_the_matrix_counts():
         check_fits(10, 5, 199)
     with pytest.raises(MemoryLimitError, match=r"three quarters of the free memory"):
         check_fits(10**9, 10**9)
+
+
+def test_a_ranking_does_not_ask_what_is_free(monkeypatch):
+    def ask():
+        raise AssertionError("in a container this takes ten times as long as a ranking")
+
+    monkeypatch.setattr("rankloop.data.memory.free_memory", ask)
+    X = np.random.default_rng(0).normal(size=(20, 46))
+    ranker = rl.Slam().learn(X, np.arange(20) % 3)
+    assert sorted(ranker.rank(X).order) == list(range(20))
+    with pytest.raises(AssertionError, match="in a container"):
+        check_fits(10**6, 10**3)

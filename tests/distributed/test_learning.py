@@ -11,6 +11,7 @@ from rankloop.distributed import Parts, evaluate, fit
 from rankloop.distributed.tree_machine import environment
 from rankloop.exceptions import DataError
 from rankloop.rankers.batch.loss_sum import LentLoss
+from rankloop.rankers.online.base import shuffled
 from rankloop.rankers.wrappers.prepared import Prepared
 
 from .conftest import dealt, queries
@@ -69,7 +70,8 @@ def mixed(ranker, parts, every):
                     order = rng.permutation(len(part))
                 chosen = order[first : first + (every or longest)]
                 if len(chosen):
-                    learnt.append(model.copy().partial_fit(part.select(chosen)))
+                    with shuffled():
+                        learnt.append(model.copy().partial_fit(part.select(chosen)))
             base = model if model.is_fitted else None
             model = learnt[0].merge(learnt[1:], base)
     return model
@@ -87,6 +89,16 @@ def test_online_rankers_are_mixed(ranker, every, client, data):
     found = fit(ranker, Parts(client, parts), mix_every=every)
     assert found.digest() == mixed(ranker, parts, every).digest()
     assert found.n_queries_seen_ == ranker.passes * len(data)
+
+
+@pytest.mark.slow
+def test_what_adapts_does_so_after_the_cluster(client, data):
+    parts = Parts(client, dealt(data, 3))
+    plain = fit(rl.Auto(adapt=False), parts, mix_every=4)
+    auto = fit(rl.Auto(), parts, mix_every=4)
+    assert [m.digest() for m in auto.members_] == [m.digest() for m in plain.members_]
+    auto.partial_fit(data)
+    assert len(auto.members_) > 2
 
 
 def test_scalers_are_fitted_to_a_sample_of_all_parts(client, data):

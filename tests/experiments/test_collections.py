@@ -115,7 +115,7 @@ def test_what_was_not_available_says_what_to_do(tmp_path, monkeypatch):
     for name in COLLECTIONS:
         (one, _) = run(experiment(name), Setting(), [str(tmp_path)]).comparisons
         assert str(one.verdict) == "not run"
-        assert "https://" in one.why
+        assert "://" in one.why
         assert one.why.endswith("then `rankloop reproduce it --data DIR`")
 
 

@@ -11,8 +11,8 @@ from scipy.stats import t, ttest_rel
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
-from rankloop.experiments import compare as module
-from rankloop.experiments.compare import compare_rankers
+from rankloop.experiments import comparison as module
+from rankloop.experiments.comparison import compare
 from rankloop.experiments.fold_source import Trials, find_splits
 from rankloop.experiments.named_rankers import make_named_rankers
 from rankloop.measures.measure import nDCG
@@ -141,9 +141,7 @@ def by_hand(name, settings, parts, seed, fold):
 
 
 def test_it_is_the_protocol(data):
-    found = compare_rankers(
-        data, ["solar-i"], ["nDCG@5", "AP"], ["letor3", "standard"], folds=4, seed=7
-    )
+    found = compare(data, ["solar-i"], ["nDCG@5", "AP"], ["letor3", "standard"], folds=4, seed=7)
     row = found.rows[3]
     assert (row.measure, row.convention) == ("AP", "standard")
     settings = [{"C": 10.0**k} for k in range(-7, 1)]
@@ -161,7 +159,7 @@ def test_it_is_the_protocol(data):
 
 
 def test_batch_rankers_stop_early_and_report_rounds(tiny, data):
-    cell = compare_rankers(data, ["tiny:shrink=1"], folds=3).rows[0].results[0]
+    cell = compare(data, ["tiny:shrink=1"], folds=3).rows[0].results[0]
     assert cell.rounds == 1  # the second round changes nothing, so the first is kept
     assert [setting for setting, _ in cell.tried] == [{}]
 
@@ -173,23 +171,21 @@ def test_settings_are_chosen_before_validation_data_are_learnt(data):
         "xendcg-boost:trees=8,rate=0.3,refit=False",
         "xendcg-boost:trees=8,rate=0.3,refit=True",
     ]
-    plain, again = (
-        compare_rankers(data, [text], "nDCG@10", folds=3).rows[0].results for text in texts
-    )
+    plain, again = (compare(data, [text], "nDCG@10", folds=3).rows[0].results for text in texts)
     for one, other in zip(plain, again, strict=True):
         assert (one.chosen, one.tried, one.valid) == (other.chosen, other.tried, other.valid)
         assert one.measured != other.measured
 
 
 def test_jobs_change_nothing(tiny, folder):
-    one = compare_rankers(folder, RANKERS, ["nDCG@5", "P@1"], ["standard", "letor3"])
-    two = compare_rankers(folder, RANKERS, ["nDCG@5", "P@1"], ["standard", "letor3"], jobs=2)
+    one = compare(folder, RANKERS, ["nDCG@5", "P@1"], ["standard", "letor3"])
+    two = compare(folder, RANKERS, ["nDCG@5", "P@1"], ["standard", "letor3"], jobs=2)
     assert results(one) == results(two)
 
 
 def test_company_changes_nothing_but_the_correction(tiny, data):
-    alone = compare_rankers(data, ["solar-i"], folds=3).rows[0]
-    together = compare_rankers(data, ["tiny", "solar-i"], folds=3).rows[1]
+    alone = compare(data, ["solar-i"], folds=3).rows[0]
+    together = compare(data, ["tiny", "solar-i"], folds=3).rows[1]
     assert np.array_equal(alone.values, together.values, equal_nan=True)
 
 
@@ -199,7 +195,7 @@ def test_test_data_is_not_seen_before_the_choice(tiny, tmp_path, data):
 
     clean = write_letor_folder(tmp_path / "clean", data)
     poisoned = write_letor_folder(tmp_path / "poisoned", data, poison=upside_down)
-    one, other = (compare_rankers(f, RANKERS) for f in (clean, poisoned))
+    one, other = (compare(f, RANKERS) for f in (clean, poisoned))
     for a, b in zip(one.rows, other.rows, strict=True):
         assert [c.chosen for c in a.results] == [c.chosen for c in b.results]
         assert [c.tried for c in a.results] == [c.tried for c in b.results]
@@ -213,18 +209,18 @@ def test_validation_data_decides(data, tmp_path):
         return rl.QueryDataset(part.X, part.y.max() - part.y, part.offsets, part.query_ids)
 
     folder = write_letor_folder(tmp_path / "a", data)
-    before = compare_rankers(folder, ["solar-i"]).rows[0].results[0].tried
+    before = compare(folder, ["solar-i"]).rows[0].results[0].tried
     for i in (1, 2, 3):
         path = folder / f"Fold{i}" / "vali.txt"
         rl.write_letor(upside_down(rl.read_letor(path)), path)
-    assert compare_rankers(folder, ["solar-i"]).rows[0].results[0].tried != before
+    assert compare(folder, ["solar-i"]).rows[0].results[0].tried != before
 
 
 def test_files_order_does_not_help():
     """A ranker of ties is measured at chance, though the file is sorted by grade."""
     grades = np.tile([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 300)
     data = rl.QueryDataset.from_arrays(np.ones((2400, 1)), grades, group=[8] * 300)
-    value = compare_rankers(data, ["slam"], "P@1", folds=3).rows[0].mean
+    value = compare(data, ["slam"], "P@1", folds=3).rows[0].mean
     assert 0.15 < value < 0.35
 
 
@@ -244,17 +240,17 @@ class TestResuming:
 
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_only_the_rest_is_done(self, tiny, folder, tmp_path, monkeypatch, jobs):
-        whole = compare_rankers(folder, RANKERS)
+        whole = compare(folder, RANKERS)
         store = tmp_path / "cells"
         with monkeypatch.context() as patch:
             first = self.stopping(patch, 4)
             with pytest.raises(KeyboardInterrupt):
-                compare_rankers(folder, RANKERS, resume=store, jobs=jobs)
+                compare(folder, RANKERS, resume=store, jobs=jobs)
         assert len(list(store.iterdir())) == 4
         with monkeypatch.context() as patch:
             second = self.stopping(patch, 99)
             seen = []
-            again = compare_rankers(folder, RANKERS, resume=store, on_progress=seen.append)
+            again = compare(folder, RANKERS, resume=store, on_progress=seen.append)
         assert len(second) == 5
         assert not set(first) & set(second)
         assert results(again) == results(whole)
@@ -277,40 +273,40 @@ class TestResuming:
     )
     def test_what_matters_is_in_the_key(self, folder, tmp_path, monkeypatch, change):
         asked = {"rankers": ["solar-i"], "resume": tmp_path / "cells"}
-        compare_rankers(folder, **asked)
+        compare(folder, **asked)
         ran = self.stopping(monkeypatch, 99)
-        compare_rankers(folder, **asked)
+        compare(folder, **asked)
         assert ran == []
-        compare_rankers(folder, **{**asked, **change})
+        compare(folder, **{**asked, **change})
         assert len(ran) == 3
 
     def test_changed_data_is_noticed(self, folder, data, tmp_path, monkeypatch):
         asked = {"rankers": ["solar-i"], "resume": tmp_path / "cells"}
-        compare_rankers(folder, **asked)
+        compare(folder, **asked)
         rl.write_letor(data.select(slice(30, 39)), folder / "Fold2" / "test.txt")
         ran = self.stopping(monkeypatch, 99)
-        compare_rankers(folder, **asked)
+        compare(folder, **asked)
         assert ran == [("solar-i", "Fold2")]
 
     def test_a_damaged_result_is_done_again(self, folder, tmp_path, monkeypatch):
         asked = {"rankers": ["solar-i"], "resume": tmp_path / "cells"}
-        whole = compare_rankers(folder, **asked)
+        whole = compare(folder, **asked)
         victim = sorted((tmp_path / "cells").iterdir())[1]
         victim.write_text(victim.read_text()[:100])
         ran = self.stopping(monkeypatch, 99)
-        assert results(compare_rankers(folder, **asked)) == results(whole)
+        assert results(compare(folder, **asked)) == results(whole)
         assert len(ran) == 1
         assert json.loads(victim.read_text())["result"]["ranker"] == "solar-i"
 
     def test_a_file_in_the_way(self, folder, tmp_path):
         (tmp_path / "cells").write_text("")
         with pytest.raises(DataError, match=r"cannot resume from .*cells"):
-            compare_rankers(folder, ["slam"], resume=tmp_path / "cells")
+            compare(folder, ["slam"], resume=tmp_path / "cells")
 
 
 class TestStandings:
     def test_significance_is_that_of_compare(self, tiny, data):
-        found = compare_rankers(data, RANKERS, folds=3, baseline="solar-i", seed=5)
+        found = compare(data, RANKERS, folds=3, baseline="solar-i", seed=5)
         values = {row.ranker: row.values for row in found.rows}
         for expected in rl.compare_runs(values, "solar-i", seed=5).differences:
             row = next(r for r in found.rows if r.ranker == expected.system)
@@ -318,10 +314,10 @@ class TestStandings:
         assert found.rows[1].against is None
 
     def test_one_ranker_has_nothing_to_be_tested_against(self, data):
-        assert compare_rankers(data, "slam", folds=3).to_dicts()[0]["p"] is None
+        assert compare(data, "slam", folds=3).to_dicts()[0]["p"] is None
 
     def test_json(self, tiny, data):
-        rows = json.loads(json.dumps(compare_rankers(data, RANKERS, folds=3).to_dicts()))
+        rows = json.loads(json.dumps(compare(data, RANKERS, folds=3).to_dicts()))
         asked = {"ranker", "measure", "convention", "mean", "std", "folds", "seconds"}
         assert all(asked <= row.keys() for row in rows)
         assert [row["ranker"] for row in rows] == RANKERS
@@ -346,12 +342,12 @@ class TestStandings:
 )
 def test_errors(data, change, says):
     with pytest.raises(DataError, match=says):
-        compare_rankers(data, **{"rankers": ["slam"], **change})
+        compare(data, **{"rankers": ["slam"], **change})
 
 
 def test_real_data(data_dir):
     """MQ2008, LETOR's folds and measures: SOLAR-I after one pass is near what it reaches online."""
-    found = compare_rankers(data_dir / "MQ2008", ["solar-i"], "nDCG@10", "letor3")
+    found = compare(data_dir / "MQ2008", ["solar-i"], "nDCG@10", "letor3")
     assert len(found.rows[0].fold_means) == 5
     assert len(found.rows[0].values) == 784
     assert 0.47 < found.rows[0].mean < 0.54
@@ -369,7 +365,7 @@ def test_trials_deal_queries_again_and_are_compared_by_their_means():
         assert sorted(ids) == sorted(data.query_ids)
         tests.append(set(parts[2].query_ids))
     assert tests[0] != tests[1]
-    found = compare_rankers(data, ["slam", "newton"], trials=Trials(4), search=False, scale="log")
+    found = compare(data, ["slam", "newton"], trials=Trials(4), search=False, scale="log")
     assert (found.unit, len(found.rows[0].values)) == ("trials", 4)
     slam, newton = (row.fold_means for row in found.rows)
     # Nadeau and Bengio: four splits of 60/20/20 share their queries, so 1/4 becomes 1/4 + 1/3

@@ -85,7 +85,7 @@ def test_headings_sort(tmp_path):
 
 def test_a_comparison_is_such_a_page(tmp_path):
     data = separable(30, np.random.default_rng(0)).data
-    found = rl.compare_rankers(data, ["slam", "constant"], "nDCG@10", folds=3, search=False)
+    found = rl.compare(data, ["slam", "constant"], "nDCG@10", folds=3, search=False)
     rl.write_report(found, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "<button>ranker</button>" in text

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from rankloop.exceptions import DataError
-from rankloop.experiments.papers import EXPERIMENTS
+from rankloop.experiments.papers import EXPERIMENTS, keeprank
 from rankloop.experiments.papers.declaration import (
     Claim,
     Estimate,
@@ -179,7 +180,8 @@ def test_a_report_is_a_page_numbers_and_pictures(tmp_path):
     assert "a note" in text
     assert picture.name in text
     assert json.loads(numbers.read_text())["id"] == "it"
-    assert picture.stat().st_size > 1000
+    with Image.open(picture) as drawn:
+        assert drawn.mode == "P"  # a palette: a quarter of the size
 
 
 def test_the_index_leads_to_all_pages_of_a_folder(tmp_path):
@@ -234,3 +236,29 @@ def test_what_is_far_in_the_docs_has_a_reason(name):
     text = page.read_text()
     reason = EXPERIMENTS[name].reason
     assert ("| FAR |" in text) == (bool(reason) and reason in text)
+
+
+def test_keeprank_over_rankboost_fold_by_fold():
+    """Figures 6 and 7: RankBoost has .5 everywhere; KeepRank has the fold's number tenths."""
+    ours, theirs = [0.6, 0.5, 0.3, 0.7, 0.5], [0.5] * 5
+    values = {
+        f"{name}, {measure}@{k}": Estimate.over(ours if name == "KeepRank" else theirs)
+        for name in keeprank.RANKERS
+        for measure in ("P", "nDCG")
+        for k in range(1, 11)
+    }
+    values["RankBoost, P@1"] = Estimate.over([0.0, 0.5, 0.5, 0.5, 0.5])  # fold 1 has no ratio there
+    ratios = keeprank._ratios(values)
+    assert np.isnan(ratios["P"][0]).tolist() == [True] + [False] * 9
+    found = {name: estimate.value for name, estimate in keeprank._of_folds(ratios).items()}
+    for measure in ("P", "nDCG"):
+        assert found[f"{measure}@n over RankBoost's, fold 1"] == pytest.approx(0.6 / 0.5)
+        assert found[f"{measure}@n over RankBoost's, fold 4"] == pytest.approx(0.7 / 0.5)
+        least = found[f"{measure}@n over RankBoost's, least other fold less fold 3"]
+        assert least == pytest.approx((0.5 - 0.3) / 0.5)
+    ahead = keeprank._ahead_at_the_top(values, 4)[keeprank._AT_THE_TOP]
+    assert ahead.value == pytest.approx(np.mean(ours) - 0.5)
+    (expected,) = (
+        p.expected for p in EXPERIMENTS["keeprank-figs"].parts if p.name == "TD2004, chosen by AP"
+    )
+    assert found.keys() <= expected.keys()

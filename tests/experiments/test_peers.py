@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
+from rankloop.exceptions import MissingExtraError
 from rankloop.experiments.peers import PEERS, read_peer
 
 SMALL = ":trees=10,patience=5"
@@ -21,7 +24,7 @@ def data():
 @pytest.mark.parametrize("name", PEERS)
 def test_in_the_same_table(data, name):
     pytest.importorskip(PEERS[name].package)
-    found = rl.compare_rankers(data, ["constant", name + SMALL], folds=3, search=False)
+    found = rl.compare(data, ["constant", name + SMALL], folds=3, search=False)
     ours, theirs = found.rows
     assert theirs.mean > ours.mean
     assert all(cell.rounds <= 10 and cell.model_bytes > 0 for cell in found.results(name + SMALL))
@@ -41,7 +44,7 @@ def test_gaps_and_categories(name):
         }
     )
     messy = rl.from_table(frame, allow_nan=True)
-    found = rl.compare_rankers(messy, [name + SMALL], folds=3, search=False)
+    found = rl.compare(messy, [name + SMALL], folds=3, search=False)
     assert found.rows[0].mean > 0.9
 
 
@@ -49,7 +52,7 @@ def test_real_valued_and_unjudged_grades(data):
     pytest.importorskip("lightgbm")
     y = np.where(np.arange(len(data.y)) % 9 == 0, -1, data.y / 2)
     odd = rl.QueryDataset(data.X, y, data.offsets, data.query_ids)
-    found = rl.compare_rankers(odd, ["lightgbm" + SMALL], folds=3, search=False)
+    found = rl.compare(odd, ["lightgbm" + SMALL], folds=3, search=False)
     assert 0 < found.rows[0].mean < 1
 
 
@@ -62,7 +65,10 @@ def test_parameters():
         read_peer("xgboost:rate=fast")
 
 
-def test_what_to_install(data, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "xgboost", None)
-    with pytest.raises(rl.DataError, match=r"rankloop\[peers\]"):
-        rl.compare_rankers(data, ["xgboost"], folds=3)
+def test_what_is_not_installed_is_said_before_anything_runs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    data = rl.QueryDataset.from_arrays(np.eye(30), np.arange(30) % 3, group=[3] * 10)
+    told = []
+    with pytest.raises(MissingExtraError, match=r"pip install 'rankloop\[peers\]'"):
+        rl.compare(data, ["slam", "catboost"], folds=3, on_progress=lambda *a: told.append(a))
+    assert not told

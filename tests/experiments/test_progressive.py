@@ -8,7 +8,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError
-from rankloop.experiments.progressive import Stream, permute, progressive
+from rankloop.experiments.progressive import Stream, permute, stream
 
 CONVENTIONS = ["standard", "letor3"]
 
@@ -36,7 +36,7 @@ def by_hand(ranker, stream, measure, convention):
 
 @pytest.mark.parametrize("name", ["solar-i", "newton", "committee", "slam:average=True"])
 def test_it_is_the_loop_of_rank_measure_learn(data, name):
-    found = progressive(data, {"it": rl.make_ranker(name)}, "AP", permutations=2, seed=5)[0]
+    found = stream(data, {"it": rl.make_ranker(name)}, "AP", permutations=2, seed=5)[0]
     for p in range(2):
         expected = by_hand(rl.make_ranker(name), permute(data, 5, p), "AP", "standard")
         assert np.allclose(found.values[p], expected, atol=0.02, equal_nan=True)
@@ -45,7 +45,7 @@ def test_it_is_the_loop_of_rank_measure_learn(data, name):
 
 def test_results_do_not_depend_on_threads_or_company(data):
     def values(chosen, jobs):
-        found = progressive(
+        found = stream(
             data, chosen, ["nDCG@5", "P@1"], CONVENTIONS, permutations=3, seed=1, jobs=jobs
         )
         return {(s.ranker, str(s.measure), s.convention): s.values for s in found}
@@ -60,7 +60,7 @@ def test_results_do_not_depend_on_threads_or_company(data):
 def test_rankers_given_are_left_alone_and_go_on(data):
     trained = rl.SolarII().fit(data)
     before = trained.weights_.copy()
-    found = progressive(data, {"new": rl.SolarII(), "old": trained}, permutations=2)
+    found = stream(data, {"new": rl.SolarII(), "old": trained}, permutations=2)
     assert np.array_equal(trained.weights_, before)
     assert found[1].mean > found[0].mean  # it has seen these queries
 
@@ -68,7 +68,7 @@ def test_rankers_given_are_left_alone_and_go_on(data):
 def test_a_new_ranker_starts_from_chance_not_from_file_order():
     grades = np.tile([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 300)  # the file is sorted
     data = rl.QueryDataset.from_arrays(np.ones((2400, 1)), grades, group=[8] * 300)
-    value = progressive(data, {"slam": rl.Slam()}, "P@1")[0].mean
+    value = stream(data, {"slam": rl.Slam()}, "P@1")[0].mean
     assert 0.15 < value < 0.35  # 2 of 8 by chance; 1 in file order
 
 
@@ -87,15 +87,15 @@ def test_curves():
 
 def test_errors(data):
     with pytest.raises(DataError, match="at least one ranker"):
-        progressive(data, {})
+        stream(data, {})
     with pytest.raises(DataError, match="permutations"):
-        progressive(data, rankers(), permutations=0)
+        stream(data, rankers(), permutations=0)
 
 
 def test_published_numbers_of_solar(data_dir):
     """Table 2 of the SOLAR paper, MQ2008 under LETOR's discount: within .01 (10 orders there)."""
     mq2008 = rl.read(data_dir / "MQ2008")
-    found = progressive(
+    found = stream(
         mq2008,
         {"solar-i": rl.SolarI(C=1e-5), "solar-ii": rl.SolarII(gamma=1e4)},
         ["nDCG@5", "nDCG@10"],

@@ -12,7 +12,7 @@ import pytest
 import rankloop as rl
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError, MissingExtraError
-from rankloop.experiments.tune import tune
+from rankloop.experiments.tuning import tune
 
 from ..tiny import Tiny
 

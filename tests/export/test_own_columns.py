@@ -8,6 +8,7 @@ import json
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ def test_verify_gives_the_engine_texts_and_dates(dialect, ranker, shop, request)
 
 def test_sqlite_on_the_users_table(ranker, shop):
     """The table has the types that a user may choose, and a collation that ignores case."""
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(
             "CREATE TABLE documents (qid INTEGER, doc INTEGER, label, price REAL, "
             "brand TEXT COLLATE NOCASE, size REAL, listed TEXT, sale BOOLEAN)"
@@ -125,7 +126,7 @@ def test_sqlite_reads_the_other_forms_of_dates(kind, shop):
         "seconds": "CAST(STRFTIME('%s', listed) AS INTEGER)",
         "julian": "JULIANDAY(listed)",
     }
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE t (qid, doc, label, price, brand, size, listed, sale)")
         connection.executemany(
             "INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

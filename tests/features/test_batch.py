@@ -13,6 +13,7 @@ from rankloop.exceptions import DataError, ParseError
 from rankloop.features import Change, Definitions, FeatureState, Request
 from rankloop.features.event_log import EventReader
 from rankloop.feedback.grading import GradingRule
+from rankloop.rankers.training import describe_if_needed
 
 FIELDS = {"item": {"brand": "category", "price": "number"}, "request": {"query": "text"}}
 FEATURES = {
@@ -210,3 +211,21 @@ def test_a_time_that_no_clock_shows_is_refused_in_both_units(unit, most):
     assert reader.read({**event, "timestamp": most - 1})
     with pytest.raises(DataError, match="timestamp"):
         reader.read({**event, "timestamp": most})
+
+
+def test_a_model_that_saw_no_gaps_scores_features_that_may_be_missing(tmp_path):
+    fields = {"item": {"price": "number"}}
+    log = [{"id": name, "fields": {"price": n}, "timestamp": 1} for n, name in enumerate("abc")]
+    log += [
+        {"ranking_id": f"r{k}", "items": list("abc") if k < 8 else ["a", "new"], "timestamp": 2 + k}
+        for k in range(9)
+    ]
+    log += [{"ranking_id": f"r{k}", "item": "b", "timestamp": 20} for k in range(9)]
+    data = rl.compute_features(
+        write(tmp_path / "log", log), fields=fields, features={"price": {"number": "item.price"}}
+    )
+    train, test = data.select(slice(0, 8)), data.select(slice(8, 9))
+    assert not train.has_missing
+    assert test.has_missing
+    ranker = describe_if_needed(rl.NewtonXENDCG(), train).fit(train)
+    assert np.isfinite(ranker.predict(test)).all()

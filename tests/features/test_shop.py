@@ -77,3 +77,13 @@ def test_wide_columns_are_checked():
         rl.Auto(indicators=1, wide=2).learn([[1.0, 0.0], [0.0, 1.0]], [1, 0])
     with pytest.raises(rl.DataError, match="cannot be indicators"):
         rl.Prepared(rl.XENDCG(), indicators=3).fit([[1.0], [0.0]], [1, 0], group=[2])
+
+
+def test_a_comparison_takes_the_limits_of_categories(data):
+    """With one category of its own and one bucket, nearly nothing is known of a brand."""
+    options = {"measures": "nDCG@10", "folds": 3, "search": False}
+    many, few = (
+        rl.compare_rankers(data, ["newton"], **options, **limits).rows[0].mean
+        for limits in ({}, {"category_limit": 1, "category_buckets": 1})
+    )
+    assert many > few + 0.02

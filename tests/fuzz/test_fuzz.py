@@ -9,7 +9,7 @@ import pytest
 
 from rankloop import _core
 
-from . import core, faulty, live, models
+from . import core, faulty, live, models, surface
 from .harness import STATUS, run
 
 CASES = 60  # of each function
@@ -148,3 +148,13 @@ def test_whatever_goes_wrong_is_noticed(tmp_path):
     assert report.failures.keys() == expected.keys(), str(report)
     for case, says in expected.items():
         assert report.failures[case].startswith(says), report.failures[case]
+
+
+@pytest.mark.parametrize("n", [300, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_the_public_surface_raises_only_our_errors(n, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # text may be taken for the name of a file
+    found = [
+        f"{name}: {type(error).__name__}: {error}; {positional!r:.200} {named!r:.200}"
+        for name, positional, named, error in surface.calls(n)
+    ]
+    assert not found, "\n".join(found)

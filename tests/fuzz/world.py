@@ -76,6 +76,8 @@ class World:
             return tuple(rng.random(kind.count("float")).tolist())
         if kind.startswith("tuple[ndarray"):
             return self.pages[:7]
+        if self.function == "learn_newtons" and name == "members":
+            return self.newtons()
         if "tuple[" in kind:
             count = int(rng.integers(0, 4))
             return [(int(rng.integers(10)), int(rng.integers(12)), 1.0, 0.5) for _ in range(count)]
@@ -85,6 +87,34 @@ class World:
         if "str" in kind:
             return [str(i) for i in range(self.n)]
         raise NotImplementedError(f"the fuzzer does not know arguments of type {kind!r} yet")
+
+    def newtons(self):
+        """Rankers that learn together; some have arrays that do not fit."""
+        arrays = {
+            ("x", "float32"): 2,
+            ("w", "float64"): 1,
+            ("total", "float64"): 1,
+            ("scores", "float32"): 1,
+            ("root", "float64"): 2,
+            ("variances", "float64"): 1,
+            ("directions", "float64"): 2,
+            ("sizes", "float64"): 1,
+        }
+        own, self.function = self.function, "learn_newton"
+        made = []
+        for _ in range(int(self.rng.integers(0, 4))):
+            known = {name: self.array(name, kind, n) for (name, kind), n in arrays.items()}
+            if self.rng.random() < 0.1:
+                name = str(self.rng.choice(list(known)))
+                known[name] = known[name][1:]
+            rows = self.sparse_rows() if 0 < self.full < self.d else known["x"]
+            total = known["total"] if self.rng.random() < 0.5 else None
+            known = {name: guarded(array, self.rng) for name, array in known.items()}
+            call = rows, known["w"], total, self.number("queries"), known["scores"]
+            parts = [known[name] for name in ("root", "variances", "directions", "sizes")]
+            made.append((*call, *parts))
+        self.function = own
+        return made
 
     def sparse_rows(self):
         """Sparse rows that fit; some are changed after they were checked."""
@@ -155,7 +185,7 @@ class World:
             "pairs": lambda: rng.integers(0, max(self.n, 1), shape),
             "ends": lambda: np.sort(rng.integers(0, self.n + 1, shape)),
             "text": lambda: rng.integers(32, 127, shape),
-            "expert_of": lambda: rng.integers(0, max(self.k, 1), shape),
+            "seats": lambda: self.seats,
             "places": lambda: self.encoded_places,
             "numbers": lambda: np.sort(rng.normal(size=shape)),
             "starts": lambda: np.r_[0, np.cumsum(self.nonzeros)],
@@ -202,11 +232,12 @@ class World:
             ("relative_losses", "scores"): (k, n),
             ("mix_queries", "scores"): (k, n),
             ("mix_queries", "losses"): (q, k),
-            ("adapt_queries", "scores"): (k, n),
-            ("adapt_queries", "losses"): (q, k),
-            ("adapt_queries", "history"): (q, k),
-            ("adapt_queries", "weights"): (k,),
-            ("adapt_queries", "expert_of"): (k,),
+            ("mix_experts", "scores"): (k, n),
+            ("mix_experts", "weights"): (k,),
+            ("weigh_experts", "scores"): (k, n),
+            ("weigh_experts", "weights"): (k,),
+            ("weigh_experts", "beliefs"): (k,),
+            ("weigh_experts", "history"): (q, k),
             ("group_click_log", "counts"): (q,),
             ("read_page", "counts"): (2 * ranks + 4,),
             ("unit_directions", "draws"): (k * (d + d % 2),),
@@ -222,6 +253,16 @@ class World:
         if fitted and name in ("attraction", "satisfaction", "relevance"):
             return (len(self.pages[-1]),)
         return known.get((self.function, name), known.get(name, usual))
+
+    @property
+    def seats(self):
+        """Pairs of an expert and its ranker; some sit on the wrong one, or nowhere."""
+        pairs = np.stack([np.arange(self.k), self.rng.permutation(self.k)], axis=1)
+        if self.k and self.rng.random() < 0.1:
+            pairs[self.rng.integers(self.k), self.rng.integers(2)] = self.rng.choice(
+                [-1, 0, self.k]
+            )
+        return pairs
 
     @property
     def places(self):

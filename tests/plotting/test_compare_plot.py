@@ -13,7 +13,7 @@ from rankloop.plotting.compare import plot_standings
 @pytest.fixture(scope="module")
 def standings():
     data = mslr_like(30, np.random.default_rng(0), n_features=4, mean_length=8).data
-    return rl.compare_rankers(data, ["slam", "solar-i"], ["AP", "P@1"], folds=3, search=False)
+    return rl.compare(data, ["slam", "solar-i"], ["AP", "P@1"], folds=3, search=False)
 
 
 def test_one_panel_a_measure_best_on_top(standings):
@@ -39,7 +39,7 @@ def test_bars_are_standard_errors_and_dots_are_folds(standings):
 
 
 def test_a_ranker_without_any_value_is_drawn_empty():
-    data = rl.QueryDataset.from_arrays(np.eye(12), np.zeros(12), group=[3] * 4)
-    found = rl.compare_rankers(data, ["slam"], folds=3)  # nothing is relevant
+    data = rl.QueryDataset.from_arrays(np.eye(12), np.arange(12) % 3, group=[3] * 4)
+    found = rl.compare(data, ["slam"], "AP(rel=9)", folds=3, search=False)  # nothing is relevant
     assert found.to_dicts()[0]["mean"] is None
     plot_standings(found).canvas.draw()

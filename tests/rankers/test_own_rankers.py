@@ -69,7 +69,7 @@ def test_a_name_makes_it_known(centroid, tmp_path, rng):
     again = load(tmp_path / "m", OnlineRanker)
     assert again.digest() == ranker.digest()
     assert again.partial_fit(data).n_queries_seen_ == 6
-    (found,) = rl.progressive(data, {"own": rl.make_ranker("centroid:passes=2")}, "AP")
+    (found,) = rl.stream(data, {"own": rl.make_ranker("centroid:passes=2")}, "AP")
     assert found.ranker == "own"
 
 

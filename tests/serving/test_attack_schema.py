@@ -34,7 +34,7 @@ def service(tmp_path_factory):
 
 @pytest.fixture
 def schema(service):
-    return schemathesis.openapi.from_dict(document(service.endpoints, ["shop"]))
+    return schemathesis.openapi.from_dict(document(service.endpoints, ["shop"], tokens=False))
 
 
 def operations(schema):
@@ -63,7 +63,7 @@ def test_requests_made_from_the_document(service, schema, token):
         @hypothesis.given(case=operation.as_strategy())
         def ask(case):
             answer = case.call(base_url=service.url, headers=headers)
-            fine = answer.status_code < 500 or "min_version asks" in answer.text
+            fine = answer.status_code < 500 or "min_version" in answer.text
             assert fine, (case.as_curl_command(), answer.text)
             if case.operation.definition.raw.get("security") and token != "all":
                 assert answer.status_code == 401

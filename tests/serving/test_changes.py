@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import rankloop as rl
+from rankloop.features import Feature, Features
 from rankloop.serving.dashboard.now import now_of
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.snapshots import replay
 from rankloop.serving.journal.entries import Closed, Observed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.learning.changes import adaptive_part
 from rankloop.serving.routes.state import loop_state
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import as_settings
@@ -53,6 +56,18 @@ def test_the_state_says_when_and_what(shop):
     assert auto.adaptation.moved[0].feature == "price"
     assert auto.adaptation.moved[0].now < 0 < auto.adaptation.moved[0].before
     assert slam.adaptation is None
+
+
+def test_what_moved_has_the_names_of_categories():
+    rng = np.random.default_rng(2)
+    brand = Feature("brand", "category", ("acme", "best", "cosy"))
+    ranker = rl.rankers.Described(rl.Auto(), description=Features((brand,)))
+    for n in range(200):
+        X = rng.integers(0, 3, (8, 1)).astype(np.float32)
+        ranker.learn(X, X[:, 0] == (0 if n < CHANGE else 2))
+    moved = adaptive_part(ranker).moved_weights()
+    assert {part["feature"] for part in moved} == {"brand = acme", "brand = best", "brand = cosy"}
+    assert moved[0]["feature"] in ("brand = acme", "brand = cosy")
 
 
 def test_the_dashboard_marks_it_once(shop):

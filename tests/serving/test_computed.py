@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from msgspec import structs
 
@@ -228,11 +230,39 @@ def test_features_can_be_added(start):
     start.clock.now += 61
     until(lambda: loop.published.totals.examples == 1)
     assert loop.published.models["newton.2"].n_queries_seen_ == 1
+    for ranking in ("r0", "r1"):  # with the features of then, and of now
+        seen = shop.get(f"/dashboard/loops/shop/rankings/{ranking}")
+        assert seen.status_code == 200, seen.text
+        assert set(seen.json()["others"]) == {"newton", "newton.2"}
+    parts = [part for item in seen.json()["items"] for part in item["parts"]]
+    brands = {part["value"] for part in parts if part["feature"] == "brand"}
+    assert brands <= {"brand = acme", "brand = best", "brand = cosy", None}
+    assert brands
     shop.post("/v1/shop/promote", json={"model": "newton.2"})
     assert shop.post("/v1/shop/rank", json={"items": IDS}).json()["model"] == "newton.2"
     start.stop()
     with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
         assert verify(journal, rankings=3).faults == []
+
+
+def test_rankers_for_clicks_learn_from_computed_features(start):
+    names = ["pdgd", "thompson", "neural-pdgd"]
+    service, shop = start(rankers=names, policy="plackett-luce")
+    shop.put("/v1/shop/items", json=catalogue())
+    for n in range(6):
+        shown = shop.post("/v1/shop/rank", json={"id": f"r{n}", "items": IDS}).json()["items"]
+        event = {"ranking_id": f"r{n}", "item": shown[3]["id"]}
+        shop.post("/v1/shop/feedback", json={"events": [event]})
+    start.clock.now += 61
+    loop = service.loops["shop"]
+    until(lambda: loop.published.totals.examples == 6)
+    models = loop.inspect(lambda engine: {**engine.models})
+    assert {
+        m.name: (m.refused, m.ranker.n_queries_seen_) for m in models.values()
+    } == dict.fromkeys(names, (0, 6))
+    start.stop()
+    with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
+        assert verify(journal, rankings=6).faults == []
 
 
 def test_models_must_fit_by_name(start):
@@ -252,6 +282,36 @@ def test_models_must_fit_by_name(start):
     assert "fits" in service.loops["shop"].published.models
 
 
+@pytest.mark.parametrize("ranker", [rl.NewtonXENDCG(), rl.LambdaMART(trees=20)])
+def test_a_model_with_categories_knows_them_by_name(start, tmp_path, ranker):
+    """A table numbers brands in another order than the loop, and has one that the loop has not."""
+    rng = np.random.default_rng(0)
+    brands = ["best", "other", "cosy", "acme"]
+    frame = pd.DataFrame({"brand": rng.choice(brands, 2400), "bm25": rng.random(2400)})
+    worth = frame["brand"].map({"cosy": 2, "acme": 1}).fillna(0).astype(int)
+    model = Described(ranker).fit(frame, worth, group=[12] * 200)
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue(5))
+    answer = shop.post("/v1/shop/models/trained", content=model.dumps())
+    assert answer.status_code == 200, answer.text
+    shop.post("/v1/shop/promote", json={"model": "trained"})
+    items = [{"id": f"i{k}", "features": {"bm25": 0.5}} for k in range(3)]
+    ranking = shop.post("/v1/shop/rank", json={"id": "r", "items": items}).json()
+    assert [item["id"] for item in ranking["items"]] == ["i2", "i0", "i1"]  # cosy, acme, best
+    scores = {item["id"]: item["score"] for item in ranking["items"]}
+    same = pd.DataFrame({"brand": ["acme", "best", "cosy"], "bm25": [0.5] * 3})
+    assert [scores[f"i{k}"] for k in range(3)] == model.predict(same).tolist()
+    event = {"ranking_id": "r", "item": "i2"}
+    shop.post("/v1/shop/feedback", json={"events": [event]})
+    start.clock.now += 61
+    loop = service.loops["shop"]
+    until(lambda: loop.published.totals.examples == 1)
+    assert loop.published.curves["trained"].mean == 1  # learning and measuring know them, too
+    start.stop()
+    with open_journal(service.settings.loops["shop"].journal, "shop") as journal:
+        assert verify(journal, rankings=6).faults == []
+
+
 def test_a_person_is_forgotten_and_statistics_are_shown(start):
     service, shop = start()
     shop.put("/v1/shop/items", json=catalogue())
@@ -263,6 +323,15 @@ def test_a_person_is_forgotten_and_statistics_are_shown(start):
     assert before["unknown_items"] == 1 / 7
     missing = {column["name"]: column["missing"] for column in before["columns"]}
     assert (missing["bm25"], missing["price"]) == (1, 3 / 7)
+    columns = {column["name"]: column for column in before["columns"]}
+    brand = columns["brand"]
+    assert (brand["mean"], brand["different"], brand["shift"]) == (None, 3, 0)
+    assert "click / impression by item; half-life 7d" in before["state"]["counters"]
+    service.boards.look()
+    seen = shop.get("/dashboard/loops/shop").json()
+    assert (seen["computed"]["items"], seen["computed"]["unknown"]) == (12, 1 / 7)
+    assert {one["feature"] for one in seen["shifts"]} == set(columns)
+    assert {one["feature"] for one in seen["shifts"] if one["is_category"]} == {"brand"}
     assert b"anna" not in service.loops["shop"].read(lambda j: j.rows(2, 3)[0].body)
     assert shop.post("/v1/shop/forget", json={"ranking_id": "r"}).status_code == 200
     after = shop.get("/v1/shop/features").json()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import Future
+from zlib import crc32
 
 import msgspec
 import pytest
@@ -14,6 +16,9 @@ from rankloop.serving.journal.entries import Closed, Observed, encode
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.learning.failures import DivergedError
 from rankloop.serving.loop import Loop
+from rankloop.serving.operations import verify
+from rankloop.serving.security.vault import Personal, Vault
+from rankloop.serving.threads.queue import Submission
 
 from .tools import click, ranked, small
 
@@ -61,13 +66,9 @@ def test_a_changed_entry_is_found_by_the_digests(path):
         ranking = journal.find("ranking:r2").entry
     other = next(item for item in ranking.items if item != event.entry.item)
     body = encode(Observed("e2", "r2", other))
-    changed(
-        path,
-        "UPDATE entries SET body = ?, checksum = ? WHERE position = ?",
-        body,
-        checksum(event.position, body),
-        event.position,
-    )
+    check = checksum(event.position, event.at, body)
+    change = "UPDATE entries SET body = ?, checksum = ? WHERE position = ?"
+    changed(path, change, body, check, event.position)
 
     with SqliteJournal(path) as journal, pytest.raises(DivergedError, match="has the digest"):
         replay(journal)
@@ -78,6 +79,47 @@ def test_a_missing_entry_is_found(path):
     missing = pytest.raises(JournalError, match="entry 12 is missing, the next one is 13")
     with SqliteJournal(path) as journal, missing:
         replay(journal)
+
+
+def test_a_changed_time_is_found(path):
+    changed(path, "UPDATE entries SET at = at + 64 WHERE position = 12")
+    with SqliteJournal(path) as journal:
+        assert "entry 12 is damaged" in verify(journal, 0).faults[0]
+
+
+def test_rows_of_older_journals_are_read(path):
+    with SqliteJournal(path) as journal:
+        rows = journal.rows()
+    for row in rows:
+        older = crc32(row.body, crc32(row.position.to_bytes(8, "little")))
+        changed(path, "UPDATE entries SET checksum = ? WHERE position = ?", older, row.position)
+    with SqliteJournal(path) as journal:
+        assert verify(journal, 1).faults == []
+
+
+@pytest.mark.parametrize(
+    ("column", "with_key", "words"),
+    [
+        ("id", False, "the key of its personal fields is missing"),
+        ("wrapped", True, "are damaged"),
+        ("name", True, "are damaged"),
+    ],
+)
+def test_a_damaged_key_is_found(tmp_path, rng, column, with_key, words):
+    vault = Vault([b"m" * 32])
+    with Loop("loop", small(), SqliteJournal(tmp_path / "j"), vault=vault) as loop:
+        key = vault.key_of("user ada", loop._journal)
+        secret = key.encrypt("r", Personal(user="ada"))
+        entry = msgspec.structs.replace(ranked(loop, "r", rng), encrypted=secret)
+        loop._queue.put(Submission([entry], future := Future(), None, [key.row]))
+        future.result(60)
+    with SqliteJournal(tmp_path / "j") as journal:
+        assert verify(journal, 1, vault if with_key else None).faults == []
+    changed(tmp_path / "j", f"UPDATE keys SET {column} = CAST('x' || substr({column}, 2) AS BLOB)")
+    with SqliteJournal(tmp_path / "j") as journal:
+        (fault,) = verify(journal, 1, vault if with_key else None).faults
+    assert fault.startswith("ranking r: ")
+    assert words in fault
 
 
 def test_a_truncated_file_is_found(path):

@@ -35,6 +35,7 @@ from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.live_features.fold import FeatureFold
 from rankloop.serving.live_features.saving import copy_fold, restore_fold
 from rankloop.serving.loop import Loop
+from rankloop.serving.operations.compact import compact
 from rankloop.serving.operations.features import check_features
 from rankloop.serving.settings.loop import LoopSettings
 from rankloop.serving.threads.live_joins import LiveJoins
@@ -279,3 +280,25 @@ def test_no_acknowledged_event_is_lost_by_a_kill(tmp_path):
         assert round(sold) == stored
         again = load_features(loop._journal, loop.live.features.settings, 1, 0, loop.live.position)
         assert again.features.digest() == loop.live.features.digest()
+
+
+def test_features_survive_a_compaction(address, tmp_path):
+    settings = msgspec.structs.replace(SETTINGS, rankers=("slam",))
+    loop = Loop("loop", settings, open_journal(*address))
+    loop.append(ItemsChanged("i", "put", [("a", {"price": 3}), ("b", {"brand": "x"})]))
+    for n in range(6):
+        name = f"r{n}"
+        loop.append(make_entry(n, ("rank", ["a", "b"], b"anna"), loop.live, loop.now()))
+        loop.append(Observed(f"e{n}", name, "a"), Closed(name))
+    loop.settle()
+    with open_journal(*address) as journal:
+        last = compact(journal, tmp_path / "old.parquet")
+    until(lambda: loop.head > last)
+    until(lambda: loop.live.position == loop.head)
+    expected = bits(loop.live, 10**13)
+    loop.stop(save=False)  # as after kill -9: nothing else has saved the features
+    with Loop("loop", settings, open_journal(*address)) as loop:
+        assert bits(loop.live, 10**13) == expected
+        loop.append(make_entry(7, ("rank", ["a", "b"], None), loop.live, loop.now()))
+    with open_journal(*address) as journal:
+        assert check_features(journal) == (1, [])

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from rankloop.exceptions import DataError
+from rankloop.serving import operations as do
+from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.history import make_rollback
 from rankloop.serving.engine.snapshots import replay
+from rankloop.serving.engine.state import ENGINE
+from rankloop.serving.journal.base import CompactedError, JournalError
 from rankloop.serving.journal.entries import (
     Closed,
+    EpochStarted,
     ExperimentEnded,
     ExperimentStarted,
     Judged,
@@ -26,7 +34,7 @@ from rankloop.serving.journal.entries import (
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.loop import Loop
 
-from .tools import best_item, ranked, small
+from .tools import best_item, ranked, small, until
 
 CHAMPIONS = ("slam:measure=AP", "solar-i")
 MODELS = (*CHAMPIONS, "frozen")
@@ -37,14 +45,20 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.rng = np.random.default_rng(0)
-        self.rankings, self.made, self.changed = [], 0, {}
+        self.rankings, self.made, self.changed, self.base = [], 0, {}, 0
         self.acknowledged = {}  # key: body, of all that the loop said is durable
         self.start()
 
     def start(self):
         journal = open_journal(str(self.folder / "j"), "loop")
-        options = {"check_every": 7, "snapshot_every": 13, "max_early": 2} | self.changed
-        self.loop = Loop("loop", small(**options), journal)
+        self.loop = Loop("loop", small(**self.options), journal)
+
+    @property
+    def options(self):
+        return {"check_every": 7, "snapshot_every": 13, "max_early": 2} | self.changed
+
+    def is_compacted(self, entry):
+        return self.acknowledged[entry.key][0] <= self.base
 
     def send(self, entry):
         (answer,) = self.loop.append(entry)
@@ -71,7 +85,10 @@ class Life(RuleBasedStateMachine):
         known = self.loop._live.joins.find(entry.id)
         shown = item in [entry.items[row] for row in entry.shown(known.pages)]
         status = self.send(Observed(self.name(), entry.id, item))
-        assert status in (("applied", "late") if shown else ("rejected",))
+        if self.is_compacted(entry):  # nobody knows any more what was shown
+            assert status == "late"
+        else:
+            assert status in (("applied", "late") if shown else ("rejected",))
 
     @rule()
     def click_before_the_ranking(self):
@@ -152,12 +169,71 @@ class Life(RuleBasedStateMachine):
         position, _ = self.acknowledged[entry.key]
         self.send(Judged(self.name(), entry.id, position, {"d0": 1.0, f"d{good}": 2.0}))
 
+    @precondition(lambda self: self.rankings)
+    @rule(which=st.integers(0, 100), grade=st.sampled_from([1023.0, 1e300, -1e300]))
+    def judge_beyond_all_bounds(self, which, grade):
+        """The entrances refuse it; here it has got into the journal nevertheless."""
+        entry = self.rankings[which % len(self.rankings)]
+        position, _ = self.acknowledged[entry.key]
+        self.send(Judged(self.name(), entry.id, position, {"d0": grade, "d1": 0.0}))
+
+    @rule()
+    def compact(self):
+        self.loop.settle()
+        with self.loop.reader() as journal:
+            with suppress(DataError):  # nothing to compact
+                self.base = do.compact(journal, self.folder / f"{self.name()}.parquet")
+            until(lambda: self.loop.head == journal.head())
+
+    @rule()
+    def start_an_epoch(self):
+        """As an upgrade does: from here on, replays begin with the state in the journal."""
+        self.loop.settle()
+        position, state = self.loop.inspect(
+            lambda engine: (engine.position, msgspec.msgpack.encode(engine.state()))
+        )
+        self.loop.append(EpochStarted(ENGINE, position, state))
+
+    @precondition(lambda self: any(isinstance(e, Judged) for _, e in self.acknowledged.values()))
+    @rule(which=st.integers(0, 100))
+    def quarantine(self, which):
+        self.loop.settle()
+        judged = [p for p, entry in self.acknowledged.values() if isinstance(entry, Judged)]
+        with self.loop.reader() as journal:
+            try:
+                do.quarantine(journal, judged[which % len(judged)])
+            except (DataError, JournalError):
+                assert self.base  # the entry, or what it would be computed from, is compacted
+            until(lambda: self.loop.head == journal.head())
+
+    @precondition(lambda self: self.rankings)
+    @rule(which=st.integers(0, 100))
+    def click_on_a_page_through_another_process(self, which):
+        entry = self.rankings[which % len(self.rankings)]
+        if not entry.page(2):
+            return
+        journal = open_journal(str(self.folder / "j"), "loop")
+        with Loop("loop", small(**self.options), journal, closes=False) as other:
+            self.send(Paged(entry.id, 2))
+            (answer,) = other.append(Observed(self.name(), entry.id, entry.items[entry.page(2)[0]]))
+            assert answer.status in ("applied", "late")
+            assert other.wait_for_entry(answer.position, 60)
+            until(lambda: self.loop.head >= answer.position)
+            for loop in (self.loop, other):
+                loop.settle()
+            if self.loop.head == other.head:
+                assert self.loop.inspect(Engine.digest) == other.inspect(Engine.digest)
+
     @rule(back=st.integers(0, 10))
     def roll_back(self, back):
         self.loop.settle()
         with self.loop.reader() as journal:
             position = max(self.loop.head - back, 1)
-            entry = make_rollback(journal, self.name(), position, "")
+            try:
+                entry = make_rollback(journal, self.name(), position, "")
+            except (DataError, JournalError):
+                assert self.base
+                return
         self.send(entry)
         self.loop.settle()
         assert set(entry.models) <= set(self.loop.published.models)
@@ -176,7 +252,10 @@ class Life(RuleBasedStateMachine):
     def all_that_was_acknowledged_is_there_once(self):
         with self.loop.reader() as journal:
             for key, (position, _) in self.acknowledged.items():
-                assert journal.find(key).position == position
+                try:
+                    assert journal.find(key).position == position
+                except CompactedError:
+                    assert position <= self.base
             assert journal.head() >= len(self.acknowledged)
 
     def teardown(self):

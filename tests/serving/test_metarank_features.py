@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from rankloop.cli.app import app
+from rankloop.exceptions import DataError
 from rankloop.features.definitions import Definitions
+from rankloop.feedback.metarank_settings import translate_metarank
+from rankloop.serving.settings.service import as_settings
 
 from .test_computed import matrix_of, start  # noqa: F401
 
@@ -130,6 +136,32 @@ def test_ubi_without_a_query_changes_counters_and_queries_become_rankings(start)
     assert service.loops["shop"].published.settings.names[-1] == "ctr"
 
 
+def test_objects_of_ubi_are_fields_of_items(start):  # noqa: F811
+    service, shop = start(fields=FIELDS, features=FEATURES)
+    target = {
+        "object_id": "item1",
+        "object_id_field": "product",
+        "name": "Nice jeans",
+        "object_detail": {"price": 25, "color": ["no", 1.5], "released": "2026-01-01"},
+    }
+    event = {
+        "action_name": "click",
+        "timestamp": "2024-05-03T10:15:31Z",
+        "client_id": "CLIENT-1",
+        "event_attributes": {"object": target},
+    }
+    dearer = {**target, "object_detail": {"price": 30}}
+    events = [{**event, "session_id": str(n)} for n in range(3)]
+    events.append({**event, "event_attributes": {"object": dearer}})
+    assert shop.post("/ubi/events", json=events).json()["taken"] == {"accepted": 4}
+    fields = shop.get("/v1/shop/items/item1").json()["fields"]
+    assert (fields["price"], fields["color"], fields["title"]) == (30, None, None)
+    head = service.loops["shop"].head
+    again = {**event, "session_id": "4", "event_attributes": {"object": dearer}}
+    shop.post("/ubi/events", json=again)
+    assert service.loops["shop"].head == head + 1  # what was known is not stored again
+
+
 def test_every_extractor_of_the_page_is_a_definition():
     definitions = re.findall(r"`(\{ [^`]* \})`", PAGE.read_text(encoding="utf-8"))
     assert len(definitions) >= 17
@@ -138,3 +170,107 @@ def test_every_extractor_of_the_page_is_a_definition():
         features[f"f{number}"] = tomllib.loads(f"value = {text}")["value"]
     read = Definitions.read(FIELDS, features)
     assert len(read.features) == len(features)
+
+
+CONFIGURATION = """
+interactions: [{name: click, weight: 1}]
+features:
+  - {name: price, type: number, scope: item, source: item.price, ttl: 60d, refresh: 1h}
+  - {name: age, type: number, scope: user, field: user.age}
+  - {name: bm25, type: number, scope: item, field: ranking.bm25}
+  - {name: sale, type: boolean, scope: item, field: item.sale}
+  - {name: genre, type: string, encode: onehot, source: metadata.genres, values: [drama, war]}
+  - {name: brand, type: string, encode: index, source: item.brand}
+  - {name: length, type: word_count, field: item.title}
+  - {name: n_genres, type: list_size, source: item, field: genres}
+  - {name: cheap, type: relative_number, source: item, field: price, method: {type: log_minmax}}
+  - {name: als, type: vector, field: item.als, reduce: [vector10]}
+  - {name: sizes, type: vector, field: item.sizes}
+  - {name: fresh, type: item_age, source: item.created_at}
+  - {name: hour, type: local_time, parse: time_of_day, source: ranking.localts}
+  - {name: month, type: local_time, parse: month_of_year, source: ranking.localts}
+  - {name: clicks, type: interaction_count, interaction: click, scope: session}
+  - {name: weeks, type: window_count, interaction: click, scope: item, bucket_size: 24h,
+     windows: [7, 14]}
+  - {name: ctr, type: rate, top: click, bottom: impression, scope: item, bucket: 24h,
+     periods: [7], normalize: {weight: 10}}
+  - {name: liked, type: interacted_with, interaction: click, field: [item.genres, item.color],
+     scope: user}
+  - {name: title_match, type: field_match, itemField: item.title, rankingField: ranking.query,
+     method: {type: ngram, language: en, n: 3}}
+  - {name: meaning, type: field_match, itemField: item.title, rankingField: ranking.query,
+     method: {type: transformer, model: some, dim: 384}}
+  - {name: price_diff, type: diversity, source: item.price, top: 10}
+  - {name: color_diff, type: diversity, source: item.color}
+  - {name: relevancy, type: relevancy}
+  - {name: position, type: position, position: 5}
+  - {name: platform, type: ua, source: ranking.ua, field: platform}
+  - {name: odd, type: unheard_of}
+"""
+TRANSLATED = {
+    "price": {"number": "item.price"},
+    "age": {"number": "user.age"},
+    "bm25": {"given": "number"},
+    "sale": {"boolean": "item.sale"},
+    "genre": {"categories": "item.genres", "limit": 2},
+    "brand": {"category": "item.brand"},
+    "length": {"words": "item.title"},
+    "n_genres": {"size": "item.genres"},
+    "cheap as it is": {"number": "item.price"},
+    "cheap": {"relative": "cheap as it is", "by": "rank"},
+    "als": {"vector": "item.als"},
+    "fresh": {"age": "item.created_at"},
+    "hour": {"clock": "hour"},
+    "clicks": {"count": "click", "per": ["session"]},
+    "weeks_7": {"count": "click", "per": ["item"], "window": "7d"},
+    "weeks_14": {"count": "click", "per": ["item"], "window": "14d"},
+    "ctr_7": {"rate": "click", "of": "impression", "per": ["item"], "window": "7d"},
+    "liked_genres": {"affinity": "item.genres", "to": "click", "per": "user"},
+    "liked_color": {"affinity": "item.color", "to": "click", "per": "user"},
+    "title_match": {"match": ["request.query", "item.title"], "by": "ngrams"},
+    "price_diff": {"relative": "price", "by": "above_middle"},
+    "color_diff": {"diversity": "item.color", "top": 10},
+    "relevancy": {"given": "number"},
+}
+
+
+def test_a_configuration_is_translated_and_what_is_left_out_is_named(tmp_path):
+    source, out = tmp_path / "config.yml", tmp_path / "shop.toml"
+    source.write_text(CONFIGURATION)
+    shown = CliRunner().invoke(app, ["init", "--metarank", str(source), "-o", str(out)])
+    assert shown.exit_code == 0, shown.output
+    settings = tomllib.loads(out.read_text())
+    loop = settings["loops"]["default"]
+    assert loop["features"] == TRANSLATED
+    assert loop["feedback"] == {"click": 1}
+    as_settings(settings).loops["default"].check()
+    for name in ("sizes", "month", "meaning", "position", "platform", "odd"):
+        assert f"left out: feature {name}, " in shown.output
+
+
+def test_a_configuration_with_models_has_a_loop_for_each(tmp_path):
+    extractors = [
+        {"name": "price", "type": "number", "source": "item.price"},
+        {"name": "sale", "type": "boolean", "source": "item.sale"},
+        {"name": "title", "type": "string", "source": "item.title"},
+        {"name": "words", "type": "word_count", "source": "item.title"},
+    ]
+    models = {
+        "one": {"type": "lambdamart", "weights": {"click": 2}, "features": ["price", "title"]},
+        "two": {"type": "lambdamart", "weights": {"buy": 1}, "features": ["title", "words"]},
+        "no": {"type": "noop"},
+    }
+    source = tmp_path / "config.json"
+    source.write_text(json.dumps({"features": extractors, "models": models, "api": {}}))
+    loops = translate_metarank(source)
+    assert {name: list(loop.features) for name, loop in loops.items()} == {
+        "one": ["price", "title"],
+        "two": ["title"],
+    }
+    assert loops["one"].feedback == {"click": 2.0}
+    assert "left out: model no, of the type noop" in loops["one"].notes
+    assert "send it under two names" in " ".join(loops["two"].notes)
+    for text, words in (("[1]", "an object"), ("{}", "no list of features"), ("a: [", "YAML")):
+        source.write_text(text)
+        with pytest.raises(DataError, match=words):
+            translate_metarank(source)

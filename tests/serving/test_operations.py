@@ -175,7 +175,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     state = json.loads(rankloop("journal", "replay", "loop.journal", "--json"))
     assert state["totals"]["examples"] == 1
     assert "no such journal" in rankloop("journal", "stats", "none", fails=True)
-    assert "give a settings file, or the features" in rankloop("serve", fails=True)
+    assert "give a settings file, the features, or a model" in rankloop("serve", fails=True)
 
 
 GOODS = """qid,grade,sku,price,match,note

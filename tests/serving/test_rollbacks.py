@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
-from rankloop.rankers.model_files.saving import dumps
+from rankloop.rankers.model_files.saving import dumps, loads
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.history import make_quarantine, make_rollback
@@ -101,7 +101,9 @@ def test_a_model_that_takes_too_long_is_refused(monkeypatch):
 def test_a_trial_takes_every_ranker_of_the_service():
     for text in ("auto", "solar-ii", "pairwise", "slam"):
         ranker = small(rankers=(text,)).make_rankers()[text]
-        run_trial(dumps(ranker.fit(np.eye(3, dtype=np.float32), [0, 1, 2], qid=[1, 1, 1])))
+        body = dumps(ranker.fit(np.eye(3, dtype=np.float32), [0, 1, 2], qid=[1, 1, 1]))
+        run_trial(body)
+        assert dumps(loads(body)) == body  # it can be tried again, by every machine
 
 
 def test_ids_may_contain_slashes(service):

@@ -15,9 +15,12 @@ import httpx
 import pytest
 
 from rankloop.serving import server
+from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.loop import Loop
-from rankloop.serving.settings.service import read_settings
+from rankloop.serving.service import Service
+from rankloop.serving.settings.service import Settings, read_settings
+from rankloop.serving.shared_metrics import SharedMetrics
 
 from .tools import small, until
 
@@ -64,6 +67,7 @@ def serve(tmp_path):
             return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).is_success
         return False
 
+    answers.url = f"http://127.0.0.1:{port}"
     yield start, answers
     for process in started:
         process.kill()
@@ -74,6 +78,16 @@ def serve(tmp_path):
 def test_workers_are_replaced_and_end_with_their_parent_however_it_ends(serve):
     start, answers = serve
     process = start()
+
+    def metrics():
+        lines = httpx.get(f"{answers.url}/metrics", trust_env=False).text.splitlines()
+        counted = [line for line in lines if "seconds_count" in line and "readyz" in line]
+        return sum(float(line.rpartition(" ")[2]) for line in counted)
+
+    first = metrics()
+    for _ in range(20):  # each on a connection of its own, so that both processes answer
+        assert answers()
+    until(lambda: metrics() == first + 20)
     before = workers_of(process.pid)
     os.kill(min(before), signal.SIGKILL)
     until(lambda: len(workers_of(process.pid) - {min(before)}) == 2)
@@ -89,6 +103,33 @@ def test_workers_are_replaced_and_end_with_their_parent_however_it_ends(serve):
     assert process.wait(120) == 0
     assert all(map(is_gone, workers))
     assert not answers()
+
+
+def test_metrics_of_all_processes_are_one(tmp_path):
+    """A process that ended keeps what it counted, and nothing else."""
+    services, gone = [], 2**22 + 1  # an id that no process has
+    for name, process in (("a", os.getpid()), ("b", gone)):
+        settings = Settings({"shop": small(journal=str(tmp_path / name))})
+        service = Service.start(settings)
+        service.metrics.shared = SharedMetrics(str(tmp_path), service.metrics.registry, process)
+        service.metrics.events.labels("shop", "applied").inc(3)
+        service.metrics.seconds.labels("GET /livez", "200").observe(0.5)
+        services.append(service)
+    one, other = services
+    other.metrics.shared.write()
+    one.loops["shop"].append(Closed("r"))
+    text = one.metrics.text().decode()
+    assert 'rankloop_events_total{loop="shop",status="applied"} 6.0' in text
+    assert 'rankloop_request_seconds_count{route="GET /livez",status="200"} 2.0' in text
+    assert 'rankloop_request_seconds_bucket{le="0.512",route="GET /livez",status="200"} 2.0' in text
+    assert 'rankloop_position{loop="shop"} 2.0' in text
+    assert 'rankloop_ready{loop="shop"} 1.0' in text
+    other.loops["shop"].append(Closed("r"), Closed("s"))
+    other.metrics.shared.write()
+    assert 'rankloop_position{loop="shop"} 2.0' in one.metrics.text().decode()
+    for service in services:
+        service.metrics.shared = None
+        service.stop()
 
 
 def test_connections_fit_the_limit_of_open_files(monkeypatch, caplog):

@@ -10,7 +10,7 @@ from rankloop.rankers.predtron.geometry import as_geometry
 from rankloop.rankers.predtron.predtron import Predtron
 from rankloop.rankers.predtron.problems.binary import Binary, BinaryReject
 from rankloop.rankers.predtron.problems.multiclass import Multiclass
-from rankloop.rankers.predtron.problems.multilabel import Hamming, SubsetZeroOne
+from rankloop.rankers.predtron.problems.multilabel import ErrorSetSize, Hamming, SubsetZeroOne
 from rankloop.rankers.predtron.problems.multilabel_ranking import MultilabelRanking
 from rankloop.rankers.predtron.problems.ordinal import Ordinal
 from rankloop.rankers.predtron.problems.subset_ranking import SubsetRanking
@@ -27,6 +27,7 @@ PROBLEMS = {
     "ordinal": Ordinal(4),
     "subset": SubsetZeroOne(3),
     "hamming": Hamming(3),
+    "error set": ErrorSetSize(3),
     "ranking": SubsetRanking("-i^1.1", n_documents=4, top_grade=2),
     "labels": MultilabelRanking(4, top_grade=1),
 }
@@ -128,6 +129,33 @@ def test_loss_driven(name, seed):
     )
     ratio = problem.largest_loss / problem.smallest_loss
     assert first.value == pytest.approx(bound.value * ratio)
+
+
+@pytest.mark.parametrize("rule", ["predtron", "loss-driven"])
+def test_correct_rankings_need_not_tie(rule):
+    """Documents of a grade differ a little under W: eq. 2 of the ranker's label is then above 0."""
+    problem, rng = PROBLEMS["ranking"], np.random.default_rng(0)
+    w, rounds, margins, above = unit(rng.normal(size=FEATURES), np.linalg.norm), [], [], 0
+    for _ in range(ROUNDS):
+        y = rng.permutation([0.0, 1, 1, 2])
+        x = rng.uniform(-1, 1, size=(4, FEATURES))
+        x += np.outer(y + rng.uniform(-0.05, 0.05, 4) - x @ w, w)
+        rounds.append((x, y))
+        margins.append(problem.margin(x @ w, y))
+    margin, c, C = min(margins), problem.smallest_loss, problem.largest_loss
+    assert margin > 0.05
+    for x, y in rounds:
+        t = C / margin * (x @ w)
+        worst, theirs = problem.decode_augmented(t, y), problem.correct(y, -t)
+        away = problem.represent(theirs) - problem.represent(worst)
+        above += problem.loss(worst, y) - away @ t > 1e-9
+    assert above > ROUNDS / 2
+    R = radius(rounds, spectral)
+    bound = theory.theorem_1(R, margin, c, C)
+    if rule == "loss-driven":
+        bound = theory.loss_driven_bound(R, margin, C)
+    rate = bound.quantities.get("rate", 1.0)
+    assert 0 < total(problem, rounds, rate=rate, rule=rule) <= bound.value
 
 
 def test_the_perceptron_bound_is_reached():

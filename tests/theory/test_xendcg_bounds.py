@@ -17,6 +17,7 @@ from rankloop.theory.xendcg import (
     generalisation_probability,
     lambdamart_lipschitz,
     negative_log_ndcg,
+    series_radius,
     xendcg_bound,
 )
 
@@ -111,6 +112,35 @@ def test_epsilon_makes_the_hessian_positive_definite():
         moved = step * np.eye(3)[i]
         slope = (loss.gradient(s + moved, y) - loss.gradient(s - moved, y)) / (2 * step)
         assert loss.hessian(s, y)[i] == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("m", [2, 9])
+def test_claim_2(epsilon, m):
+    """The radius of S is below 1 with an epsilon, and 1 without: then the series is no inverse."""
+    s = 2 * np.random.default_rng(m).normal(size=m)
+    rho = np.exp(s) / (np.exp(s).sum() + epsilon)
+    D = np.diag(rho * (1 - rho))
+    S = rho / (1 - rho[:, None]) * (1 - np.eye(m))
+    hessian = XENDCGLoss(epsilon=epsilon).hessian(s, np.ones(m))
+    assert np.allclose(D @ (np.eye(m) - S), hessian)
+    r, radius = series_radius(s, epsilon), np.abs(np.linalg.eigvals(S)).max()
+    assert r == pytest.approx(S.sum(axis=1).max())
+    assert radius <= r + 1e-12
+    if epsilon == 0:
+        assert radius == pytest.approx(1) == r
+        return
+    assert r < 1
+    inverse, terms = np.linalg.inv(np.eye(m) - S), np.eye(m) + S + S @ S
+    assert np.abs(inverse - terms).max() <= r**3 / (1 - r) * (1 + 1e-9)
+    huge = series_radius([1e3, -1e3], 1.0)
+    assert huge == pytest.approx(1)
+
+
+def test_claim_2_needs_two_scores():
+    for scores, epsilon in (([1.0], 0.0), ([1.0, 2.0], -1.0), ([np.nan, 1.0], 0.0)):
+        with pytest.raises(DataError, match="at least two finite scores"):
+            series_radius(scores, epsilon)
 
 
 def test_theorem_2_repaired_promises_less_than_printed():

@@ -21,14 +21,23 @@ def main() -> None:
     Exit codes: 0 for success, 1 for data or a model that cannot be used, 2 for a wrong command, 130
     if interrupted.
     """
-    from rankloop.cli.app import app
-
     warnings.showwarning = _show_warning
     codecs.register_error("rankloop", _in_plain_letters)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="rankloop")
-    catch_errors(app)(prog_name="rankloop")
+    catch_errors(_run)()
+
+
+def _run() -> None:
+    from rankloop.cli.app import app
+
+    words = sys.argv[1:]
+    if any(word.startswith("--import") for word in words):
+        from rankloop.cli.imports import import_first
+
+        words = import_first(words)
+    app(words, prog_name="rankloop")
 
 
 def catch_errors(command: Callable[P, R]) -> Callable[P, R]:

@@ -86,6 +86,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "clicks": ("clicks:app", "Inspect click logs, fit click models to them, and use them."),
     "journal": ("journal:journal", "Look at a loop's journal, verify it, import and export data."),
     "models": ("models:models", "See and change the models of a running loop."),
+    "experiments": (
+        "experiments:experiments",
+        "Compare the models of a running loop on live traffic.",
+    ),
 }
 """Where each command is, as `module:function`, and its line in the list of commands.
 
@@ -101,6 +105,13 @@ class _LateGroup(TyperGroup):
     command that the arguments name takes the place of its stand-in.
     """
 
+    def get_help(self, ctx: Any) -> Any:
+        """Return the help, with values named as in that of the commands."""
+        from rankloop.cli.help_looks import name_values
+
+        name_values(self)
+        return super().get_help(ctx)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the arguments name, and build it."""
         name, _, rest = super().resolve_command(ctx, args)
@@ -109,6 +120,8 @@ class _LateGroup(TyperGroup):
 
 @functools.cache
 def _build(name: str) -> Any:
+    from rankloop.cli.help_looks import name_values
+
     module, attribute = COMMANDS[name][0].split(":")
     command = getattr(import_module(f"rankloop.cli.{module}"), attribute)
     if not isinstance(command, typer.Typer):  # a function, and not a group such as clicks
@@ -117,7 +130,7 @@ def _build(name: str) -> Any:
         command = alone
     built = typer.main.get_command(command)
     built.name = name
-    return built
+    return name_values(built)
 
 
 app = typer.Typer(
@@ -144,6 +157,15 @@ def rankloop(
             "--version", help="Print the version.", callback=_print_version, is_eager=True
         ),
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            help="Import a module or a .py file first; every command then knows the rankers and "
+            "losses that it registers. It may also follow the command.",
+            metavar="MODULE",
+        ),
+    ] = None,
 ) -> None:
     """Learning to rank that never stops learning."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,12 +14,14 @@ from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.progress import fold_progress, read_command_line
 from rankloop.cli.tables import Printer
 
+if TYPE_CHECKING:
+    from rankloop.experiments.standings import Standings
 
-@takes_groups
-def compare(
-    source: DataSource,
-    printer: Printer,
-    ranker: o.Contenders,
+
+@dataclass(frozen=True)
+class Parts:
+    """How the data is divided into training, validation and test parts."""
+
     folds: Annotated[
         str | None,
         typer.Option(
@@ -27,7 +30,7 @@ def compare(
             metavar="F",
             callback=o.check_with(o.check_folds),
         ),
-    ] = None,
+    ] = None
     splits: Annotated[
         str | None,
         typer.Option(
@@ -35,10 +38,50 @@ def compare(
             help="Instead of folds: split queries at random into training/validation/test.",
             metavar="0.6/0.2/0.2",
         ),
-    ] = None,
+    ] = None
     trials: Annotated[
         int, typer.Option("--trials", help="With --splits: number of random splits.", min=1)
-    ] = 10,
+    ] = 10
+
+    def __post_init__(self) -> None:
+        if self.splits is not None and self.folds is not None:
+            raise typer.BadParameter("give either --folds or --splits, not both")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parts, in the form that `rankloop.compare` takes."""
+        from rankloop.experiments.fold_source import Trials
+
+        trials = None if self.splits is None else Trials.read(self.splits, self.trials)
+        return {"folds": self.folds, "trials": trials}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where the parts run, and where finished ones are kept."""
+
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Number of parts to run at the same time.", min=1)
+    ] = 1
+    cluster: o.Cluster = None
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", help="Folder that keeps finished parts; continue from them."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.cluster is not None and self.jobs > 1:
+            raise typer.BadParameter("give either --cluster or --jobs, not both")
+
+
+@takes_groups
+def compare(
+    source: DataSource,
+    printer: Printer,
+    parts: Parts,
+    work: Work,
+    categories: o.Categories,
+    ranker: o.Contenders,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
     baseline: Annotated[
@@ -50,14 +93,6 @@ def compare(
     no_search: Annotated[
         bool, typer.Option("--no-search", help="Use the given or default parameters; search none.")
     ] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of parts to run at the same time.", min=1)
-    ] = 1,
-    cluster: o.Cluster = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option("--resume", help="Folder that keeps finished parts; continue from them."),
-    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -69,38 +104,37 @@ def compare(
     plot: o.Plot = None,
 ) -> None:
     """Compare rankers: parameters chosen on validation data, quality measured on test data."""
-    from rankloop.experiments.compare import compare_rankers
-    from rankloop.experiments.fold_source import Trials
-    from rankloop.experiments.report import write_report
-    from rankloop.experiments.report_tables import tables
-    from rankloop.plotting.compare import plot_standings
-    from rankloop.plotting.figures import save_figure
+    from rankloop.experiments.comparison import compare as compare_rankers
 
     if baseline is not None and baseline not in ranker:
         named = ", ".join(ranker)
         raise typer.BadParameter(f"the baseline {baseline!r} is not among the rankers: {named}")
-    if splits is not None and folds is not None:
-        raise typer.BadParameter("give either --folds or --splits, not both")
-    if cluster is not None and jobs > 1:
-        raise typer.BadParameter("give either --cluster or --jobs, not both")
     with fold_progress() as show:
         standings = compare_rankers(
             source.places,
             ranker,
             measures,
             convention,
-            folds=folds,
-            trials=None if splits is None else Trials.read(splits, trials),
             baseline=baseline,
             seed=seed,
             scale=scale,
             search=not no_search,
-            jobs=jobs,
-            cluster=cluster,
-            resume=resume,
             on_progress=show,
+            **parts.options,
+            **vars(work),
+            category_limit=categories.category_limit,
+            category_buckets=categories.category_buckets,
             **source.options,
         )
+    _report(standings, report, plot, printer)
+
+
+def _report(standings: Standings, report: Path | None, plot: Path | None, printer: Printer) -> None:
+    from rankloop.experiments.report import write_report
+    from rankloop.experiments.report_tables import tables
+    from rankloop.plotting.compare import plot_standings
+    from rankloop.plotting.figures import save_figure
+
     if report is not None:
         write_report(standings, report, read_command_line())
     if plot is not None:

@@ -68,6 +68,13 @@ class DenseSource:
     drop: Annotated[Names, _columns("--drop", "Columns to leave out.")] = field(
         default_factory=list
     )
+    include: Annotated[
+        Names,
+        _columns(
+            "--include",
+            "Features although their names look like leaks, such as position or clicked.",
+        ),
+    ] = field(default_factory=list)
     category: Annotated[
         Names,
         _columns("--category", "Numeric columns that are categories (text columns always are)."),
@@ -99,7 +106,10 @@ class DenseSource:
         _columns("--lists", "Text columns of several categories with their separator: genres=|."),
     ] = field(default_factory=list)
     skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Text: leave out bad rows, and count them.")
+        bool,
+        typer.Option(
+            "--skip-bad-rows", help="Text, CSV, JSON lines: leave out bad rows, and count them."
+        ),
     ] = False
     n_features: Annotated[
         int | None,
@@ -115,7 +125,7 @@ class DenseSource:
     def __post_init__(self) -> None:
         if self.click is not None and self.label is not None:
             raise typer.BadParameter("give either --label or --click, not both")
-        for name in ("features", "drop", "category", "lists", "missing"):
+        for name in ("features", "drop", "include", "category", "lists", "missing"):
             object.__setattr__(self, name, _split(getattr(self, name)))
 
     def read(self, *places: str, **more: object) -> QueryDataset:
@@ -148,6 +158,7 @@ class DenseSource:
             "position": self.position,
             "features": self.features,
             "drop": self.drop,
+            "include": self.include,
             "category": self.category,
             "lists": self.lists,
             "missing": self.missing,

@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
+from rankloop._utils.tabular import show
 from rankloop.cli import options as o
 from rankloop.cli.data_source import DataSource
 from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.tables import Printer, print_json
+
+_FEW = 5
+_SIGNED = {"weight", "coefficient", "alpha", "effect"}
 
 
 @takes_groups
@@ -62,16 +66,19 @@ def _show(parts: list[dict[str, object]], printer: Printer) -> None:
         print_json(parts)
         return
     columns = list(dict.fromkeys(key for part in parts for key in part))
-    rows = ([_show_value(part.get(key), key != "effect") for key in columns] for part in parts)
+    rows = ([_show_value(key, part.get(key)) for key in columns] for part in parts)
     printer.table(columns, rows)
 
 
-def _show_value(value: object, signed: bool = True) -> str:
-    """Write a value; an effect is a size, which has no sign."""
+def _show_value(key: str, value: object) -> str:
+    """Write a value; weights have a sign, and of many, the largest are shown."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_show_value(part)}" for key, part in value.items())
+        largest = sorted(value, key=lambda name: -abs(value[name]))[:_FEW]
+        shown = ", ".join(f"{name} {_show_value('weight', value[name])}" for name in largest)
+        return shown + (f" and {len(value) - _FEW} more" if len(value) > _FEW else "")
     if isinstance(value, list):
-        return ", ".join(map(_show_value, value))
+        shown = ", ".join(_show_value(key, part) for part in value[:_FEW])
+        return shown + (f" and {len(value) - _FEW} more" if len(value) > _FEW else "")
     if isinstance(value, float):
-        return f"{value:{'+' if signed else ''}.4g}"
+        return ("+" if key in _SIGNED and value > 0 else "") + show(value)
     return "" if value is None else str(value)

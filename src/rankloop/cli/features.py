@@ -36,6 +36,13 @@ def features(
         str | None,
         typer.Option("--loop", help="Name of the loop, if the settings have several."),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option("--items", help="Catalogue: Parquet, CSV or JSON lines, with a column id."),
+    ] = None,
+    item_id: Annotated[
+        str | None, typer.Option("--item-id", help="Column of the ids; default: id, item_id ...")
+    ] = None,
     unit: Annotated[
         str,
         typer.Option(
@@ -54,6 +61,8 @@ def features(
     data = compute_features(
         *events,
         **read_definitions(config, loop),
+        items=items,
+        item_id=item_id,
         unit=unit,  # type: ignore[arg-type] # one of the words above
         notice=notes.append,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,30 +13,40 @@ from rankloop.cli.data_source import DenseSource
 from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.tables import print_json, print_table, quality_cells
 
+if TYPE_CHECKING:
+    from rankloop.serving.journal.base import Journal
+
 journal = typer.Typer(
     add_completion=False, help="Look at a loop's journal, verify it, import and export data."
 )
 
 Address = Annotated[str, typer.Argument(help="A file, or postgresql://user@host/database.")]
 Name = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--loop",
-        help="Name of the loop; needed with PostgreSQL, and with several loops in --config.",
+        help="Name of the loop, if the database or --config has several.",
+        show_default="the only one",
     ),
 ]
+
+
+def _open(address: str, loop: str | None) -> Journal:
+    from rankloop.serving.journal.opening import open_existing_journal
+
+    return open_existing_journal(address, loop)
+
 
 By = Annotated[str, typer.Option("--by", help="Your name, for the journal.")]
 
 
 @journal.command("stats")
 @catch_errors
-def stats(address: Address, loop: Name = "loop", json: o.Json = False) -> None:
+def stats(address: Address, loop: Name = None, json: o.Json = False) -> None:
     """Count the entries of each kind."""
     from rankloop.serving import operations as do
-    from rankloop.serving.journal.opening import open_existing_journal
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         statistics = do.stats(opened)
     if json:
         print_json(statistics._asdict())
@@ -48,16 +58,15 @@ def stats(address: Address, loop: Name = "loop", json: o.Json = False) -> None:
 @catch_errors
 def verify(
     address: Address,
-    loop: Name = "loop",
+    loop: Name = None,
     rankings: Annotated[int, typer.Option(help="How many rankings to recompute.", min=0)] = 20,
     json: o.Json = False,
 ) -> None:
     """Replay everything, compare digests, recompute rankings; exit with 1 if anything differs."""
     from rankloop.serving import operations as do
-    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.operations.personal import vault_if_any
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         report = do.verify(opened, rankings, vault_if_any(opened))
     if json:
         print_json(report._asdict())
@@ -78,7 +87,7 @@ def verify(
 @catch_errors
 def replay(
     address: Address,
-    loop: Name = "loop",
+    loop: Name = None,
     until: Annotated[
         int | None, typer.Option("--until", help="The last position to apply.", min=1)
     ] = None,
@@ -87,9 +96,8 @@ def replay(
     """Show the state after a position, computed from the entries alone."""
     from rankloop.serving import operations as do
     from rankloop.serving.engine.snapshots import replay
-    from rankloop.serving.journal.opening import open_existing_journal
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         state = do.describe(replay(opened, until))
     if json:
         print_json(state)
@@ -111,14 +119,13 @@ def replay(
 def export(
     address: Address,
     output: Annotated[Path, typer.Argument(help="File to write: .parquet, .arrow or LETOR text.")],
-    loop: Name = "loop",
+    loop: Name = None,
 ) -> None:
     """Write rankings with feedback as a data set, for `rankloop train`."""
     from rankloop.data.io.formats import write_batches
     from rankloop.serving import operations as do
-    from rankloop.serving.journal.opening import open_existing_journal
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         data = do.export_queries(opened)
     write_batches([data], output)
     typer.echo(f"{output}: {data}")
@@ -135,7 +142,7 @@ MasterKey = Annotated[
 def clicks(
     address: Address,
     output: Annotated[Path, typer.Argument(help="File to write: .csv or .parquet.")],
-    loop: Name = "loop",
+    loop: Name = None,
     model: Annotated[
         Path | None,
         typer.Option("--model", help="Model file; its scores become a column, `score`."),
@@ -146,11 +153,10 @@ def clicks(
     from rankloop.clicks.log.simulate import write_click_table
     from rankloop.rankers.model_files.saving import load
     from rankloop.serving import operations as do
-    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.operations.personal import vault_if_any
 
     ranker = None if model is None else load(model)
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         log = do.export_clicks(opened, vault_if_any(opened, master_key_file))
         scores = {} if ranker is None else {"score": do.score_as_shown(opened, ranker)}
     write_click_table(log, output, **scores)
@@ -165,24 +171,87 @@ def clicks(
 def import_(
     address: Address,
     source: DenseSource,
-    loop: Name = "loop",
+    loop: Name = None,
     config: Annotated[
         Path | None,
         typer.Option(
             "--config", help="Settings file, to start a journal or to change its settings."
         ),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option("--items", help="Catalogue, for a loop that computes features."),
+    ] = None,
+    item_id: Annotated[
+        str | None, typer.Option("--item-id", help="Column of the ids; default: id, item_id ...")
+    ] = None,
+    unit: Annotated[
+        str, typer.Option("--unit", help="Unit of times in logs: s, ms, or guess, by their size.")
+    ] = "guess",
+    master_key_file: MasterKey = "",
 ) -> None:
     """Import judged data, or logs with one JSON object per line: rankings and events (.jsonl)."""
     from time import time
 
     from rankloop.serving.operations import import_files
+    from rankloop.serving.operations.history import LogSource
+    from rankloop.serving.operations.settings import choose_loop
 
-    if not source.data:
+    if not source.data and items is None:
         raise typer.BadParameter("Missing argument 'DATA...': give files of judged data, or logs")
+    if unit not in ("guess", "s", "ms"):
+        raise typer.BadParameter(f"--unit must be guess, s or ms; found {unit!r}")
     at, logs = int(1000 * time()), source.format is None
-    for line in import_files(address, loop, source.data, source.read, config, at, logs):
+    how = LogSource((), items, item_id, unit, master_key_file)  # type: ignore[arg-type] # as checked
+    name = loop or choose_loop(address, config)
+    for line in import_files(address, name, source.data, source.read, config, at, logs, how):
         typer.echo(line)
+
+
+@journal.command("backfill")
+@catch_errors
+def backfill(
+    address: Address,
+    loop: Name = None,
+    ranker: Annotated[
+        str, typer.Option("--ranker", "-r", help="One of the loop's rankers; default: the first.")
+    ] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the model; default: the ranker's, with .past.")
+    ] = "",
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="File that keeps what was done; an interrupted backfill goes on with it.",
+        ),
+    ] = None,
+    master_key_file: MasterKey = "",
+    by: By = "command line",
+    json: o.Json = False,
+) -> None:
+    """Let a ranker learn from the whole past with the present features; it is a challenger then."""
+    from dataclasses import asdict
+    from time import time
+
+    from rankloop.cli.progress import progress_bar
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.backfill import backfill
+    from rankloop.serving.operations.personal import vault_if_any
+
+    with open_existing_journal(address, loop) as opened, progress_bar("backfill") as progress:
+        vault, at = vault_if_any(opened, master_key_file), int(1000 * time())
+        made = backfill(opened, ranker, name, checkpoint, vault, by, at, progress)
+    if json:
+        print_json(asdict(made))
+        return
+    resumed = f", {made.resumed:,} of them before" if made.resumed else ""
+    since = f" from entry {made.first:,} on, the rest is in the archive" if made.first > 1 else ""
+    typer.echo(f"{made.name}: learnt from {made.rankings:,} rankings{resumed}{since}")
+    typer.echo(
+        f"  nDCG@10 {made.quality:.4f}, each ranking before it was learnt; the champion "
+        f"{made.champion} had {made.champion_quality:.4f}"
+    )
 
 
 @journal.command("compact")
@@ -190,7 +259,7 @@ def import_(
 def compact(
     address: Address,
     archive: Annotated[Path, typer.Argument(help="Parquet file for the old entries.")],
-    loop: Name = "loop",
+    loop: Name = None,
     until: Annotated[
         int | None,
         typer.Option(
@@ -202,11 +271,34 @@ def compact(
     from time import time
 
     from rankloop.serving import operations as do
-    from rankloop.serving.journal.opening import open_existing_journal
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         last = do.compact(opened, archive, until, int(1000 * time()))
     typer.echo(f"{archive}: entries up to {last:,}")
+
+
+@journal.command("recompute")
+@catch_errors
+def recompute(
+    address: Address,
+    archives: Annotated[
+        list[Path], typer.Argument(help="All archives that were made of the journal.")
+    ],
+    config: Annotated[Path, typer.Option("--config", "-c", help="Settings with the new features.")],
+    loop: Name = None,
+) -> None:
+    """Compute new features of a compacted journal, from its archives and its entries."""
+    from time import time
+
+    from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.importing import settings_in
+    from rankloop.serving.operations.recompute import recompute
+    from rankloop.serving.operations.settings import choose_loop
+
+    name = loop or choose_loop(address, config)
+    with open_existing_journal(address, name) as opened:
+        last = recompute(opened, settings_in(config, name), archives, int(1000 * time()))
+    typer.echo(f"{address}: features computed from {last:,} entries; start the service with them")
 
 
 @journal.command("backup")
@@ -243,7 +335,7 @@ def restore(
 def quarantine(
     address: Address,
     position: Annotated[int, typer.Argument(help="Position of the entry to leave out.", min=1)],
-    loop: Name = "loop",
+    loop: Name = None,
     reason: Annotated[str, typer.Option("--reason", help="Why, for the journal.")] = "",
     by: By = "command line",
 ) -> None:
@@ -251,9 +343,8 @@ def quarantine(
     from time import time
 
     from rankloop.serving import operations as do
-    from rankloop.serving.journal.opening import open_existing_journal
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         stored = do.quarantine(opened, position, reason, by, int(1000 * time()))
     typer.echo(f"entry {position:,} is left out from entry {stored:,} on")
 
@@ -265,16 +356,15 @@ def retry(
     position: Annotated[
         int, typer.Argument(help="Position of the closing or judgement that failed.", min=1)
     ],
-    loop: Name = "loop",
+    loop: Name = None,
     by: By = "command line",
 ) -> None:
     """Let the loop learn again from an entry that failed, for example after an upgrade."""
     from time import time
 
     from rankloop.serving import operations as do
-    from rankloop.serving.journal.opening import open_existing_journal
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         stored = do.retry(opened, position, by, int(1000 * time()))
     typer.echo(f"entry {position:,} is applied again by entry {stored:,}")
 
@@ -283,15 +373,14 @@ def retry(
 @catch_errors
 def actions(
     address: Address,
-    loop: Name = "loop",
+    loop: Name = None,
     last: Annotated[int, typer.Option(help="Number of latest actions to show.", min=1)] = 50,
     json: o.Json = False,
 ) -> None:
     """Show the actions of operators (promotions, rollbacks and others): who, what and when."""
-    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.security.audit import read_actions
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         recent = read_actions(opened, last)
     rows = [
         [action.position, action.at, action.by, action.action, action.what, action.reason]
@@ -306,15 +395,14 @@ def actions(
 
 @journal.command("personal")
 @catch_errors
-def personal(address: Address, loop: Name = "loop", master_key_file: MasterKey = "") -> None:
+def personal(address: Address, loop: Name = None, master_key_file: MasterKey = "") -> None:
     """Show the personal data that is kept, one JSON object per ranking."""
     from json import dumps
 
-    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.operations.personal import personal as read_personal
     from rankloop.serving.operations.personal import vault_for
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         for ranking in read_personal(opened, vault_for(opened, master_key_file)):
             typer.echo(dumps(ranking, ensure_ascii=False))
 
@@ -323,7 +411,7 @@ def personal(address: Address, loop: Name = "loop", master_key_file: MasterKey =
 @catch_errors
 def forget(
     address: Address,
-    loop: Name = "loop",
+    loop: Name = None,
     user: Annotated[str | None, typer.Option("--user", help="Id of the user.")] = None,
     session: Annotated[
         str | None, typer.Option("--session", help="Id of the session, if no user was sent.")
@@ -335,10 +423,9 @@ def forget(
     master_key_file: MasterKey = "",
 ) -> None:
     """Destroy a person's keys, so that their personal data can never be read again."""
-    from rankloop.serving.journal.opening import open_existing_journal
     from rankloop.serving.operations import personal as do
 
-    with open_existing_journal(address, loop) as opened:
+    with _open(address, loop) as opened:
         vault = do.vault_for(opened, master_key_file)
         keys, erased = do.forget(opened, vault, by, user, session, ranking)
     typer.echo(f"forgotten: {keys} key{'s' * (keys != 1)} destroyed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -242,6 +243,37 @@ Ranker = Annotated[
         autocompletion=_names,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Categories:
+    """How many columns the categories of a feature get."""
+
+    category_limit: Annotated[
+        int | None,
+        typer.Option(
+            "--category-limit",
+            help="The most frequent categories of a feature that get a column of their own; "
+            "others share columns. Default: 1000.",
+            min=1,
+        ),
+    ] = None
+    category_buckets: Annotated[
+        int | None,
+        typer.Option(
+            "--category-buckets",
+            help="The columns that the other categories share, by a hash; with 0, they count as "
+            "missing. Default: 256.",
+            min=0,
+        ),
+    ] = None
+
+    @property
+    def chosen(self) -> dict[str, int]:
+        """The limits that are given."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
 Scale = Annotated[
     str | None,
     typer.Option(

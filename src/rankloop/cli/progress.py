@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rich.progress import ProgressColumn
+
     from rankloop.distributed.progress import PartsProgress
-    from rankloop.experiments.compare import ComparisonProgress
-    from rankloop.experiments.tune import Trial
+    from rankloop.experiments.comparison import ComparisonProgress
+    from rankloop.experiments.tuning import Trial
     from rankloop.rankers.rounds import Round
 
 
@@ -58,14 +60,23 @@ def leaderboard(
         yield show
 
 
+def _columns() -> tuple[ProgressColumn, ...]:
+    """Return a bar, how many are done, the time so far and the time left, and what is running."""
+    from rich import progress as p
+
+    time = (p.TimeElapsedColumn(), p.TextColumn("left:"), p.TimeRemainingColumn())
+    running = p.TextColumn("{task.description}", markup=False)
+    return p.BarColumn(20), p.MofNCompleteColumn(), *time, running
+
+
 @contextmanager
 def fold_progress() -> Iterator[Callable[[ComparisonProgress], None]]:
     """Show how many parts of a comparison are done, and which are running, on a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import Progress
 
     console = Console(stderr=True)
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    columns = _columns()
     running: list[str] = []
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
         task = p.add_task("", total=None)
@@ -85,10 +96,10 @@ def fold_progress() -> Iterator[Callable[[ComparisonProgress], None]]:
 def trials_progress(total: int) -> Iterator[Callable[[Trial, Trial | None], None]]:
     """Show how many trials of a search are done, and the best so far, on a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import Progress
 
     console = Console(stderr=True)
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    columns = _columns()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
         task = p.add_task("", total=total)
 

@@ -23,6 +23,14 @@ def serve(
         str | None,
         typer.Option("--features", help="Number of features, or their names: price,match."),
     ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            help="Model file that ranks from the start, as `rankloop train` writes it; the rankers "
+            "learn beside it.",
+        ),
+    ] = None,
     loop: Annotated[
         str | None, typer.Option("--loop", help="Name of the loop.", show_default="loop")
     ] = None,
@@ -65,14 +73,17 @@ def serve(
 
         typer.echo(make_key())
         return
-    options = ServeOptions(loop, features, ranker, journal, port)
+    options = ServeOptions(loop, features, ranker, journal, port, model)
     if init:
         typer.echo(write_settings(config, options))
         return
     settings = choose_settings(config, options)
     if check:
+        from rankloop.serving.learning.model_file import check_models
+
         settings.master_keys()
         settings.signing_keys()
+        check_models(settings)
         typer.echo(f"the settings are valid: {', '.join(settings.loops)}")
         return
     from rankloop.serving.server import serve as run

@@ -65,7 +65,7 @@ def stream(
     """
     from rankloop.data.scaling import scaler_from_name
     from rankloop.experiments.fold_source import numbers_only
-    from rankloop.experiments.progressive import progressive
+    from rankloop.experiments.progressive import stream as measure
     from rankloop.rankers.registry import make_online_ranker
 
     rankers = {text: make_online_ranker(text) for text in ranker}
@@ -86,7 +86,7 @@ def stream(
         _clicks(rankers, queries, clicks, impressions, permutations, measures[0], seed, printer)
         return
     with leaderboard(list(rankers), permutations, f"{measures[0]} ({convention[0]})") as show:
-        streams = progressive(
+        streams = measure(
             queries,
             rankers,
             measures,

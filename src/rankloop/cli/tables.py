@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankloop._utils.tabular import show
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -241,8 +243,6 @@ def quality_cells(rankings: int, mean: float, recent: float) -> list[object]:
 
 def cell(value: object) -> str:
     """Return one value as text for people."""
-    if value is None:
+    if value is None or value != value:
         return ""
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return str(value) if isinstance(value, bool) else show(value)

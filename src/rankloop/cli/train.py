@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +19,56 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Ranker
 
 
+@dataclass(frozen=True)
+class Continuing:
+    """The model to continue from."""
+
+    resume: Annotated[
+        Path | None, typer.Option("--from", help="Continue from this model instead.")
+    ] = None
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            "--keep",
+            help="With --from: weight of the old model, above 0 and at most 1; lower values give "
+            "new data more influence.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.resume is None:
+            raise typer.BadParameter("--keep needs a model to continue from: give --from too")
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """The cluster to train on."""
+
+    cluster: o.Cluster = None
+    by_query: o.ByQuery = False
+    mix_every: Annotated[
+        int | None,
+        typer.Option(
+            "--mix-every",
+            help="With --cluster: online rankers are merged after this many queries of each file; "
+            "by default, after a pass.",
+            min=1,
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.cluster is None and (self.by_query or self.mix_every is not None):
+            given = "--by-query" if self.by_query else "--mix-every"
+            raise typer.BadParameter(f"{given} is for training on a cluster: give --cluster too")
+
+
 @takes_groups
 def train(
     source: DataSource,
     printer: Printer,
+    categories: o.Categories,
+    old: Continuing,
+    place: OnCluster,
     output: Annotated[
         Path,
         typer.Option(
@@ -38,35 +85,6 @@ def train(
         ),
     ] = None,
     scale: o.Scale = None,
-    category_limit: Annotated[
-        int | None,
-        typer.Option(
-            "--category-limit",
-            help="The most frequent categories of a feature that get a column of their own; "
-            "others share columns. Default: 1000.",
-            min=1,
-        ),
-    ] = None,
-    category_buckets: Annotated[
-        int | None,
-        typer.Option(
-            "--category-buckets",
-            help="The columns that the other categories share, by a hash; with 0, they count as "
-            "missing. Default: 256.",
-            min=0,
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option("--from", help="Continue from this model instead.")
-    ] = None,
-    keep: Annotated[
-        float | None,
-        typer.Option(
-            "--keep",
-            help="With --from: weight of the old model, above 0 and at most 1; lower values give "
-            "new data more influence.",
-        ),
-    ] = None,
     valid: Annotated[
         str | None,
         typer.Option(
@@ -76,84 +94,91 @@ def train(
     ] = None,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],
-    cluster: o.Cluster = None,
-    by_query: o.ByQuery = False,
-    mix_every: Annotated[
-        int | None,
-        typer.Option(
-            "--mix-every",
-            help="With --cluster: online rankers are merged after this many queries of each file; "
-            "by default, after a pass.",
-            min=1,
-        ),
-    ] = None,
 ) -> None:
     """Train a ranker and write it to one file."""
-    from rankloop.rankers.model_files.saving import load
-    from rankloop.rankers.registry import read_ranker
-    from rankloop.rankers.training import describe_if_needed, new_ranker, read_like
-
-    if resume is not None and (ranker is not None or scale is not None):
-        given = "-r" if ranker is not None else "--scale"
-        raise typer.BadParameter(
-            f"--from continues with the ranker and scaling of the saved model: leave out {given}"
-        )
-    if keep is not None and resume is None:
-        raise typer.BadParameter("--keep needs a model to continue from: give --from too")
-    if cluster is None and (by_query or mix_every is not None):
-        given = "--by-query" if by_query else "--mix-every"
-        raise typer.BadParameter(f"{given} is for training on a cluster: give --cluster too")
-    if cluster is not None and resume is not None:
-        raise typer.BadParameter("--from trains in this process: leave out --cluster")
-    limits = {"category_limit": category_limit, "category_buckets": category_buckets}
-    chosen = {name: value for name, value in limits.items() if value is not None}
-    if cluster is not None:
-        model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
-        how = (by_query, mix_every, chosen)
-        model, judged = _on_cluster(cluster, model, source, valid, measures[0], *how)
-        _report(model, judged, output, measures, convention, printer)
-        return
-    if resume is None:
-        model = new_ranker(*read_ranker(ranker or "auto"), measures[0], scale)
-        queries = source.read()
-        model = describe_if_needed(model, queries, **chosen)
-        like = {"width": queries.n_features}
+    if old.resume is not None:
+        given = {"-r": ranker, "--scale": scale}
+        for option in (option for option, value in given.items() if value is not None):
+            raise typer.BadParameter(
+                f"--from continues with the ranker and scaling of the saved model: leave out "
+                f"{option}"
+            )
+        if place.cluster is not None:
+            raise typer.BadParameter("--from trains in this process: leave out --cluster")
+        model, judged = _go_on(old, source, valid, measures[0])
     else:
-        model = load(resume)
-        like = read_like(model)
-        queries = source.read(**like)
-    judged = None if valid is None else source.read(valid, **like)
-    with rounds_progress(measures[0]) as show:
-        if resume is None:
-            model.fit(queries, valid=judged, on_round=show)
-        else:
-            if keep is not None:
-                model.discount_past(keep)
-            model.go_on(queries, valid=judged, on_round=show)
+        model = _new(ranker or "auto", measures[0], scale)
+        learn = _here if place.cluster is None else _on_cluster
+        model, judged = learn(model, source, valid, measures[0], categories, place)
     _report(model, judged, output, measures, convention, printer)
 
 
-def _on_cluster(
-    cluster: str,
+def _new(ranker: str, measure: str, scale: str | None) -> Ranker:
+    from rankloop.rankers.registry import read_ranker
+    from rankloop.rankers.training import new_ranker
+
+    return new_ranker(*read_ranker(ranker), measure, scale)
+
+
+def _go_on(
+    old: Continuing, source: DataSource, valid: str | None, measure: str
+) -> tuple[Ranker, QueryDataset | None]:
+    """Continue from a saved model; return it with the validation data."""
+    from rankloop.rankers.model_files.saving import load
+    from rankloop.rankers.training import read_like
+
+    assert old.resume is not None
+    model = load(old.resume)
+    like = read_like(model)
+    queries = source.read(**like)
+    judged = None if valid is None else source.read(valid, **like)
+    with rounds_progress(measure) as show:
+        if old.keep is not None:
+            model.discount_past(old.keep)
+        return model.go_on(queries, valid=judged, on_round=show), judged
+
+
+def _here(
     model: Ranker,
     source: DataSource,
     valid: str | None,
     measure: str,
-    by_query: bool,
-    mix_every: int | None,
-    limits: dict[str, int],
+    categories: o.Categories,
+    place: OnCluster,  # noqa: ARG001
+) -> tuple[Ranker, QueryDataset | None]:
+    """Train a ranker in this process; return it with the validation data."""
+    from rankloop.rankers.training import describe_if_needed
+
+    queries = source.read()
+    model = describe_if_needed(model, queries, **categories.chosen)
+    judged = None if valid is None else source.read(valid, width=queries.n_features)
+    with rounds_progress(measure) as show:
+        return model.fit(queries, valid=judged, on_round=show), judged
+
+
+def _on_cluster(
+    model: Ranker,
+    source: DataSource,
+    valid: str | None,
+    measure: str,
+    categories: o.Categories,
+    place: OnCluster,
 ) -> tuple[Ranker, QueryDataset | None]:
     """Train a ranker on the files where they are; return it with the validation data."""
     from rankloop.distributed import Parts, connect, fit
     from rankloop.rankers.wrappers.described import Described
 
-    with connect(cluster) as client, rounds_progress(measure) as show, parts_progress() as tell:
-        parts = Parts(client, source.places, by_query=by_query, **source.options)
+    with (
+        connect(place.cluster) as client,
+        rounds_progress(measure) as show,
+        parts_progress() as tell,
+    ):
+        parts = Parts(client, source.places, by_query=place.by_query, **source.options)
         if parts.columns().needs_description:
-            model = Described(model).set_params(**limits)
+            model = Described(model).set_params(**categories.chosen)
         judged = None if valid is None else source.read(valid)
         callbacks: dict[str, Any] = {"on_round": show, "on_progress": tell}
-        return fit(model, parts, valid=judged, mix_every=mix_every, **callbacks), judged
+        return fit(model, parts, valid=judged, mix_every=place.mix_every, **callbacks), judged
 
 
 def _report(

@@ -39,7 +39,7 @@ def tune(
     cluster: o.Cluster = None,
 ) -> None:
     """Search a ranker's parameters; print the best ones, and the command that trains with them."""
-    from rankloop.experiments.tune import tune as search
+    from rankloop.experiments.tuning import tune as search
 
     queries = source.read() if cluster is None else source.places
     options = {} if cluster is None else source.options

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankloop.data.io.formats import read
 from rankloop.data.io.replacing import replace_when_done
+from rankloop.data.io.tables.leaks import leaks
 from rankloop.exceptions import DataError, ParseError
 from rankloop.features.columns import Features
 
@@ -31,6 +32,7 @@ KEYS = (
     "position",
     "features",
     "drop",
+    "include",
     "category",
     "lists",
     "missing",
@@ -42,7 +44,6 @@ KEYS = (
     "null",
 )
 """What a configuration may say under [data]."""
-_LEAKS = ("position", "rank", "click", "clicks", "clicked", "click_bool", "booking", "purchase")
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ def _comments(data: QueryDataset) -> list[str]:
             words += f" of {len(column.categories):,}"
         if share > 0:
             words += f", {100 * share:.0f}% missing"
-        if column.name.lower() in _LEAKS:
-            words += "; known only after ranking? then drop it"
+        if leaks([column.name]):
+            words += "; is it known before ranking? then include it, else drop it"
         comments.append(f"  {column.name}: {words}")
     return comments
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.arguments import check_type, wrong_type
 from rankloop._utils.messages import count
 from rankloop.data.frames import check_same_rows, frame_rows, has_other_kinds
-from rankloop.data.grouping import TEXT, Grouping, as_ids, group_by_id, group_by_size
+from rankloop.data.grouping import TEXT, Grouping, as_array, as_ids, group_by_id, group_by_size
 from rankloop.data.mapped_parts import is_mapped
 from rankloop.data.sparse_rows import SparseRows, all_values, as_dense_type
 from rankloop.data.validation import (
@@ -23,7 +24,9 @@ from rankloop.data.validation import (
     as_weights,
     bad_feature,
     check_length,
+    check_rng,
     column_names,
+    one_each,
     positions,
     validate_fields,
 )
@@ -164,6 +167,7 @@ class QueryDataset:
         DataError
             if a value is not valid: it names the row, the column and what to do.
         """
+        check_type("allow_nan", allow_nan, bool, "True or False")
         if (qid is None) == (group is None):
             raise DataError("say which rows form a query: give either qid= or group=")
         check_same_rows(X, y=y, qid=qid, doc_ids=doc_ids, sample_weight=sample_weight)
@@ -177,7 +181,7 @@ class QueryDataset:
         n = len(matrix)
         check_length("y", grades, n)
         if qid is not None:
-            qid = as_ids(np.asarray(qid), "qid")
+            qid = as_ids(qid, "qid")
             check_length("qid", qid, n)
             grouping = group_by_id(qid)
         else:
@@ -346,7 +350,10 @@ class QueryDataset:
 
     def query(self, q: int) -> Query:
         """Return the q-th query, as views."""
-        q = range(self.n_queries)[operator.index(q)]
+        try:
+            q = range(self.n_queries)[operator.index(q)]
+        except TypeError:
+            raise wrong_type("a query", q, "given by its position, a whole number") from None
         rows = slice(self.offsets[q], self.offsets[q + 1])
         return Query(
             self.query_ids[q].item() if self.query_ids.dtype != TEXT else str(self.query_ids[q]),
@@ -378,11 +385,13 @@ class QueryDataset:
 
     def keep(self, documents: NDArray[np.bool_]) -> QueryDataset:
         """Keep some documents, by a mask, and the queries that have any left."""
-        check_length("documents", documents, self.n_documents)
-        if documents.dtype != bool:
+        documents = as_array(documents, "the mask of documents")
+        if documents.dtype != bool or documents.ndim != 1:
             raise DataError(
-                f"keep takes a mask with one boolean per document; found {documents.dtype}"
+                f"keep takes a mask with one boolean per document; found {documents.dtype} of "
+                f"shape {documents.shape}"
             )
+        check_length("documents", documents, self.n_documents)
         sizes = np.add.reduceat(np.r_[documents, False].astype(np.int64), self.offsets[:-1])
         sizes = np.where(self.sizes > 0, sizes, 0)
         left = sizes > 0
@@ -402,6 +411,7 @@ class QueryDataset:
 
         :meth:`in_row_order` of the result brings scores back to the order of this data set.
         """
+        check_rng(rng)
         rows = np.lexsort(
             (rng.random(self.n_documents), np.repeat(np.arange(len(self)), self.sizes))
         )
@@ -428,7 +438,7 @@ class QueryDataset:
 
     def in_row_order(self, values: NDArray[S]) -> NDArray[S]:
         """Bring one value per document from this data set's order to the caller's row order."""
-        check_length("values", values, self.n_documents)
+        values = one_each("values", values, self.n_documents)
         if self.rows is None:
             return values
         result = np.empty_like(values)
@@ -437,7 +447,7 @@ class QueryDataset:
 
     def from_row_order(self, values: NDArray[S]) -> NDArray[S]:
         """Bring one value per row from the caller's order to this data set's."""
-        check_length("values", values, self.n_documents)
+        values = one_each("values", values, self.n_documents)
         return values if self.rows is None else values[self.rows]
 
 

@@ -62,7 +62,7 @@ def frame_rows(
     return rows, columns.describe() if features is None else features
 
 
-def check_same_rows(X: object, **others: object) -> None:
+def check_same_rows(X: object, name_of_rows: str = "X", **others: object) -> None:
     """Raise if a pandas series has another index than X: its values belong to other rows."""
     index: Any = getattr(X, "index", None)
     if not hasattr(index, "equals"):
@@ -76,12 +76,12 @@ def check_same_rows(X: object, **others: object) -> None:
             difference = (
                 f"{len(other):,} labels for {len(index):,} rows"
                 if len(other) != len(index)
-                else f"row {where} is {index[where]} in X and {other[where]} in {name}"
+                else f"row {where} is {index[where]} in {name_of_rows} and {other[where]} in {name}"
             )
             raise DataError(
-                f"X and {name} have different pandas indices: {difference}; bring them into the "
-                f"same order, as with {name}.loc[X.index], or pass {name}.to_numpy() where the "
-                "order is right"
+                f"{name_of_rows} and {name} have different pandas indices: {difference}; bring "
+                f"them into the same order, as with {name}.loc[{name_of_rows}.index], or pass "
+                f"{name}.to_numpy() where the order is right"
             )
 
 

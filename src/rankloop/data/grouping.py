@@ -68,7 +68,10 @@ def group_by_size(group: ArrayLike, n_rows: int) -> Grouping:
     >>> group_by_size([2, 1], 3).offsets
     array([0, 2, 3])
     """
-    sizes = np.asarray(group)
+    try:
+        sizes = np.asarray(group)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"group must be a list of whole numbers: {error}") from None
     if sizes.size == 0:
         sizes = sizes.astype(np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
@@ -114,22 +117,44 @@ def group_runs(
 
 def as_ids(values: ArrayLike, name: str) -> Ids:
     """Return ids as an array of int64 or of text; other values are an error."""
-    ids = np.asarray(values)
-    if ids.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional; found shape {ids.shape}")
+    ids = as_array(values, name)
     if ids.dtype in (np.int64, TEXT):
         return ids
     if ids.dtype.kind in "iuf":
+        if ids.dtype.kind == "f" and np.isnan(ids).any():
+            raise _missing(name, int(np.isnan(ids).argmax()))
         fits = np.abs(ids) < 2.0**63 if ids.dtype.kind != "i" else np.ones(len(ids), bool)
         whole = fits & (ids == np.floor(ids)) if ids.dtype.kind == "f" else fits
         if not whole.all():
             raise DataError(f"{name} must be whole 64-bit numbers or text; found {ids[~whole][0]}")
         return ids.astype(np.int64, copy=False)
-    if ids.dtype.kind == "O":
-        missing = first_missing(ids)
+    return as_texts(ids, name)
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return values in one dimension; NumPy would make the NaN among texts the text nan."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+            array = np.asarray(values, dtype=object)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"{name} must be one-dimensional: {error}") from None
+    if array.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional; found shape {array.shape}")
+    return array
+
+
+def as_texts(values: NDArray[Any], name: str) -> Ids:
+    """Return values as text, none of them missing."""
+    if values.dtype.kind in "OfMm":
+        missing = first_missing(values)
         if missing is not None:
-            raise DataError(f"{name} is missing in row {missing}; every row needs one")
-    return ids.astype(TEXT)
+            raise _missing(name, missing)
+    return values.astype(str if values.dtype.kind != "O" else TEXT).astype(TEXT)
+
+
+def _missing(name: str, row: int) -> DataError:
+    return DataError(f"{name} is missing in row {row}; every row needs one")
 
 
 def first_missing(values: Ids) -> int | None:

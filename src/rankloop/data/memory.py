@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SHARE = 0.75  # of the free memory; the rest is for what is done with the data
 _UNLIMITED = 1 << 60  # control groups of version 1 write so large a number for "no limit"
+_SMALL = 1 << 22  # bytes; to find out what is free takes as long as to fill them
 BLOCK = 1 << 17  # values worked on at a time: 1 MB of float64
 
 
@@ -60,10 +61,13 @@ def memory_limit_or_default(limit: int | str | None) -> int:
 def check_fits(rows: int, features: int, limit: int | str | None = None, *, more: int = 0) -> None:
     """Raise if a float32 matrix of this shape plus `more` bytes exceed the limit.
 
-    The default limit is that of :func:`memory_limit_or_default`.
+    The default limit is that of :func:`memory_limit_or_default`, which costs up to half a
+    millisecond in a container; small matrices, as every ranking is one, are not compared with it.
     """
-    allowed = memory_limit_or_default(limit)
     needed = 4 * rows * features + more
+    if limit is None and needed <= _SMALL:
+        return
+    allowed = memory_limit_or_default(limit)
     if needed > allowed:
         raise MemoryLimitError(
             f"a dense matrix of {rows:,} rows and {features:,} features takes {show_size(needed)}"

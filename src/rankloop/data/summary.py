@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.arguments import check_type
+from rankloop.data.dataset import QueryDataset
 from rankloop.data.sparse_rows import SparseRows
 from rankloop.data.summary_notes import notes
 from rankloop.data.summary_scan import (
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.data.grouping import Ids
 
 MAX_VALUES = 12
@@ -140,6 +141,7 @@ def summarise(dataset: QueryDataset) -> Summary:
     1 of 2 queries has documents of one grade only: a ranker learns nothing from it
     1 feature is constant inside every query (column 1): a linear ranker cannot use it
     """
+    check_type("the data", dataset, QueryDataset, "a QueryDataset")
     X, y, offsets = dataset.X, dataset.y, dataset.offsets
     sizes = dataset.sizes
     judged = y >= 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop._utils.messages import count
+from rankloop.data.io.tables.leaks import leaks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,11 +72,19 @@ def notes(s: Summary) -> Iterator[str]:
             f"{of_features(columns, 'use')} {values} where the rest is not negative "
             f"({some(columns)}): perhaps a missing value; mark it as NaN or 0"
         )
+    leaky = [j for j, f in enumerate(s.feature_summaries) if leaks([f.name])]
+    if leaky:
+        it = "it" if len(leaky) == 1 else "them"
+        yield (
+            f"{count(len(leaky), 'name', 'names')} {_verb(len(leaky), 'look')} like leaks "
+            f"({some(leaky)}), unknown before a model ranks: leave {it} out with --drop, "
+            f"or use {it} with --include"
+        )
     gaps = [j for j, f in enumerate(s.feature_summaries) if f.missing]
     if gaps:
         yield (
             f"{of_features(gaps, 'have')} missing values ({some(gaps)}): `rankloop train` takes "
-            "them as they are; in Python, use trees, or fill them"
+            "them as they are; in Python, use Described(ranker) or trees"
         )
     if s.constant_features:
         yield (

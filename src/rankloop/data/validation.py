@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
-from rankloop.data.grouping import TEXT, as_ids
+from rankloop._utils.messages import show_names
+from rankloop.data.grouping import TEXT, as_array, as_ids, as_texts
 from rankloop.data.memory import check_fits
 from rankloop.data.sparse_rows import (
     SparseRows,
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
     from rankloop.data.grouping import Ids
 
+MISSING_VALUES = (
+    "; if NaN means missing, use Described(ranker) or trees, which learn from missing values (and "
+    "make data sets with allow_nan=True)"
+)
+"""What to do about missing values."""
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -81,7 +87,7 @@ def as_matrix(
         except TypeError as error:
             raise DataTypeError(f"features must be numbers: {error}") from None
         except ValueError as error:
-            raise DataError(f"features must be numbers: {error}") from None
+            raise DataError(_not_numbers(X, error)) from None
         dense = np.ascontiguousarray(dense)
     if dense.ndim != 2:
         raise DataError(
@@ -90,8 +96,20 @@ def as_matrix(
         )
     place = _core.first_not_finite(dense, allow_nan=allow_nan)
     if place >= 0:
-        raise bad_feature(dense, place)
+        raise bad_feature(dense, place, column_names(X))
     return dense
+
+
+def _not_numbers(X: Any, error: ValueError) -> str:
+    """Say which columns of a frame are no numbers, and what to do; of an array, what NumPy says."""
+    types = zip(column_names(X) or (), getattr(X, "dtypes", ()), strict=False)
+    texts = [name for name, kind in types if getattr(kind, "kind", "O") in "OSUT"]
+    if not texts:
+        return f"features must be numbers: {error}"
+    return (
+        f"features must be numbers, but not all values of {show_names(texts)} are ({error}); leave "
+        "out what is no feature, and learn from text with Described(ranker)"
+    )
 
 
 def bad_feature(
@@ -107,9 +125,8 @@ def bad_feature(
     return DataError(
         f"feature {names[column] if names else column} of row {first_row + row} is "
         f"{'missing (null or NaN)' if nan else f'{value} as float32'}; features must be finite: "
-        "remove the row, replace the value"
-        + (", or pass allow_nan=True if NaN means missing" if nan else "")
-    )
+        "remove the row, replace the value" + (MISSING_VALUES if nan else "")
+    ).at_row(first_row + row)
 
 
 def check_not_empty(X: NDArray[np.generic]) -> None:
@@ -172,31 +189,30 @@ def as_weights(weights: ArrayLike, name: str) -> NDArray[np.float64]:
         raise DataError(f"{name} must be numbers: {error}") from None
     good = (values >= 0) & (values < np.inf)
     if values.ndim != 1 or not good.all():
-        bad = int(good.argmin())
-        problem = f"shape {values.shape}" if values.ndim != 1 else f"{values[bad]} at {bad}"
+        problem = f"shape {values.shape}"
+        if values.ndim == 1:
+            bad = int(good.argmin())
+            problem = f"{values[bad]} at {bad}"
         raise DataError(f"{name} must be finite numbers >= 0 in one dimension; found {problem}")
     return values
 
 
 def as_text(values: ArrayLike, name: str) -> Ids:
     """Return document ids as text, none of them missing."""
-    texts = np.asarray(values)
-    if texts.dtype == TEXT and texts.ndim == 1:
-        return texts
-    if texts.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional; found shape {texts.shape}")
-    if texts.dtype.kind in "fO":
-        missing = next((i for i, value in enumerate(texts) if _is_missing(value)), None)
-        if missing is not None:
-            raise DataError(f"{name} is missing in row {missing}; every row needs one")
-    return texts.astype(str).astype(TEXT)
+    texts = as_array(values, name)
+    return texts if texts.dtype == TEXT else as_texts(texts, name)
 
 
-def _is_missing(value: object) -> bool:
+def one_each(name: str, values: Any, n: int) -> Any:
+    """Return values as an array whose first dimension has one place for each of n rows."""
     try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas.NA is neither true nor false
-        return True
+        array = np.asarray(values)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"{name} must be an array: {error}") from None
+    if not array.ndim:
+        raise DataTypeError(f"{name} must be an array of {n:,} values; found {values!r:.60}")
+    check_length(name, array, n)
+    return array
 
 
 def check_length(name: str, values: Sized, n: int, what: str = "rows") -> None:
@@ -310,8 +326,11 @@ def positions(queries: slice | ArrayLike, n: int) -> NDArray[np.int64]:
     """
     if isinstance(queries, slice):
         return np.arange(n)[queries]
-    chosen = np.asarray(queries)
-    if chosen.dtype == bool:
+    try:
+        chosen = np.asarray(queries)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"select takes positions or a mask of queries: {error}") from None
+    if chosen.dtype == bool and chosen.ndim:
         check_length("the mask", chosen, n, "queries")
     elif chosen.size and (chosen.dtype.kind not in "iu" or chosen.ndim != 1):
         raise DataError(

@@ -11,6 +11,7 @@ from rankloop.distributed.calling import gather_results, submit
 from rankloop.distributed.parts import SAMPLE
 from rankloop.distributed.progress import PartsCounter
 from rankloop.distributed.summary import check_summaries, summarise_part
+from rankloop.rankers.online.base import shuffled
 from rankloop.rankers.parameters import check_whole
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ def fit_online(
     A copy of the ranker learns `mix_every` queries of each part; the copies are merged
     (:meth:`OnlineRanker.merge`), and the merged ranker continues with the next queries, for
     `ranker.passes` passes. With a `random_state`, the queries of a part are in a new order in each
-    pass. A scaler is fitted to a sample of all parts first. The result depends on the parts and on
-    `mix_every`, not on the number of workers.
+    pass. A scaler is fitted to a sample of all parts first. A ranker that adapts does not do so
+    here, because parts are in no order of time; it adapts to what it learns later. The result
+    depends on the parts and on `mix_every`, not on the number of workers.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def _learn_part(
     queries: slice | NDArray[np.int64] = slice(first, end)
     if seed is not None:
         queries = np.random.default_rng(seed).permutation(len(data))[queries]
-    with borrow(data):
+    with borrow(data), shuffled():  # parts side by side are in no order of time
         return base.copy().partial_fit(data.select(queries))
 
 

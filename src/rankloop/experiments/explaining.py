@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
+from rankloop.features.columns import Features
 from rankloop.measures.ranking import rank_order
 
 if TYPE_CHECKING:
@@ -37,16 +38,18 @@ def contributions(ranker: Ranker, data: QueryDataset) -> NDArray[np.float64]:
 
     It is the amount by which the score falls when all documents of the query get the median value
     of the feature, because a feature that is the same for all of them does not rank. For a linear
-    ranker this is weight x (value - median). It works for every ranker.
+    ranker this is weight x (value - median). Categories have no median: all documents get none. It
+    works for every ranker.
 
     Cost: one prediction per feature.
     """
     scores = np.asarray(ranker.predict(data), np.float64)
     changes = np.zeros(data.X.shape)
+    categorical = set(Features.of(data).categorical)
     for j in range(data.n_features):
         levelled = data.X.copy()
         for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-            levelled[first:end, j] = _middle(data.X[first:end, j])
+            levelled[first:end, j] = np.nan if j in categorical else _middle(data.X[first:end, j])
         if not np.array_equal(levelled, data.X, equal_nan=True):
             changes[:, j] = scores - ranker.predict(_with(data, levelled))
     return changes

@@ -147,7 +147,7 @@ def describe_parts(named_ranker: NamedRanker, parts: Parts) -> tuple[NamedRanker
     """Return data in the form that a ranker needs, as described by the training part."""
     if not any(map(needs_description, parts)):
         return named_ranker, parts
-    features = Features.learn(parts[0])
+    features = Features.learn(parts[0], **named_ranker.limits)  # type: ignore[arg-type] # numbers
     ranker = fit_to(named_ranker.ranker, features)
     train, valid, test = (data_for(ranker, features, part) for part in parts)
     return replace(named_ranker, ranker=ranker), (train, valid, test)

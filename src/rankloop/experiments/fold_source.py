@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop._utils.arguments import as_list, path_text
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.folds import letor_folds
 from rankloop.data.io.format_names import is_sql
@@ -188,7 +189,9 @@ def find_splits(
                 "example folds=5"
             )
         return _dealt(lambda: data, [_content(data)], trials or Rotation(_number(folds)), seed)
-    places = [os.fspath(p) for p in ([data] if isinstance(data, str | os.PathLike) else data)]
+    given = [data] if isinstance(data, str | os.PathLike) else data
+    wanted = "a QueryDataset (rankloop.from_table makes one of a frame), or files or a folder"
+    places = [path_text(place) for place in as_list("data", given, wanted)]
     paths = [Path(place) for place in places]
     if folds == "letor" or (folds is None and _has_folds(paths)):
         if trials is not None:

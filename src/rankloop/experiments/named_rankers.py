@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import as_list, check_type
+from rankloop._utils.estimator import Estimator
 from rankloop.exceptions import DataError
-from rankloop.experiments.peers import PEERS, read_peer
+from rankloop.experiments.peers import PEERS, Peer, read_peer
 from rankloop.rankers.registry import read_ranker
 from rankloop.rankers.search import grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rankloop._utils.estimator import Estimator
     from rankloop.measures.measure import Measure
     from rankloop.rankers.base import Ranker
     from rankloop.rankers.search import Search
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NamedRanker:
-    """An unfitted ranker with the settings to try, in this order."""
+    """An unfitted ranker with the settings to try, in this order.
+
+    limits : `limit` and `buckets` of categories, as :meth:`Features.learn` takes them
+    """
 
     name: str
     ranker: Ranker
     settings: tuple[dict[str, object], ...]
+    limits: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def key(self) -> list[object]:
@@ -36,6 +41,7 @@ class NamedRanker:
             type(self.ranker).__name__,
             {name: repr(value) for name, value in self.ranker.get_params(deep=False).items()},
             [{name: repr(value) for name, value in s.items()} for s in self.settings],
+            *([dict(self.limits)] if self.limits else []),
         ]
 
 
@@ -46,26 +52,34 @@ def make_named_rankers(
     seed: int = 0,
     search: bool = True,
     grids: Mapping[str, Mapping[str, Search]] | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> list[NamedRanker]:
     """Read rankers; given parameters are not searched, and `grids` replaces a ranker's grid.
 
     A batch ranker without a given `valid_measure` or `random_state` gets the measure and the seed.
+    `limits` are those of the codes of categories, for all rankers.
 
     >>> from rankloop.measures.measure import nDCG
     >>> [len(c.settings) for c in make_named_rankers(["slam", "slam:rate=1", "auto"], nDCG @ 10)]
     [5, 1, 1]
     """
     if isinstance(rankers, Mapping):
+        for ranker in rankers.values():
+            check_type("each of the rankers", ranker, Estimator, "a ranker")
         given = {
             name: (ranker, find_changed_parameters(ranker)) for name, ranker in rankers.items()
         }
     else:
         given = {}
-        for text in [rankers] if isinstance(rankers, str) else rankers:
+        wanted = "names of rankers, or a mapping of names to rankers"
+        for text in [rankers] if isinstance(rankers, str) else as_list("rankers", rankers, wanted):
+            check_type("a ranker", text, str, "text such as 'slam' or 'slam:rate=0.1'")
             if text in given:
                 raise DataError(f"the ranker {text!r} is given twice; give it once")
             read = read_peer if text.partition(":")[0].strip() in PEERS else read_ranker
             cls, params = read(text)
+            if issubclass(cls, Peer):
+                cls.library()  # what is not installed is said now, and not after hours
             given[text] = cls(**params), set(params)
     if not given:
         raise DataError("give at least one ranker")
@@ -75,7 +89,7 @@ def make_named_rankers(
         space = dict(grid_of_ranker) if search else {}
         if not ranker.traits.is_online:
             ranker = prepare(ranker, fixed, measure, seed)
-        named_rankers.append(NamedRanker(name, ranker, tuple(grid(space))))
+        named_rankers.append(NamedRanker(name, ranker, tuple(grid(space)), limits or {}))
     return named_rankers
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop._utils.estimator import Estimator
-from rankloop._utils.processors import threads
+from rankloop._utils.processors import passive_waiting, threads
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.rankers.search import OneOf
 from rankloop.rankers.traits import Traits
@@ -107,14 +107,17 @@ class Peer(Estimator):
     def dumps(self) -> bytes:
         """Return the model as its library writes it."""
 
-    def _library(self) -> ModuleType:
+    @classmethod
+    def library(cls) -> ModuleType:
+        """Return the library; raise if it is not installed."""
         from importlib import import_module
 
         try:
-            return import_module(self.package)
+            with passive_waiting():
+                return import_module(cls.package)
         except ImportError:
-            name = "xgboost-cpu" if self.package == "xgboost" else self.package
-            raise MissingExtraError(name, "peers", f"comparing with {self.package}") from None
+            name = "xgboost-cpu" if cls.package == "xgboost" else cls.package
+            raise MissingExtraError(name, "peers", f"comparing with {cls.package}") from None
 
     def _labels(self, data: QueryDataset) -> NDArray[np.int64]:
         """Return grades as whole numbers, which these libraries need."""
@@ -131,7 +134,7 @@ class LightGBMPeer(Peer):
     package = "lightgbm"
 
     def _fit(self, data: QueryDataset, valid: QueryDataset | None) -> None:
-        lgb = self._library()
+        lgb = self.library()
         options = {"free_raw_data": False, "categorical_feature": list(self.categorical) or "auto"}
         train = lgb.Dataset(data.X, self._labels(data), group=data.sizes, **options)
         watched, calls = [], []
@@ -167,7 +170,7 @@ class XGBoostPeer(Peer):
     package = "xgboost"
 
     def _fit(self, data: QueryDataset, valid: QueryDataset | None) -> None:
-        xgb = self._library()
+        xgb = self.library()
         watched = [] if valid is None else [(self._matrix(valid), "valid")]
         self._model = xgb.train(
             {
@@ -193,9 +196,9 @@ class XGBoostPeer(Peer):
         types = ["c" if j in self.categorical else "float" for j in range(d)]
         shape: dict[str, object] = {"feature_types": types, "enable_categorical": True}
         if data is None:
-            return self._library().DMatrix(X, **shape)
+            return self.library().DMatrix(X, **shape)
         qid = np.repeat(np.arange(len(data)), data.sizes)
-        return self._library().DMatrix(data.X, self._labels(data), qid=qid, **shape)
+        return self.library().DMatrix(data.X, self._labels(data), qid=qid, **shape)
 
     def _scores(self, X: NDArray[np.float32]) -> object:
         return self._model.predict(self._matrix(None, X), iteration_range=(0, self.rounds_))
@@ -211,7 +214,7 @@ class CatBoostPeer(Peer):
     package = "catboost"
 
     def _fit(self, data: QueryDataset, valid: QueryDataset | None) -> None:
-        cb = self._library()
+        cb = self.library()
         self._model = cb.CatBoost(
             {
                 "loss_function": "YetiRank",
@@ -233,7 +236,7 @@ class CatBoostPeer(Peer):
     def _pool(self, data: QueryDataset) -> catboost.Pool:
         qid = np.repeat(np.arange(len(data)), data.sizes)
         labels = self._labels(data) / max(len(self.grades_) - 1, 1)  # it wants them in 0 .. 1
-        return self._library().Pool(
+        return self.library().Pool(
             self._columns(data.X), labels, group_id=qid, cat_features=list(self.categorical)
         )
 

@@ -8,25 +8,26 @@ and not by the order of a file, which may reveal the grades.
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop._utils.arguments import check_number, check_type
 from rankloop._utils.processors import processors
+from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.evaluation import evaluate
 from rankloop.measures.measure import Measure, parse_all
+from rankloop.rankers.online.base import OnlineRanker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
-
-    from rankloop.data.dataset import QueryDataset
-    from rankloop.rankers.online.base import OnlineRanker
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,7 @@ def permute(
     return stream.shuffle(rng) if shuffle else stream
 
 
-def progressive(
+def stream(
     data: QueryDataset,
     rankers: Mapping[str, OnlineRanker],
     measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
@@ -127,15 +128,19 @@ def progressive(
     >>> from rankloop.rankers.registry import make_ranker
     >>> data = separable(100, np.random.default_rng(0)).data
     >>> rankers = {name: make_ranker(name) for name in ("slam", "solar-ii")}
-    >>> for stream in progressive(data, rankers, permutations=2):
-    ...     print(stream.ranker, stream.mean > 0.9)
+    >>> for result in stream(data, rankers, permutations=2):
+    ...     print(result.ranker, result.mean > 0.9)
     slam True
     solar-ii True
     """
+    check_type("data", data, QueryDataset, "a QueryDataset")
+    check_type("rankers", rankers, Mapping, "a mapping of names to rankers")
+    for ranker in rankers.values():
+        check_type("each of the rankers", ranker, OnlineRanker, "a ranker that learns online")
     if not rankers:
         raise DataError("give at least one ranker")
-    if permutations < 1:
-        raise DataError(f"permutations must be at least 1; found {permutations}")
+    check_number("permutations", permutations, 1)
+    check_number("seed", seed, 0)
     if not data.n_queries:
         raise DataError("the data has no queries; there is nothing to learn or to measure")
     wanted = parse_all(measures)
@@ -148,18 +153,18 @@ def progressive(
         name: np.empty((len(keys), permutations, data.n_queries), np.float64) for name in rankers
     }
 
-    def run(name: str, permutation: int, stream: QueryDataset) -> tuple[str, int]:
-        scores = copy.deepcopy(rankers[name]).predict_then_learn(stream)
+    def run(name: str, permutation: int, order: QueryDataset) -> tuple[str, int]:
+        scores = copy.deepcopy(rankers[name]).predict_then_learn(order)
         losses = [
-            result.values for rule in under for result in evaluate(stream, scores, wanted, rule)
+            result.values for rule in under for result in evaluate(order, scores, wanted, rule)
         ]
         values[name][:, permutation] = losses
         return name, permutation
 
     with ThreadPoolExecutor(jobs or processors()) as pool:
         for first in range(permutations):  # one order in memory at a time
-            stream = permute(data, seed, first, shuffle=shuffle)
-            for done in as_completed([pool.submit(run, name, first, stream) for name in rankers]):
+            order = permute(data, seed, first, shuffle=shuffle)
+            for done in as_completed([pool.submit(run, name, first, order) for name in rankers]):
                 name, permutation = done.result()
                 if on_result is not None:
                     means = np.nanmean(values[name][:, permutation], axis=1)
@@ -180,7 +185,7 @@ class LiveStream:
     """Rankers on a stream that is read once, in batches.
 
     The documents of each batch are shuffled, ranked and measured before the rankers learn from
-    them, as in :func:`rankloop.experiments.progressive.progressive`; only sums are kept.
+    them, as in :func:`rankloop.experiments.progressive.stream`; only sums are kept.
     """
 
     rankers: Mapping[str, OnlineRanker]

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankloop._utils.arguments import path_text
 from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.pages import drawing, page
@@ -25,7 +26,7 @@ def check_report_path(
     path: str | os.PathLike[str], suffixes: tuple[str, ...] = (".md", ".html")
 ) -> str:
     """Return `md` or `html`, or raise; call it before hours of work."""
-    place = Path(path)
+    place = Path(path_text(path))
     if place.suffix.lower() not in suffixes:
         known = " or ".join(suffixes)
         raise DataError(f"cannot write a report as {place}: expected a name that ends in {known}")

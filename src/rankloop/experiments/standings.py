@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.tabular import Tabular
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError
 from rankloop.measures.comparison import Difference, compare_runs
@@ -87,8 +88,8 @@ class Standing:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Standings:
+@dataclass(frozen=True, eq=False, repr=False)
+class Standings(Tabular):
     """Every ranker by every measure, and how they were measured.
 
     rows : ranker after ranker, in the given order
@@ -126,6 +127,23 @@ class Standings:
     def results(self, ranker: str) -> tuple[FoldResult, ...]:
         """Return the results of a ranker on all folds."""
         return next(row.results for row in self.rows if row.ranker == ranker)
+
+    def _rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "measure": measure,
+                "convention": convention,
+                "ranker": row.ranker,
+                "mean": row.mean,
+                f"± {self.unit}": row.se,
+                f"against {self.baseline}": None if row.against is None else row.against.difference,
+                "p (Holm)": None if row.against is None else row.against.p_adjusted,
+            }
+            for measure, convention in self.panels
+            for row in self.panel(measure, convention)
+        ]
+
+    __repr__ = Tabular.__str__
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Return one dictionary per ranker and measure."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rankloop._utils.arguments import as_list
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.formats import read
 from rankloop.data.splits import k_folds
@@ -66,6 +67,12 @@ class Plan:
         """Return a digest of the data, the ranker for it, and the folds."""
         data = self.data
         if not isinstance(data, QueryDataset):
+            if not isinstance(data, str | os.PathLike):
+                data = as_list(
+                    "data",
+                    data,
+                    "a QueryDataset (rankloop.from_table makes one of a frame), or files",
+                )
             data = read(*([data] if isinstance(data, str | os.PathLike) else data), **self.options)
         data, start = _prepare(data, self.start, self.scale)
         digest = sha256(data.X.tobytes() + data.y.tobytes() + data.offsets.tobytes()).hexdigest()

@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     from rankloop.features.events import Event
 
 
+class UnorderedError(DataError):
+    """The events of a log are not in order of time, so all of them must be sorted first."""
+
+
 class LoggedFeatures(NamedTuple):
     """The rankings of a log in order of time, with the features of their items.
 
-    feedback : the interactions with the items of each ranking, also those that came later
+    ids, items : of each ranking
+    feedback : the item, the type and the value of what was done with each, also of what came later
     notes : what counted nothing, and how often
     """
 
-    rankings: list[RankingEvent]
+    ids: list[str]
+    items: list[tuple[str, ...]]
     matrices: list[NDArray[np.float32]]
-    feedback: list[list[Interaction]]
+    feedback: list[list[tuple[str, str, float]]]
     notes: Counter[str]
     state: FeatureState
 
@@ -37,18 +43,24 @@ class LoggedFeatures(NamedTuple):
 def fold_events(
     events: Iterable[Event], definitions: Definitions, examination: Sequence[float] = ()
 ) -> LoggedFeatures:
-    """Fold a log in order of time, and compute the features of each ranking before it is shown.
+    """Fold a log, and compute the features of each ranking before it is shown.
 
-    Events of one time keep their order. An event of a known ranking about an item that it did not
-    show counts nothing, and neither does an event id or a ranking that was there before. An event
-    before its ranking waits for it.
+    Events must be in order of time; those of one time keep their order. An event of a known ranking
+    about an item that it did not show counts nothing, and neither does an event id or a ranking
+    that was there before. An event before its ranking waits for it, and counts at the time of the
+    ranking.
     """
     state = FeatureState(definitions, examination)
-    log = LoggedFeatures([], [], [], Counter(), state)
+    log = LoggedFeatures([], [], [], [], Counter(), state)
     place: dict[str, int] = {}
     waiting: dict[str, list[Interaction]] = {}
     seen: set[str] = set()
-    for event in sorted(events, key=lambda event: event.at):
+    names: dict[str, str] = {}  # one object for each item
+    last = None
+    for event in events:
+        if last is not None and event.at < last:
+            raise UnorderedError("the events are not in order of time")
+        last = event.at
         if isinstance(event, ItemEvent):
             state.change_items(event.kind, [event.change], event.at)
         elif isinstance(event, RankingEvent):
@@ -58,34 +70,35 @@ def fold_events(
             place[event.id] = len(place)
             given = given_matrix(event, definitions)
             log.matrices.append(state.matrix(event.items, event.request, event.at, given))
-            log.rankings.append(event)
+            log.ids.append(event.id)
+            log.items.append(tuple(names.setdefault(item, item) for item in event.items))
             log.feedback.append([])
             state.show(event.id, event.items, event.request, event.at)
             for early in waiting.pop(event.id, ()):
-                _observe(early, log, place)
+                _observe(early._replace(at=event.at), log, place)
         elif event.id is not None and event.id in seen:
             log.notes["events that were there before"] += 1
-        else:
-            if event.id is not None:
-                seen.add(event.id)
-            if event.ranking_id is not None and event.ranking_id not in place:
-                waiting.setdefault(event.ranking_id, []).append(event)
-            else:
-                _observe(event, log, place)
+        elif event.ranking_id is not None and event.ranking_id not in place:
+            waiting.setdefault(event.ranking_id, []).append(event)
+            seen.add(event.id or "")
+        elif _observe(event, log, place):
+            seen.add(event.id or "")
     log.notes["events of unknown rankings"] += sum(map(len, waiting.values()))
     return log
 
 
-def _observe(event: Interaction, log: LoggedFeatures, place: dict[str, int]) -> None:
+def _observe(event: Interaction, log: LoggedFeatures, place: dict[str, int]) -> bool:
+    """Count an event; return False for an item that its ranking did not show."""
     if event.ranking_id is not None:
         k = place[event.ranking_id]
-        if event.item not in log.rankings[k].items:
+        if event.item not in log.items[k]:
             log.notes["events about items that were not shown"] += 1
-            return
-        log.feedback[k].append(event)
+            return False
+        log.feedback[k].append((event.item, event.type, event.value))
     log.state.observe(
         event.item, event.type, event.value, event.at, event.ranking_id, event.request
     )
+    return True
 
 
 def given_matrix(event: RankingEvent, definitions: Definitions) -> NDArray[np.float32] | None:

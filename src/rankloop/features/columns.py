@@ -67,6 +67,8 @@ class Feature:
     default : the value that replaces a missing value in the encoded form
     low, high : the range to which encoded numbers are limited; None if there is no limit
     origin : for dates, the day from which ages are counted back
+    recode : if rows come with the codes of another system, such as a loop that numbers categories
+        as they appear: the code here for each code there, and -1 for a category unknown here
     """
 
     name: str
@@ -82,6 +84,7 @@ class Feature:
     low: float | None = None
     high: float | None = None
     origin: float = 0.0
+    recode: tuple[int, ...] = ()
 
     @property
     def own_codes(self) -> int:
@@ -119,6 +122,15 @@ class Feature:
             *unnamed,
             *(f"{name}: bucket {k + 1} of {self.buckets}" for k in range(self.buckets)),
         ]
+
+    def read_codes(self, values: Rows) -> Rows:
+        """Return codes of the other system as those of this column; NaN for what is unknown."""
+        table = np.array([code if code >= 0 else np.nan for code in self.recode], np.float32)
+        known = ~np.isnan(values)
+        codes = values[known].astype(np.int64)
+        read = np.full(len(values), np.nan, np.float32)
+        read[known] = np.where(codes < len(table), table[np.minimum(codes, len(table) - 1)], np.nan)
+        return read
 
     def native(self, values: Rows) -> Rows:
         """Return values as trees take them."""
@@ -336,6 +348,16 @@ class Features:
             )
         return [place[name] for name in self.names]
 
+    def read_rows(self, X: Rows) -> Rows:
+        """Return rows whose categories have the codes of this description."""
+        foreign = [j for j, column in enumerate(self.columns) if column.recode]
+        if not foreign:
+            return X
+        read = X.copy()
+        for j in foreign:
+            read[:, j] = self.columns[j].read_codes(X[:, j])
+        return read
+
     def natural(self, X: Rows) -> Rows:
         """Return rows in the native form, for trees; a list of categories as a column for each."""
         if all(column.kind != "date" and not column.part_of for column in self.columns):
@@ -396,8 +418,16 @@ class Features:
 
 
 def needs_description(data: QueryDataset) -> bool:
-    """Whether rankers need encoded data: it has missing values, dates or categories."""
-    return data.has_missing or (data.features is not None and not data.features.are_numbers)
+    """Whether rankers need encoded data: it has missing values, dates or categories.
+
+    Live features say which of them may be missing, so that a model that was trained while all were
+    known can score what comes later.
+    """
+    known = data.features or ()
+    return data.has_missing or any(
+        column.kind not in ("number", "boolean") or column.missing == "indicator"
+        for column in known
+    )
 
 
 def refuse_kinds(data: QueryDataset, who: str) -> None:
@@ -414,6 +444,8 @@ def refuse_kinds(data: QueryDataset, who: str) -> None:
 
 def _agree(ours: Feature, theirs: Feature) -> bool:
     if ours.kind == "category" or theirs.kind == "category":
+        if ours.recode and not theirs.categories:
+            return False
         return (
             ours.kind == theirs.kind
             and ours.categories == theirs.categories
@@ -428,6 +460,8 @@ def _recode(values: Rows, ours: Feature, theirs: Feature) -> Rows:
             f"column {ours.name!r} was a {ours.kind} when the model was trained, but is a "
             f"{theirs.kind} here; bring it to the type that it had"
         )
+    if ours.recode and not theirs.categories:
+        return ours.read_codes(values)
     # Codes of theirs that have no name could be any category.
     unnamed = [np.nan] * (theirs.codes - len(theirs.categories))
     table = np.array([*map(ours.code_of, theirs.categories), *unnamed], np.float32)
@@ -438,11 +472,14 @@ def _recode(values: Rows, ours: Feature, theirs: Feature) -> Rows:
 
 
 def _plain(column: Feature) -> dict[str, object]:
-    return {**asdict(column), "categories": list(column.categories)}
+    plain = {**asdict(column), "categories": list(column.categories)}
+    recode = plain.pop("recode")
+    return {**plain, "recode": list(recode)} if recode else plain
 
 
 def _column(record: Mapping[str, Any]) -> Feature:
-    column = Feature(**{**record, "categories": tuple(record["categories"])})
+    tuples = {name: tuple(record.get(name, ())) for name in ("categories", "recode")}
+    column = Feature(**{**record, **tuples})
     numbers = [column.default, column.origin, column.bucket_value]
     numbers += [edge for edge in (column.low, column.high) if edge is not None]
     sound = (
@@ -453,6 +490,7 @@ def _column(record: Mapping[str, Any]) -> Feature:
         and column.missing in RULES
         and all(isinstance(category, str) for category in column.categories)
         and all(isinstance(n, int) and 0 <= n <= MOST_CODES for n in (column.limit, column.buckets))
+        and all(isinstance(code, int) and -1 <= code < column.codes for code in column.recode)
         and all(isinstance(n, int | float) and np.isfinite(n) for n in numbers)
         and column.bucket_value > 0
         and (column.low is None or column.high is None or column.low <= column.high)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rankloop.features.durations import show_duration
+
 Part = str
 """A part of a key: `item`, `user`, `session`, `request.query`, or a category such as
 `item.brand`."""
@@ -33,3 +35,18 @@ class Counter:
     weight: Weight
     half_life: int = 0
     window: int = 0
+
+    def __str__(self) -> str:
+        """Return a short name for people.
+
+        >>> str(Counter("click", "impression", ("user", "item"), "once", half_life=604_800_000))
+        'click / impression by user, item; half-life 7d'
+        """
+        sums = f"{self.event} / {self.of}" if self.of and self.weight == "once" else self.event
+        special = {"value": f"{self.event}: values", "last": f"last {self.event}"}
+        memory = [
+            f"; {name} {show_duration(span)}"
+            for name, span in (("half-life", self.half_life), ("window", self.window))
+            if span
+        ]
+        return f"{special.get(self.weight, sums)} by {', '.join(self.per)}{''.join(memory)}"

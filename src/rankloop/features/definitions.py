@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import check_type
 from rankloop._utils.messages import show_names
 from rankloop._utils.names import unknown_name_error
 from rankloop.exceptions import DataError
@@ -20,7 +22,7 @@ from rankloop.features.kinds.registry import KINDS
 from rankloop.features.options import Fields, Options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rankloop.features.counters import Counter
     from rankloop.features.kinds.base import Kind
@@ -191,6 +193,7 @@ def _rename(
 
 
 def _read_fields(fields: Mapping[str, Mapping[str, str]]) -> Fields:
+    check_type("fields", fields, Mapping, "a mapping of owners to their fields")
     known: Fields = {side: {} for side in SIDES}
     for side, types in fields.items():
         if side not in known:

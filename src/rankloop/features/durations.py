@@ -23,3 +23,15 @@ def read_duration(text: object, where: str) -> int:
             f"{where} must be a duration such as '90s', '15m', '12h', '7d' or '4w'; found {text!r}"
         )
     return duration
+
+
+def show_duration(milliseconds: int) -> str:
+    """Return a duration in the largest unit of which it has whole ones.
+
+    >>> show_duration(604_800_000), show_duration(5_400_000)
+    ('7d', '90m')
+    """
+    for unit in "dhms":
+        if milliseconds % _UNITS[unit] == 0:
+            return f"{milliseconds // _UNITS[unit]}{unit}"
+    return f"{milliseconds} ms"

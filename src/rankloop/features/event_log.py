@@ -20,10 +20,12 @@ from rankloop.features.request import Request
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rankloop.features.changes import Mode
     from rankloop.features.definitions import Definitions
-    from rankloop.features.fields import Side
+    from rankloop.features.fields import Field, Side
 
 Unit = Literal["guess", "s", "ms"]
+_OBJECT_IDS = ("object_id", "object_id_field", "internal_id", "transaction_id", "to_user_id")
 _SECONDS_BELOW = 1e11  # in milliseconds, that is the year 1973
 
 
@@ -32,8 +34,10 @@ class EventReader:
 
     Parameters
     ----------
-    definitions : whose fields and given features are taken; others are left out
+    definitions : whose fields and given features are taken, and others left out; None for all
+        fields as they are, to look at a log
     unit : of times that are numbers: `s`, `ms`, or `guess`, by the size of the first one
+    whole_items : whether all fields of items are taken, because more may be defined later
 
     Attributes
     ----------
@@ -47,12 +51,15 @@ class EventReader:
     >>> event = {"event": "item", "id": "e1", "timestamp": 828124614000, "item": "150"}
     >>> event["fields"] = [{"name": "year", "value": 1995}, {"name": "title", "value": "Apollo 13"}]
     >>> reader.read(event)[0].change
-    Change(id='150', fields={'year': 1995}, mode='put')
+    Change(id='150', fields={'year': 1995}, mode='patch')
     """
 
-    def __init__(self, definitions: Definitions, unit: Unit = "guess") -> None:
-        self._definitions, self._unit = definitions, unit
+    def __init__(
+        self, definitions: Definitions | None, unit: Unit = "guess", whole_items: bool = False
+    ) -> None:
+        self._definitions, self._unit, self._whole_items = definitions, unit, whole_items
         self._hits: dict[str, tuple[int, dict[str, Any], dict[str, float]]] = {}
+        self._takes_given = definitions is None or bool(definitions.given)
         self.notes: Counter[str] = Counter()
 
     @property
@@ -84,17 +91,19 @@ class EventReader:
         fields = _named(record.get("fields"))
         if kind in ("item", "user"):
             about = record.get(kind) or record.get("id")
-            return self._change(kind, about, fields, record)
+            return self._change(kind, about, fields, record, "patch")
         if kind == "ranking":
             items = [item for item in record.get("items") or () if isinstance(item, dict)]
-            given = {str(item["id"]): self._given(fields, item) for item in items}
-            request = self._request(record, {**fields})
-            return self._ranking(record["id"], list(given), request, record, given)
+            names = [str(item["id"]) for item in items]
+            request = self._request(record, fields)
+            if not self._takes_given:
+                return self._ranking(record["id"], names, request, record)
+            given = {n: self._given(fields, i) for n, i in zip(names, items, strict=True)}
+            return self._ranking(record["id"], names, request, record, given)
         if kind != "interaction" or record.get("item") is None:
             self.notes[f"events of the kind {kind}"] += 1
             return ()
-        request = self._request(record, fields)
-        return self._interaction(record, record.get("type", "click"), fields.get("value"), request)
+        return self._interaction(record, record.get("type", "click"), fields.get("value"), fields)
 
     def _given(self, shared: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, float]:
         values = {**shared, "relevancy": item.get("relevancy"), **_named(item.get("fields"))}
@@ -116,17 +125,42 @@ class EventReader:
             self._hits[name] = (self._at(record), dict(record), seen)
             return ()
         about = record.get("event_attributes") or {}
-        item = (about.get("object") or {}).get("object_id")
+        target = about.get("object") or {}
+        item = target.get("object_id")
         if item is None:
             self.notes["events without object_id"] += 1
             return ()
+        changed = self._ubi_object(str(item), target, record)
         if record["action_name"] != "impression":
             known = {**record, "item": item, "ranking": name}
-            return self._interaction(known, record["action_name"], None, self._ubi_request(record))
+            known["user"], known["query"] = record.get("client_id"), record.get("user_query")
+            asked = record.get("query_attributes") or {}
+            return (*changed, *self._interaction(known, record["action_name"], None, asked))
         ordinal = (about.get("position") or {}).get("ordinal")
         *_, seen = self._hits.setdefault(str(name), (0, {}, {}))
         seen.setdefault(str(item), float(str(ordinal)) if _is_number(ordinal) else len(seen))
-        return ()
+        return changed
+
+    def _ubi_object(
+        self, item: str, target: Mapping[str, Any], record: Mapping[str, Any]
+    ) -> Sequence[Event]:
+        """Return the fields of an event's object as a change of the item."""
+        found = self._known("item", object_fields(target))
+        values = {name: value for name, value in found.items() if self._fits(name, value)}
+        if not values:
+            return ()
+        return self._change("item", item, values, record, "patch")
+
+    def _fits(self, name: str, value: object) -> bool:
+        """Whether a value is of the type of its field, which UBI does not know."""
+        try:
+            self._fields("item")[name].check(value)
+        except DataError:
+            self.notes[f"values of object {name}, which are of another type"] += 1
+            return False
+        except KeyError:  # nothing is defined
+            return True
+        return True
 
     def _ubi_request(self, record: Mapping[str, Any]) -> Request:
         about = {**record, "user": record.get("client_id"), "query": record.get("user_query")}
@@ -146,9 +180,8 @@ class EventReader:
             return self._ranking(record["ranking_id"], list(given), request, record, given)
         if "item" in record:
             known = {**record, "ranking": record.get("ranking_id"), "id": record.get("event_id")}
-            request = self._request(record, fields)
             kind = record.get("type", "click")
-            return self._interaction(known, kind, record.get("value"), request)
+            return self._interaction(known, kind, record.get("value"), fields)
         if "id" in record:
             return self._change("item", record["id"], fields, record)
         shown = ", ".join(list(record)[:8]) or "nothing"
@@ -160,15 +193,20 @@ class EventReader:
     # ---- parts
 
     def _change(
-        self, side: Side, about: object, fields: Mapping[str, Any], record: Mapping[str, Any]
+        self,
+        side: Side,
+        about: object,
+        fields: Mapping[str, Any],
+        record: Mapping[str, Any],
+        mode: Mode = "put",
     ) -> Sequence[Event]:
         if about is None:
             self.notes[f"events without the id of the {side}"] += 1
             return ()
-        known = self._definitions.fields[side]
-        values = {name: value for name, value in fields.items() if name in known}
+        whole = side == "item" and self._whole_items
+        values = dict(fields) if whole else self._known(side, fields)
         name: str | bytes = str(about)
-        change = Change(str(name).encode() if side == "user" else name, values)
+        change = Change(str(name).encode() if side == "user" else name, values, mode)
         return (ItemEvent("users" if side == "user" else "items", change, self._at(record)),)
 
     def _ranking(
@@ -186,7 +224,7 @@ class EventReader:
         return (RankingEvent(str(name), unique, request, self._at(record), given or {}),)
 
     def _interaction(
-        self, record: Mapping[str, Any], kind: object, value: object, request: Request
+        self, record: Mapping[str, Any], kind: object, value: object, fields: Mapping[str, Any]
     ) -> Sequence[Event]:
         ranking = record.get("ranking")
         return (
@@ -196,35 +234,45 @@ class EventReader:
                 float(value) if _is_number(value) else 1.0,  # type: ignore[arg-type]
                 self._at(record),
                 None if ranking is None else str(ranking),
-                request,
+                self._request(record, fields) if ranking is None else None,
                 None if record.get("id") is None else str(record["id"]),
             ),
         )
 
     def _request(self, record: Mapping[str, Any], fields: Mapping[str, Any]) -> Request:
         """Return who asked; the texts of the request are its `query` and its text fields."""
-        known = self._definitions.fields["request"]
         asked = {**fields}
         if record.get("query") is not None:
             asked["query"] = record["query"]
+        query = asked.get("query")
+        asked = self._known("request", asked)
         texts = {
             name: str(asked[name])
-            for name, field in known.items()
+            for name, field in self._fields("request").items()
             if field.type == "text" and asked.get(name) is not None
         }
-        query = asked.get("query")
         return Request(
             _bytes(record.get("user")),
             _bytes(record.get("session")),
             _bytes(query),
-            {name: value for name, value in asked.items() if name in known and name not in texts},
+            {name: value for name, value in asked.items() if name not in texts},
             texts,
         )
+
+    def _fields(self, side: Side) -> Mapping[str, Field]:
+        return {} if self._definitions is None else self._definitions.fields[side]
+
+    def _known(self, side: Side, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of fields that are defined."""
+        if self._definitions is None:
+            return dict(values)
+        known = self._definitions.fields[side]
+        return {name: value for name, value in values.items() if name in known}
 
     def _numbers(self, values: Mapping[str, Any]) -> dict[str, float]:
         return {
             name: float(values[name])
-            for name in self._definitions.given
+            for name in (values if self._definitions is None else self._definitions.given)
             if _is_number(values.get(name)) or isinstance(values.get(name), bool)
         }
 
@@ -249,6 +297,17 @@ class EventReader:
         if self._unit == "guess":
             self._unit = "s" if number < _SECONDS_BELOW else "ms"
         return round(number * 1000) if self._unit == "s" else round(number)
+
+
+def object_fields(target: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object of UBI: its own, and those of its `object_detail`.
+
+    >>> object_fields({"object_id": "a", "name": "Shoe", "object_detail": {"price": 3}})
+    {'name': 'Shoe', 'price': 3}
+    """
+    own = {name: value for name, value in target.items() if name not in _OBJECT_IDS}
+    detail = own.pop("object_detail", None)
+    return {**own, **(detail if isinstance(detail, dict) else {})}
 
 
 def _named(fields: object) -> dict[str, Any]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from rankloop.features.request import Request
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.features.changes import Change, Side
+    from rankloop.features.request import Request
 
 
-@dataclass(frozen=True)
-class ItemEvent:
+class ItemEvent(NamedTuple):
     """A change of an item or a user.
 
     at : milliseconds since 1970
@@ -25,8 +23,7 @@ class ItemEvent:
     at: int
 
 
-@dataclass(frozen=True)
-class RankingEvent:
+class RankingEvent(NamedTuple):
     """A list of items that was shown, from the top.
 
     given : features that came with the items, by item
@@ -36,19 +33,21 @@ class RankingEvent:
     items: tuple[str, ...]
     request: Request
     at: int
-    given: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    given: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Interaction:
-    """What somebody did with an item; without a ranking, it changes counters only."""
+class Interaction(NamedTuple):
+    """What somebody did with an item; without a ranking, it changes counters only.
+
+    request : who did it, and in which context; None for that of the ranking
+    """
 
     item: str
     type: str
     value: float
     at: int
     ranking_id: str | None = None
-    request: Request = field(default_factory=Request)
+    request: Request | None = None
     id: str | None = None
 
 

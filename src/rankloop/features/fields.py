@@ -139,6 +139,8 @@ def _category(value: object) -> Value:
 
 
 def _categories(value: object) -> Value:
+    """Return categories without repetitions; a single text is a list of one."""
+    value = [value] if isinstance(value, str) else value
     if not isinstance(value, list | tuple | np.ndarray):
         return None
     words = [_category(word) for word in value]
@@ -189,7 +191,7 @@ _EXPECTED = {
     "boolean": "true or false",
     "text": f"a text of at most {_MAX_TEXT:,} characters",
     "category": "a text or a whole number",
-    "categories": "a list of at most 1,000 texts",
+    "categories": "a text, or a list of at most 1,000 texts",
     "date": "a date such as '2024-05-31' or '2024-05-31T12:00:00Z', or milliseconds since 1970",
     "vector": "a list of {} finite numbers",
 }

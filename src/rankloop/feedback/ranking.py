@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.arguments import wrong_type
 from rankloop.data.grouping import one_query
 from rankloop.data.sparse_rows import is_sparse
 from rankloop.data.validation import as_matrix, as_text, check_length
@@ -183,7 +184,11 @@ class Ranking:
 
 def _read_only(array: NDArray[S]) -> NDArray[S]:
     """Return a view that cannot be written to; the caller's array stays as it is."""
-    if array.flags.writeable:
+    try:
+        writeable = array.flags.writeable
+    except AttributeError:
+        raise wrong_type("what a ranking holds of its documents", array, "arrays") from None
+    if writeable:
         array = array.view()
         array.setflags(write=False)
     return array

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.arguments import check_number, check_type
+from rankloop._utils.tabular import Tabular
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError
 from rankloop.measures.significance import (
@@ -27,7 +30,7 @@ from rankloop.measures.significance import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -59,8 +62,8 @@ class Difference:
     significant: bool
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Tabular):
     """Every tested difference, and how it was tested."""
 
     differences: tuple[Difference, ...]
@@ -68,6 +71,24 @@ class Comparison:
     level: float
     n_resamples: int
     ci_resamples: int
+
+    def _rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "system": row.system,
+                "mean": row.mean_system,
+                "against": row.baseline,
+                "its mean": row.mean_baseline,
+                "difference": row.difference,
+                "from": row.ci_low,
+                "to": row.ci_high,
+                "p (Holm)": row.p_adjusted,
+                "significant": row.significant,
+            }
+            for row in self.differences
+        ]
+
+    __repr__ = Tabular.__str__
 
     def to_frame(self, kind: str | None = None) -> Any:
         """Return a data frame of `pandas` or `polars` with one row per difference."""
@@ -117,6 +138,9 @@ def compare_runs(
     >>> [(r.system, r.baseline, round(r.difference, 3), r.wins, r.p_value) for r in rows]
     [('slam', 'bm25', 0.2, 3, 0.25)]
     """
+    check_type("values", values, Mapping, "a mapping of systems to their values by query")
+    check_type("test", test, str, "the name of a test")
+    check_number("overlap", overlap, 0, whole=False)
     if overlap and test != "paired_t":
         raise DataError(f"values of overlapping splits need the test paired_t; found {test!r}")
     if test not in TESTS:

@@ -9,19 +9,20 @@ import numpy as np
 
 from rankloop import _core
 from rankloop._utils.processors import threads
-from rankloop.data.frames import as_frame
-from rankloop.data.validation import as_weights
-from rankloop.exceptions import MeasureError
+from rankloop._utils.tabular import Tabular
+from rankloop.data.dataset import QueryDataset
+from rankloop.data.frames import as_frame, check_same_rows
+from rankloop.data.validation import as_grades, as_weights, check_length, column_names
+from rankloop.exceptions import DataError, DataTypeError, MeasureError
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.measure import Measure, parse, parse_all
+from rankloop.measures.predictions import Predictions
 from rankloop.measures.ranking import as_scores, tie_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
-
-    from rankloop.data.dataset import QueryDataset
 
 _FEW = 256  # up to so many queries, one thread is enough
 _ABOVE_ZERO = float(np.finfo(np.float64).smallest_subnormal)
@@ -71,8 +72,11 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """The results of several measures; index it with a measure to get the mean."""
+class Evaluation(Tabular):
+    """The results of several measures, which print as a table.
+
+    Index it with a measure to get the mean.
+    """
 
     results: tuple[Result, ...]
 
@@ -99,6 +103,9 @@ class Evaluation:
         inside = ", ".join(f"{r.measure}={r.mean:.4f}" for r in self.results)
         return f"Evaluation({inside})"
 
+    def _rows(self) -> list[dict[str, object]]:
+        return self.to_dicts()
+
     def to_frame(self, kind: str | None = None) -> Any:
         """Return a data frame of `pandas` or `polars` with one row per measure."""
         return as_frame(self.to_dicts(), kind)
@@ -109,22 +116,28 @@ class Evaluation:
 
 
 def evaluate(
-    data: QueryDataset,
+    data: QueryDataset | ArrayLike,
     scores: ArrayLike,
     measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
     convention: str | Convention = "standard",
     *,
+    qid: ArrayLike | None = None,
+    group: ArrayLike | None = None,
     query_weight: ArrayLike | None = None,
 ) -> Evaluation:
-    """Measure scores against the grades of a data set.
+    """Measure scores against the grades of a data set, or against grades with query ids.
 
     Parameters
     ----------
-    data : the judged documents. Grades below 0 (unjudged) count as not relevant; PairAcc leaves
-        them out.
-    scores : one per document, in the data set's order; minus infinity means not retrieved
+    data : the judged documents, or one grade per row. Grades below 0 (unjudged) count as not
+        relevant; PairAcc leaves them out.
+    scores : one per document, in the data set's order; minus infinity means not retrieved. What a
+        ranker predicts for the rows of the table that the data set was made of is brought into
+        this order, and an error if it belongs to other rows.
     measures : see :mod:`rankloop.measures.measure`
     convention : a name or a :class:`Convention`
+    qid, group : for grades, one query id per row, or the number of rows of each query; then scores
+        are in the order of the grades
     query_weight : weights of the mean; by default those of the data set, or equal weights if it
         has none. Document weights have no effect on a measure.
 
@@ -140,10 +153,18 @@ def evaluate(
     >>> data = QueryDataset.from_arrays(np.zeros((3, 1)), [2, 0, 1], group=[3])
     >>> evaluate(data, [3.0, 2.0, 1.0], ["nDCG@2", "AP", "P@1"])
     Evaluation(nDCG@2=0.8262, AP=0.8333, P@1=1.0000)
+    >>> evaluate([2, 0, 1, 1], [3.0, 2.0, 1.0, 4.0], "AP", qid=["a", "b", "a", "b"])
+    Evaluation(AP=1.0000)
     """
+    if not isinstance(data, QueryDataset):
+        scored = scores.scored if isinstance(scores, Predictions) else scores
+        check_same_rows(data, "the grades", qid=qid, scores=scored)
+        data, scores = judge(data, scores, qid, group)
+    elif qid is not None or group is not None:
+        raise DataError("a QueryDataset has its own queries; leave out qid and group")
     rules = as_convention(convention)
     wanted = parse_all(measures)
-    values = as_scores(scores, data.n_documents)
+    values = as_scores(scores, data)
     keys = None
     if rules.ties == "doc_id":
         keys = tie_keys(data.doc_ids)
@@ -165,6 +186,32 @@ def evaluate(
             for measure, row in zip(wanted, table, strict=True)
         )
     )
+
+
+def judge(
+    grades: ArrayLike, scores: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None
+) -> tuple[QueryDataset, NDArray[Any]]:
+    """Return grades as a data set without features, and their scores in its order."""
+    if isinstance(grades, Predictions):
+        raise DataTypeError(
+            "the first argument is what a ranker predicted; grades come first, as in "
+            "evaluate(y, model.predict(X), qid=...)"
+        )
+    if column_names(grades) is not None:
+        raise DataTypeError(
+            "evaluate takes a QueryDataset, or one grade per row with qid=; found a table: pass "
+            "its column of grades, and its column of query ids as qid="
+        )
+    if (qid is None) == (group is None):
+        raise DataError(
+            "which rows belong to which query is not known: pass either qid=, one query id per "
+            "row, or group=, the number of rows of each query (or give a QueryDataset)"
+        )
+    y = as_grades(grades)
+    data = QueryDataset.from_arrays(np.zeros((len(y), 0), np.float32), y, qid=qid, group=group)
+    values = np.asarray(scores)
+    check_length("scores", np.atleast_1d(values), len(y))
+    return data, data.from_row_order(values)
 
 
 def measure_queries(

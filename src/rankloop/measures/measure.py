@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
+from rankloop._utils.arguments import as_list
 from rankloop.exceptions import MeasureError
 
 if TYPE_CHECKING:
@@ -214,4 +215,5 @@ def parse_all(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measur
     """
     if isinstance(measures, str | Measure):
         return (parse(measures),)
-    return tuple(parse(measure) for measure in measures)
+    several = as_list("measures", measures, "a measure such as 'nDCG@10', or several")
+    return tuple(parse(measure) for measure in several)

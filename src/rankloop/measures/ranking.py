@@ -9,6 +9,7 @@ import numpy as np
 from rankloop import _core
 from rankloop._utils.processors import threads
 from rankloop.exceptions import DataError, MeasureError
+from rankloop.measures.predictions import Predictions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -17,9 +18,18 @@ if TYPE_CHECKING:
     from rankloop.data.grouping import Ids
 
 
-def as_scores(scores: ArrayLike, n: int) -> NDArray[np.float32] | NDArray[np.float64]:
-    """Check scores: one per document, no NaN. Minus infinity means *not retrieved*."""
-    values = np.ascontiguousarray(scores)
+def as_scores(scores: ArrayLike, data: QueryDataset) -> NDArray[np.float32] | NDArray[np.float64]:
+    """Check scores: one per document, no NaN. Minus infinity means *not retrieved*.
+
+    Those that a ranker gave to rows in the order of the caller are brought into that of the data.
+    """
+    n = data.n_documents
+    if isinstance(scores, Predictions) and scores.shape == (n,):
+        scores = scores.in_order_of(data)
+    try:
+        values = np.ascontiguousarray(scores)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"scores must be numbers: {error}") from None
     if values.dtype not in (np.float32, np.float64):
         try:
             values = values.astype(np.float64)
@@ -55,4 +65,4 @@ def rank_order(data: QueryDataset, scores: ArrayLike, ties: str = "stable") -> N
     [1, 0, 2, 3]
     """
     keys = tie_keys(data.doc_ids) if ties == "doc_id" else None
-    return _core.rank_rows(as_scores(scores, data.n_documents), data.offsets, keys, threads())
+    return _core.rank_rows(as_scores(scores, data), data.offsets, keys, threads())

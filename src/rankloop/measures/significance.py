@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankloop._utils.arguments import check_number
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -284,11 +285,11 @@ def _blocks(n_resamples: int, n: int) -> Iterator[int]:
 
 def check_resamples(n: int) -> None:
     """Raise unless there is at least one resample."""
-    if n < 1:
-        raise DataError(f"the number of resamples must be at least 1; found {n}")
+    check_number("the number of resamples", n, 1)
 
 
 def check_level(level: float) -> None:
     """Raise unless the significance level lies between 0 and 1."""
+    check_number("level", level, whole=False)
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, such as 0.05; found {level}")

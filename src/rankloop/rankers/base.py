@@ -37,9 +37,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop._utils.arguments import argument
+from rankloop._utils.arguments import argument, check_callback
 from rankloop._utils.estimator import Estimator
-from rankloop.data.columns import columns_by_name, in_order, with_columns
+from rankloop.data.columns import choose_columns, columns_by_name, in_order, with_columns
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.grouping import one_query
 from rankloop.data.sparse_rows import (
@@ -54,8 +54,14 @@ from rankloop.exceptions import DataError, NotFittedError, RankloopError
 from rankloop.features.columns import refuse_kinds
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.measures.evaluation import evaluate
+from rankloop.measures.predictions import Predictions
 from rankloop.rankers.forms import Anything, Whole
-from rankloop.rankers.inputs import as_dataset, training_data
+from rankloop.rankers.inputs import (
+    as_dataset,
+    check_differences,
+    training_data,
+    validation_data,
+)
 from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
 from rankloop.rankers.state import check_forms, making_lock, plain_copy, read_width
 from rankloop.rankers.traits import Traits
@@ -74,9 +80,9 @@ if TYPE_CHECKING:
     from rankloop.rankers.state import State
 
     Rows = NDArray[np.float32]
+    Scores = NDArray[np.float32 | np.float64]
     Grades = NDArray[np.float64]
     Offsets = NDArray[np.int64]
-    Scores = NDArray[np.float32 | np.float64]
     from rankloop.rankers.explaining import Parts
 
 
@@ -258,7 +264,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         group: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
-        valid: QueryDataset | None = None,
+        valid: object = None,
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Fit the ranker from scratch, or with `warm_start` from its current state.
@@ -276,14 +282,19 @@ class Ranker(Estimator, metaclass=ABCMeta):
         group : the number of rows of each query
         sample_weight, query_weight : one per row, and one per query in order of first appearance
         valid : validation data, on which a ranker that learns in rounds chooses the best round;
-            others ignore it
+            others ignore it: a QueryDataset, or a frame or table with the same features, and with
+            columns of grades and query ids that have the usual names, such as `label` and `qid`
         on_round : called after each round, to show progress
         """
         data = training_data(
             X, y, qid, group, sample_weight, query_weight, allow_nan=self.traits.takes_nan
         )
+        if not (self.traits.takes_equal_grades or self.traits.is_baseline):
+            check_differences(data, type(self).__name__)
+        judged = validation_data(valid, data.feature_names)
+        check_callback(on_round)
         return self._learn_on_copy(
-            lambda new: new._fit(*new._begin(data, valid, self.warm_start), on_round),
+            lambda new: new._fit(*new._begin(data, judged, self.warm_start), on_round),
             on_round,
             (data.query_ids, data.n_documents),
         )
@@ -292,13 +303,15 @@ class Ranker(Estimator, metaclass=ABCMeta):
         self,
         data: QueryDataset,
         *,
-        valid: QueryDataset | None = None,
+        valid: object = None,
         on_round: Callable[[Round], None] | None = None,
     ) -> Self:
         """Continue from the current state, with more rounds on this data or with its queries."""
         data = training_data(data)
+        judged = validation_data(valid, data.feature_names)
+        check_callback(on_round)
         return self._learn_on_copy(
-            lambda new: new._fit(*new._begin(data, valid, go_on=True), on_round),
+            lambda new: new._fit(*new._begin(data, judged, go_on=True), on_round),
             on_round,
             (data.query_ids, data.n_documents),
         )
@@ -356,7 +369,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
             self.feature_names_in_ = data.feature_names or ()
         self._check_width(data.X)
         if valid is not None:
-            valid = with_columns(valid, self.feature_names_in_)
+            valid = with_columns(valid, self.feature_names_in_, wider=True)
             self._check_width(valid.X)
             self._refuse_missing(valid)
         return data, valid
@@ -377,8 +390,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
 
     def predict(
         self, X: object, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
-    ) -> Scores:
-        """Score documents; higher is better.
+    ) -> Predictions:
+        """Score documents; higher is better. The scores know the rows that they belong to.
 
         A ranker that needs dense rows makes sparse ones dense, a block of queries at a time.
 
@@ -392,21 +405,24 @@ class Ranker(Estimator, metaclass=ABCMeta):
         """
         now = self.copy()  # other threads may learn meanwhile
         now._check_fitted()
-        if not now._is_sparse_taken():
+        return Predictions.of(now._predict(X, qid, group), X, now._rows)
+
+    def _predict(self, X: object, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
+        if not self._is_sparse_taken():
             if isinstance(X, QueryDataset) and X.is_sparse:
-                return now._score_blocks(X)
+                return self._score_blocks(X)
             if is_large_and_sparse(X):
-                return now._predict_sparse(X, qid, group)
+                return self._predict_sparse(X, qid, group)
         if isinstance(X, QueryDataset):
-            return now._score_rows(now._rows(X), X.offsets)
-        rows = now._rows(X)
+            return self._score_rows(self._rows(X), X.offsets)
+        rows = self._rows(X)
         is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
         if qid is None and (group is None or is_one):
             if not is_one:
-                now._check_rows_alone()
-            return now._score_rows(rows, one_query(len(rows)))
+                self._check_rows_alone()
+            return self._score_rows(rows, one_query(len(rows)))
         data = as_dataset(rows, np.zeros(len(rows)), qid, group, allow_nan=self.traits.takes_nan)
-        return data.in_row_order(now._score_rows(data.X, data.offsets))
+        return data.in_row_order(self._score_rows(data.X, data.offsets))
 
     def _predict_sparse(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> Scores:
         """Score sparse rows that are not grouped yet."""
@@ -492,10 +508,14 @@ class Ranker(Estimator, metaclass=ABCMeta):
         parts = np.zeros((len(rows), self.n_features_in_ + 1))
         for j in range(self.n_features_in_ if len(rows) else 0):
             changed = rows.copy()
-            changed[:, j] = rows[:, j].mean(dtype=np.float64)
+            changed[:, j] = now._usual_value(rows, j)
             parts[:, j] = scores - now._score_rows(changed, offsets)
         parts[:, -1] = scores - parts[:, :-1].sum(axis=1)
         return parts
+
+    def _usual_value(self, rows: NDArray[np.float32], feature: int) -> float:
+        """Return what stands for a feature that says nothing about the documents of a query."""
+        return float(rows[:, feature].mean(dtype=np.float64))
 
     def _feature_name(self, feature: int) -> str:
         """Return the name of a feature, or its number counted from 1 as in LETOR files."""
@@ -540,7 +560,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
             raise DataError(
                 f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
                 f"but {type(self).__name__} needs finite numbers; fill in missing values (in "
-                f"text with {argument('null', 0)}), or use boosted trees, which accept them"
+                f"text with {argument('null', 0)}), or use Described(ranker) or boosted trees, "
+                "which accept missing values"
             )
 
     def _rows(self, X: object) -> Rows:
@@ -550,12 +571,17 @@ class Ranker(Estimator, metaclass=ABCMeta):
                 refuse_kinds(X, type(self).__name__)
             rows, names = X.X, X.feature_names
         else:
+            names = column_names(X)
+            if names is not None:
+                X = choose_columns(X, names, self.feature_names_in_)
+                names = column_names(X)
             rows = (as_rows if self._is_sparse_taken() else as_matrix)(
                 X, allow_nan=self.traits.takes_nan
             )
-            names = None if rows is X else column_names(X)  # an array has no names
         self._refuse_sparse(rows)
-        order = None if names is None else columns_by_name(self.feature_names_in_, names)
+        order = (
+            None if names is None else columns_by_name(self.feature_names_in_, names, wider=True)
+        )
         if order is not None:
             rows = in_order(rows, order)
         self._check_width(rows)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.validation import check_not_empty
-from rankloop.exceptions import DataError
+from rankloop.data.validation import check_not_empty, column_names
+from rankloop.exceptions import DataError, DataTypeError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -65,3 +67,44 @@ def training_data(*given: Any, **options: Any) -> QueryDataset:
                 "weights, or no weights"
             )
     return data
+
+
+def validation_data(valid: object, names: tuple[str, ...] | None) -> QueryDataset | None:
+    """Return validation data as a data set: a frame or table must have the features of these names.
+
+    Its grades and query ids are found by the usual names of their columns.
+    """
+    if valid is None or isinstance(valid, QueryDataset):
+        return valid
+    if column_names(valid) is None:
+        raise DataTypeError(
+            f"valid must be a QueryDataset, or a frame with the features and with columns such as "
+            f"'label' and 'qid'; found {type(valid).__name__}: QueryDataset.from_arrays(X, y, "
+            "qid=...) makes one of arrays"
+        )
+    from rankloop.data.io.tables.reading import from_table
+
+    return from_table(valid, features=names, allow_nan=True)
+
+
+def check_differences(data: QueryDataset, name: str) -> None:
+    """Raise if no query has two documents with different grades, which every order needs."""
+    judged = data.y >= 0
+    y, queries = data.y[judged], np.repeat(np.arange(len(data)), data.sizes)[judged]
+    if ((y[1:] != y[:-1]) & (queries[1:] == queries[:-1])).any():
+        return
+    if data.n_documents == 1:
+        found = "there is only 1 sample"
+    elif not len(y):
+        found = "no document is judged: every grade is below 0"
+    elif len(np.unique(queries)) == len(y):
+        found = "each query has only one judged document"
+    elif (y == y[0]).all():
+        apart = "" if judged.all() else ", apart from those below 0, which mean unjudged"
+        found = f"every grade is {y[0]:g}{apart}"
+    else:
+        found = "in each query, all judged documents have the same grade"
+    raise DataError(
+        f"{found}, so {name} cannot learn which of two documents is better; check which columns "
+        "are the grades and the query ids (rankloop.summarise shows both)"
+    )

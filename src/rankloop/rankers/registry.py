@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
+from rankloop._utils.arguments import check_type
 from rankloop._utils.names import check_name, find_entry_points, unknown_name_error
 from rankloop.exceptions import DataError
 
@@ -225,6 +227,8 @@ def make_ranker(text: str, kind: type[Ranker] | None = None) -> Ranker:
     Thompson(ranker=Auto())
     """
     cls, params = read_ranker(text)
+    if kind is not None:
+        check_type("kind", kind, type, "a class of rankers")
     if kind is not None and not issubclass(cls, kind):
         raise DataError(f"{text!r} is a {cls.__name__}, but a {kind.__name__} is needed")
     return cls(**params)
@@ -236,6 +240,7 @@ def read_ranker(text: str) -> tuple[type[Ranker], dict[str, Any]]:
     >>> read_ranker("solar-i:C=0.1")[1]
     {'C': 0.1}
     """
+    check_type("a ranker", text, str, "text such as 'slam' or 'slam:rate=0.1'")
     name, _, rest = text.partition(":")
     cls = ranker_class(name.strip())
     params: dict[str, object] = {}
@@ -244,8 +249,7 @@ def read_ranker(text: str) -> tuple[type[Ranker], dict[str, Any]]:
         if not equals:
             raise DataError(f"cannot read {item!r} in {text!r}; write parameters as rate=0.1")
         if key.strip() not in cls._parameters():
-            known = ", ".join(cls._parameters())
-            raise DataError(f"{name} has no parameter {key.strip()!r}; it has: {known}")
+            raise DataError(_unknown_parameter(name, key.strip(), cls))
         if key.strip() in params:
             raise DataError(f"{key.strip()} is given twice in {text!r}")
         read = _value(value.strip())
@@ -253,6 +257,16 @@ def read_ranker(text: str) -> tuple[type[Ranker], dict[str, Any]]:
             read = make_ranker(read)
         params[key.strip()] = read
     return cls, params
+
+
+def _unknown_parameter(name: str, key: str, cls: type[Ranker]) -> str:
+    known = cls._parameters()
+    close = get_close_matches(key, known, 1, 0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    online = f"online-{name.strip()}"
+    if online in _ONLINE and key in ranker_class(online)._parameters():
+        hint = f"; {online} has it"
+    return f"{name} has no parameter {key!r}; it has: {', '.join(known)}{hint}"
 
 
 def ranker_text(name: str, params: Mapping[str, object]) -> str:
@@ -266,18 +280,21 @@ def ranker_text(name: str, params: Mapping[str, object]) -> str:
 
 
 def make_online_ranker(text: str) -> OnlineRanker:
-    """Make an online ranker; if a name is used by two kinds, it means the online one.
+    """Make an online ranker; the error for another one names those that learn online.
 
-    >>> make_online_ranker("xendcg:rate=0.1")
+    >>> make_online_ranker("online-xendcg:rate=0.1")
     OnlineXENDCG(rate=0.1)
     """
     from rankloop.rankers.online.base import OnlineRanker
 
+    check_type("a ranker", text, str, "text such as 'slam' or 'slam:rate=0.1'")
     name = text.partition(":")[0].strip()
-    ranker = make_ranker(f"online-{text.strip()}" if f"online-{name}" in _ONLINE else text)
+    own = f"online-{name}"
+    hint = f"did you mean {own!r}? " if own in _ONLINE else ""
+    ranker = None if hint else make_ranker(text)
     if not isinstance(ranker, OnlineRanker):
         raise DataError(
-            f"{name} learns from whole data sets (use train or compare); these learn online: "
+            f"{name} learns from whole data sets (use train or compare); {hint}these learn online: "
             + ", ".join(online_names())
         )
     return ranker

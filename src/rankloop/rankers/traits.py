@@ -15,6 +15,8 @@ class Traits:
     takes_nan : whether it treats NaN features as missing values; otherwise they are an error
     takes_sparse : whether it learns from sparse rows; otherwise it needs a dense matrix
     takes_kinds : whether it accepts dates and categories; otherwise it needs numbers
+    takes_equal_grades : whether it also learns from queries whose documents have equal grades;
+        others learn only from differences within a query
     is_robust : whether it still learns well after a query with an extreme outlier
     is_baseline : whether it is a baseline for comparison, which need not learn
 
@@ -33,5 +35,6 @@ class Traits:
     takes_nan: bool = False
     takes_sparse: bool = False
     takes_kinds: bool = False
+    takes_equal_grades: bool = False
     is_robust: bool = True
     is_baseline: bool = False

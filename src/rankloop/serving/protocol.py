@@ -25,6 +25,7 @@ class Protocol(HttpToolsProtocol):
     max_connections = 5_000
     _waits: asyncio.TimerHandle | None = None
     _size = 0
+    _in_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection, if there are not too many."""
@@ -44,8 +45,8 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._waits is None and (self.cycle is None or self.cycle.response_complete):
-            self._await_headers()
-        if self._waits is not None:
+            self._await_headers()  # or the rest of a body that was refused, which is not kept
+        if self._waits is not None and not self._in_body:
             self._size += len(data)
         super().data_received(data)
         if self._waits is not None and self._size > MAX_HEADERS:
@@ -57,7 +58,13 @@ class Protocol(HttpToolsProtocol):
         if len(self.url) + sum(len(a) + len(b) + 4 for a, b in self.headers) > MAX_HEADERS:
             self._refuse_large()
             raise OverflowError  # it stops the parser
+        self._in_body = True
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End the body of a request; after it, headers of the next one may follow."""
+        self._in_body = False
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Answer that this is not valid HTTP, as a problem document."""

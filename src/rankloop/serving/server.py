@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import logging
@@ -10,16 +11,18 @@ import os
 import resource
 import socket
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 
 from rankloop.exceptions import DataError
 from rankloop.serving.protocol import protocol
 from rankloop.serving.service import Service
+from rankloop.serving.startup import Startup
 from rankloop.serving.workers import Workers, end_with_parent
 
 if TYPE_CHECKING:
@@ -27,9 +30,13 @@ if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
     from multiprocessing.synchronize import Event
 
-    from rankloop.serving.settings.service import Settings
+    from starlette.types import ASGIApp
+
+    from rankloop.serving.protocol import Protocol
+    from rankloop.serving.settings.service import ServerSettings, Settings
 _log = logging.getLogger("rankloop.serving")
 
+_ACCEPTS = 500  # connections in one turn of the event loop
 _OTHER_FILES = 100  # journals, their logs and locks, and what libraries open
 _SWITCH = 0.0002  # seconds that a thread may keep the interpreter while another waits for it
 _COLLECT = (20_000, 10, 50)  # new objects, and younger collections, between two collections
@@ -66,35 +73,65 @@ def _supervise(settings: Settings, listening: socket.socket, on_ready: Callable[
     spawn = multiprocessing.get_context("spawn")
     ready = spawn.Event()
 
-    def start() -> SpawnProcess:
-        worker = spawn.Process(target=_run_worker, args=(settings, listening, os.getpid(), ready))
-        worker.start()
-        return worker
-
-    workers = Workers(start, settings.server.workers, ready.is_set)
-
     def tell() -> None:
         ready.wait()
         on_ready()
 
-    threading.Thread(target=tell, daemon=True).start()
-    workers.run()
+    with tempfile.TemporaryDirectory(prefix="rankloop-metrics-") as folder:
+        shared = settings, listening, os.getpid(), ready, folder
+
+        def start() -> SpawnProcess:
+            worker = spawn.Process(target=_run_worker, args=shared)
+            worker.start()
+            return worker
+
+        workers = Workers(start, settings.server.workers, ready.is_set)
+        threading.Thread(target=tell, daemon=True).start()
+        workers.run()
 
 
-def _run_worker(settings: Settings, listening: socket.socket, parent: int, ready: Event) -> None:
+def _run_worker(
+    settings: Settings, listening: socket.socket, parent: int, ready: Event, folder: str
+) -> None:
     end_with_parent(parent)
-    _work(settings, listening, ready.set)
+    _work(settings, listening, ready.set, ready.is_set, folder)
 
 
 def _work(
-    settings: Settings, listening: socket.socket, on_ready: Callable[[], None] | None = None
+    settings: Settings,
+    listening: socket.socket,
+    on_ready: Callable[[], None],
+    ready: Callable[[], bool] = lambda: False,
+    folder: str = "",
 ) -> None:
+    """Answer requests until a signal.
+
+    ready : whether another process answers already; then this one first gets ready, too
+    folder : where all processes write their metrics, if there are several
+    """
     _log_json()
-    service = Service.start(settings)
-    tune_interpreter()
-    server = _Server(config_of(service, lifespan="on", timeout_graceful_shutdown=10))
-    server.on_ready, server.service = on_ready, service
-    server.run(sockets=[listening])
+
+    def start() -> Service:
+        service = Service.start(settings)
+        if folder:
+            service.share_metrics(folder)
+        tune_interpreter()
+        server.service = service
+        return service
+
+    def end() -> None:
+        server.should_exit = True
+
+    startup = Startup(start, on_ready, end)
+    server = Server(
+        config_of(startup, settings.server, lifespan="on", timeout_graceful_shutdown=10)
+    )
+    if ready():
+        startup.run()
+    if startup.fault is None:
+        server.run(sockets=[listening])
+    if startup.fault is not None:
+        raise startup.fault
 
 
 def fit_connections(wanted: int) -> int:
@@ -117,11 +154,10 @@ def fit_connections(wanted: int) -> int:
     return allowed
 
 
-def config_of(service: Service, **more: Any) -> uvicorn.Config:
-    """Return the configuration of uvicorn for a service."""
-    server = service.settings.server
+def config_of(app: ASGIApp, server: ServerSettings, **more: Any) -> uvicorn.Config:
+    """Return the configuration of uvicorn for an application."""
     return uvicorn.Config(
-        service.app(),
+        app,
         http=protocol(fit_connections(server.max_connections)),
         log_config=None,
         access_log=False,
@@ -136,18 +172,57 @@ def config_of(service: Service, **more: Any) -> uvicorn.Config:
     )
 
 
-class _Server(uvicorn.Server):
-    on_ready: Callable[[], None] | None = None
+class Server(uvicorn.Server):
+    """uvicorn, which accepts many connections at a time."""
+
     service: Service | None = None
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._accepting: set[asyncio.Task[object]] = set()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        if self.started and self.on_ready is not None:
-            self.on_ready()
+        """Listen.
+
+        In one turn of the event loop, libuv accepts one connection. Turns are long under load, so
+        that new connections would wait for many seconds, unseen by any limit.
+        """
+        await super().startup(sockets=[])
+        for listening in sockets or []:
+            listening.setblocking(False)
+            self._listen(listening)
+
+    def _listen(self, listening: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        """Accept the connections that wait."""
+        loop = asyncio.get_running_loop()
+        for _ in range(_ACCEPTS):
+            try:
+                connection, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # such as too many open files
+                _log.error("no connection was accepted: %s; the next attempt is in 1 s", error)
+                loop.remove_reader(listening)
+                loop.call_later(1.0, self._listen, listening)
+                return
+            task = loop.create_task(loop.connect_accepted_socket(self._protocol, connection))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+
+    def _protocol(self) -> asyncio.Protocol:
+        kind = cast("type[Protocol]", self.config.http_protocol_class)
+        return kind(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections, and finish the requests of those that are open."""
         if self.service is not None:
             self.service.draining = True
+        for listening in sockets or []:
+            asyncio.get_running_loop().remove_reader(listening)
         await super().shutdown(sockets=sockets)
 
 
@@ -197,7 +272,7 @@ class _JsonLines(logging.Formatter):
 def background(service: Service, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """Serve from a thread of this process, for examples and tests; yield the address."""
     listening = socket.create_server((host, port))
-    server = _Server(config_of(service, lifespan="off"))
+    server = Server(config_of(service.app(), service.settings.server, lifespan="off"))
     server.service = service
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()

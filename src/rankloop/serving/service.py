@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from rankloop.serving.dashboard import routes as dashboard
 from rankloop.serving.dashboard.board import Boards
 from rankloop.serving.feature_table import FeatureTable
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.learning.model_file import promote_model
 from rankloop.serving.loop import Loop
 from rankloop.serving.metrics import Metrics
 from rankloop.serving.problems import HTTPProblem
@@ -22,8 +23,10 @@ from rankloop.serving.routes.base import Handler
 from rankloop.serving.routes.endpoints import ENDPOINTS
 from rankloop.serving.security.guard import Guard
 from rankloop.serving.security.limits import Buckets
+from rankloop.serving.security.shedding import LoadShedder
 from rankloop.serving.security.tickets import Tickets
 from rankloop.serving.security.vault import Vault
+from rankloop.serving.shared_metrics import SharedMetrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from rankloop.serving.routes.base import Endpoint
     from rankloop.serving.settings.service import Settings
 
 
@@ -54,6 +58,8 @@ class Service:
         self.tickets = Tickets(signing, settings.browsers.signed_for) if signing else None
         events = settings.browsers.events_per_minute
         self.beacons = Buckets(events / 60, events, settings.limits.max_clients)
+        server = settings.server
+        self.shedder = LoadShedder(server.max_delay, server.max_waiting_bytes)
         self.metrics = Metrics(loops)
         self.boards = Boards(loops, self.metrics, clock)
         self.endpoints = (*ENDPOINTS, *dashboard.ENDPOINTS)
@@ -79,6 +85,8 @@ class Service:
                 loops[name] = Loop(
                     name, loop, journal, max_waiting=max_waiting, vault=vault, **options
                 )
+                if loop.model:
+                    promote_model(loops[name], loop)
         except BaseException:
             for started in loops.values():
                 started.stop(save=False)
@@ -88,8 +96,15 @@ class Service:
         service.boards.start()
         return service
 
+    def share_metrics(self, folder: str) -> None:
+        """Let all processes of this service have the same metrics, by files in a folder."""
+        self.metrics.shared = SharedMetrics(folder, self.metrics.registry)
+        self.metrics.shared.start()
+
     def stop(self) -> None:
         """Commit, apply and save what every loop has accepted."""
+        if self.metrics.shared is not None:
+            self.metrics.shared.stop()
         self.boards.stop()
         for loop in self.loops.values():
             loop.stop()
@@ -104,7 +119,7 @@ class Service:
 
         routes = [
             Route(_with_slashes(endpoint.path), Handler(endpoint, self), methods=[endpoint.method])
-            for endpoint in sorted(self.endpoints, key=lambda endpoint: -endpoint.path.count("/"))
+            for endpoint in sorted(self.endpoints, key=_place)
         ]
         app = Starlette(
             routes=routes,
@@ -115,19 +130,32 @@ class Service:
         return app
 
 
+def _place(endpoint: Endpoint) -> tuple[bool, int]:
+    """Return a number by which routes are ordered: traffic comes first, because all are tried.
+
+    Of the others, longer paths come first, so that ids with slashes do not take their ends.
+    """
+    return not endpoint.sheds or "{id}" in endpoint.path, -endpoint.path.count("/")
+
+
 def _with_slashes(path: str) -> str:
-    """Let ids contain slashes; longer paths come first, so that ids do not take their ends."""
+    """Let ids contain slashes."""
     return path.replace("{id}", "{id:path}")
 
 
-async def _not_answered(_: Request, error: Exception) -> Response:
-    """Answer a path or a method that is not offered."""
+async def _not_answered(request: Request, error: Exception) -> Response:
+    """Answer a path or a method that is not offered; name the methods that are."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {
         404: "there is no such path; see /openapi.json",
         405: "this path needs another method; see /openapi.json",
     }
-    return HTTPProblem(status, words.get(status, str(error))).response()
+    response = HTTPProblem(status, words.get(status, str(error))).response()
+    if status == 405:
+        routes = [route for route in request.app.routes if isinstance(route, Route)]
+        offered = [r.methods or () for r in routes if r.matches(request.scope)[0] is Match.PARTIAL]
+        response.headers["allow"] = ", ".join(sorted({name for names in offered for name in names}))
+    return response
 
 
 async def _fault(_: Request, error: Exception) -> Response:

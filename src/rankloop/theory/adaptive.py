@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.rankers.ensembles.adaptive import NEW_SHARE, Adaptive
+from rankloop.rankers.ensembles.cohort import NEW_SHARE
 from rankloop.rankers.ensembles.weighing import SHARE, are_logits, by_order, losses_of
 from rankloop.theory.result import Bound
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.rankers.ensembles.adaptive import Adaptive
     from rankloop.rankers.ensembles.experts import Experts
 
     Floats = NDArray[np.float64]
@@ -102,6 +103,7 @@ def track_experts(ranker: Adaptive, data: QueryDataset) -> TrackedExperts:
     Examples
     --------
     >>> from rankloop.data.simulate import separable
+    >>> from rankloop.rankers.ensembles.adaptive import Adaptive
     >>> from rankloop.rankers.online.newton import NewtonXENDCG
     >>> data = separable(100, np.random.default_rng(0), n_features=4).data
     >>> tracked = track_experts(Adaptive(NewtonXENDCG()), data)

@@ -12,8 +12,9 @@ steps along. With v = c u, c > 0, a step f -> f + g changes |f - v|^2 by at most
     M <= F + (c^2 |u|^2 + sum |g|^2 + sum D(c)) / (2 c),   F = sum l(u) over mistakes.
 
 Without removals, with sum |g|^2 <= 4 R^2 M and the best c, this is Theorem 10. The proof holds for
-any rule of removal; the effect of removals is measured. The Forgetron keeps it below a share of the
-mistakes by shrinking f; the others give no guarantee in advance.
+any rule of removal; the effect of removals is measured. For documents removed at random,
+:mod:`rankloop.theory.random_removal` bounds it in advance. The Forgetron keeps it below a share of
+the mistakes by shrinking f. The others give no guarantee in advance.
 """
 
 from __future__ import annotations

@@ -242,9 +242,14 @@ def _quadratic(
 def of_data(data: QueryDataset) -> tuple[Assumption, ...]:
     """Check what every bound requires of the data.
 
-    Measures count unjudged documents as not relevant; rankers leave them out.
+    Measures count unjudged documents as not relevant; rankers leave them out. A weight makes steps
+    longer or shorter, but a query still costs what its ranking loses.
     """
-    return (Assumption("every document is judged", bool((data.y >= 0).all())),)
+    unweighted = data.query_weight is None and data.sample_weight is None
+    return (
+        Assumption("every document is judged", bool((data.y >= 0).all())),
+        Assumption("no query or document has a weight", unweighted),
+    )
 
 
 def _each(data: QueryDataset, scores: Floats) -> Iterator[tuple[Floats, Floats]]:

@@ -11,6 +11,11 @@ against every U of surrogate loss F. U = C_L / margin W has F = 0, and rate = a 
 
     sum L <= sum phi <= 2 F + G^2 |U|^2 / (a c_L).
 
+In the paper all correct predictions of a label must tie under W. Here they need not: on a round
+with loss the maximum in eq. 2 is at a wrong prediction, because it is above every similarity. So
+the surrogate may leave the correct ones out, and a margin of every correct one over every wrong one
+is enough for F = 0, whichever correct prediction the ranker steps towards.
+
 `quantities["rate"]` is the rate at which a bound holds. R bounds the norm of an input, which is the
 Euclidean norm, or for rankings of rows the spectral norm of X, unless the function says otherwise.
 """

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.rankers.online.slam import WithinGrade
 
     Floats = NDArray[np.float64]
 
@@ -51,18 +52,24 @@ def data_for(measure: str | Measure, data: QueryDataset) -> QueryDataset:
     return replace(data, y=grades_for(check_measure(measure), data.y))
 
 
-def slam_weights(grades: ArrayLike, measure: str | Measure, order: ArrayLike) -> Floats:
+def slam_weights(
+    grades: ArrayLike,
+    measure: str | Measure,
+    order: ArrayLike,
+    within_grade: WithinGrade = "score",
+) -> Floats:
     """Return v_i of each document: eq. 10 (AP), 11 (nDCG) or 24 (nDCG@k).
 
-    Documents count by grade, best first, and inside a grade by `order`, highest first. They add up
-    to 1, or are all 0 if no document is relevant.
+    Documents count by grade, best first, and inside a grade by `order`, highest first, or all get
+    the mean. They add up to 1, or are all 0 if no document is relevant.
 
     >>> slam_weights([0, 1, 1], "AP", [0.0, 0.0, 0.0]).tolist()
     [0.0, 0.5, 0.5]
     """
     wanted = check_measure(measure)
     y = np.maximum(grades_for(wanted, grades), 0.0)  # unjudged documents have no gain either
-    return SlamLoss(wanted).weights(np.asarray(order, np.float64), y)
+    loss = SlamLoss(wanted, within_grade=within_grade)
+    return loss.weights(np.asarray(order, np.float64), y)
 
 
 def weight_ratio(grades: ArrayLike, measure: str | Measure) -> float:
@@ -70,6 +77,12 @@ def weight_ratio(grades: ArrayLike, measure: str | Measure) -> float:
     v = slam_weights(grades, measure, np.zeros(np.size(grades)))
     v = v[v > 0]
     return float(v.max() / v.min()) if len(v) else 1.0
+
+
+def least_weight(data: QueryDataset, measure: str | Measure) -> float:
+    """Return v_min: the least v above 0 of any query; 1 if no document is relevant."""
+    weights = (slam_weights(query.y, measure, np.zeros(len(query.y))) for query in data)
+    return min((float(v[v > 0].min()) for v in weights if v.any()), default=1.0)
 
 
 def excesses(scores: ArrayLike, grades: ArrayLike) -> Floats:
@@ -98,14 +111,16 @@ def slam_surrogate(
     grades: ArrayLike,
     measure: str | Measure = "nDCG",
     order: ArrayLike | None = None,
+    within_grade: WithinGrade = "score",
 ) -> float:
     """Return sum_i v_i max(0, 1 + max_{j: R_j < R_i} s_j - s_i) (eq. 9).
 
     order : the scores that fix v inside a grade; default: `scores` themselves, as the paper says,
         which gives the least value. The ranker's own scores give f_t of the regret bound.
+    within_grade : the ranker's; see :class:`rankloop.Slam`
     """
     y = grades_for(check_measure(measure), grades)
-    v = slam_weights(y, measure, scores if order is None else order)
+    v = slam_weights(y, measure, scores if order is None else order, within_grade)
     return float(v @ np.maximum(0.0, 1.0 + excesses(scores, y)))
 
 

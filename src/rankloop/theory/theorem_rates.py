@@ -135,7 +135,7 @@ def track_classification(data: QueryDataset, weights: ArrayLike | None = None) -
         "Theorem 1",
         lost.astype(np.float64),
         curve(u),
-        of_data(data),
+        of_data(alone),
         u,
         None,
     )

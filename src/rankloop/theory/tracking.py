@@ -14,6 +14,7 @@ from rankloop.rankers.online.minimax import MinimaxPerceptron
 from rankloop.rankers.online.slam import Slam
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.rankers.online.solar_ii import SolarII
+from rankloop.theory.clipped import LEAST_CLIP, bound_clipped_mistakes
 from rankloop.theory.levels import as_weights, exact_scores
 from rankloop.theory.margin import best_margin, max_norm
 from rankloop.theory.perceptron import of_data
@@ -23,6 +24,7 @@ from rankloop.theory.surrogates import (
     check_measure,
     data_for,
     is_mistake,
+    least_weight,
     max_pair_surrogate,
     measure_losses,
     slam_surrogate,
@@ -106,8 +108,9 @@ def track(
     SLAM: :func:`slam_any_rate_bound`, with the surrogate losses of its own mistakes; minimax:
     Theorem 10, likewise; SOLAR-I and II: Theorems 2 and 4, corrected. Other rankers have no bound.
 
-    The bounds are of rankers whose steps are not shortened. So a ranker with a `clip` also runs
-    without it, and if the two differ, `holds` is False and the bound says nothing about it.
+    The bounds of the papers are of rankers whose steps are not shortened. So a ranker with a `clip`
+    also runs without it. If the two differ, the bound of SLAM and minimax is the larger one of
+    :mod:`rankloop.theory.clipped`; SOLAR-II has none then, and `holds` is False.
 
     Parameters
     ----------
@@ -140,9 +143,11 @@ def track(
     wanted = check_measure(measure)
     player = copy.deepcopy(ranker)
     scores = player.predict_then_learn(data)
-    unclipped = not _is_clipped(ranker, player, data, scores)
+    clipped = _is_clipped(ranker, player, data, scores)
     scores = scores.astype(np.float64)
     theorem, curve, needs = _BOUNDS[kind](ranker, data, wanted, scores)
+    if clipped and isinstance(ranker, Slam | MinimaxPerceptron) and ranker.clip >= LEAST_CLIP:
+        theorem, curve, clipped = f"{theorem}, clipped", _clipped(ranker, data, curve), False
     separable = None
     if weights is None:
         u, separable = _choose(player, data_for(wanted, data), data, curve)
@@ -152,7 +157,7 @@ def track(
         *of_data(data),
         Assumption("the ranker starts from nothing", not ranker.is_fitted),
         Assumption("the last weights rank, not their mean", not getattr(ranker, "average", False)),
-        Assumption("no step was shortened (clip=0, or a clip that is never reached)", unclipped),
+        Assumption("no step was shortened, or the clip has a bound", not clipped),
         *needs,
     )
     losses = measure_losses(data, scores, wanted)
@@ -164,13 +169,26 @@ def _is_clipped(
 ) -> bool:
     """Return whether `clip` shortened a step of a ranker that has learnt from this stream.
 
-    The proofs need whole steps: a mistake whose step is shortened adds less to u.w than it costs.
+    The proofs of the papers need whole steps: a mistake whose step is shortened adds less to u.w
+    than it costs.
     """
     if not getattr(ranker, "clip", 0.0):
         return False
     free = copy.deepcopy(ranker).set_params(clip=0.0)
     same = np.array_equal(free.predict_then_learn(data), scores)
     return not (same and np.array_equal(free.last_weights_, player.last_weights_))  # type: ignore[attr-defined]
+
+
+def _clipped(ranker: Slam | MinimaxPerceptron, data: QueryDataset, whole: Curve) -> Curve:
+    """Return the bound with a clip, given that without one."""
+    v_min = least_weight(data, ranker.measure) if isinstance(ranker, Slam) else 1.0
+    first = copy.deepcopy(ranker)
+    for query in data:
+        if first.learn(query.X, query.y).last_weights_.any():
+            break
+    longest = 2 * ranker.rate * _radii_so_far(data)
+    ratio = np.maximum(longest / float(np.linalg.norm(first.last_weights_)), 1.0)
+    return lambda u: bound_clipped_mistakes(whole(u), ranker.clip, ratio, v_min)
 
 
 def _choose(
@@ -206,7 +224,12 @@ def _slam(
     radii = _radii_so_far(data)
 
     def curve(u: Floats) -> Floats:
-        f = _on_mistakes(seen, scores, u, lambda s, y, mine: slam_surrogate(s, y, measure, mine))
+        f = _on_mistakes(
+            seen,
+            scores,
+            u,
+            lambda s, y, mine: slam_surrogate(s, y, measure, mine, ranker.within_grade),
+        )
         slack = 2 * ranker.margin / ranker.rate
         return _quadratic(f, float(np.linalg.norm(u)) * np.sqrt(4 * radii**2 + slack))
 

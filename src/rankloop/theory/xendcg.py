@@ -1,4 +1,4 @@
-"""Bruch's results about XE_NDCG as values: Theorems 1 and 2, Propositions 1 and 2.
+"""Bruch's results about XE_NDCG as values: Theorems 1 and 2, Propositions 1 and 2, Claims 1 and 2.
 
 Corrections. Theorem 2 prints exp(-2 n eps^2 / Lip^2), but its proof needs the centres of the cover
 to be correct within eps/2, which gives exp(-n eps^2 / (2 Lip^2)): a quarter of the exponent. Also,
@@ -87,6 +87,31 @@ def lambdamart_lipschitz(m: int, sigma: float = 1.0) -> float:
     if m < 1 or not sigma > 0:
         raise DataError(f"m must be at least 1 and sigma above 0; found {m} and {sigma}")
     return sigma * m**2
+
+
+def series_radius(scores: ArrayLike, epsilon: float) -> float:
+    """Return the largest row sum of S, which bounds its spectral radius: Claim 2.
+
+    The Hessian of XE_NDCG is D (I - S) with S_ij = rho_j / (1 - rho_i) off the diagonal, rho with
+    the epsilon of eq. 14. A row sums to (1 - rho_i - e) / (1 - rho_i), where e is the mass that
+    epsilon takes. So for epsilon > 0 the radius is below 1, the Hessian is positive definite
+    (Claim 1), and I + S + S^2 is its inverse but for at most r^3 / (1 - r) of the largest entry.
+
+    Trees are grown with epsilon = 0. Then the radius is exactly 1: the Hessian has no inverse, the
+    series does not converge, and its first three terms are a step by themselves.
+
+    >>> series_radius([0.0, 0.0], 0.0), series_radius([0.0, 0.0], 1.0)
+    (1.0, 0.5)
+    """
+    s = np.asarray(scores, np.float64)
+    if len(s) < 2 or not (0 <= epsilon < math.inf and np.isfinite(s).all()):
+        raise DataError(
+            "at least two finite scores are needed, and an epsilon of at least 0; found "
+            f"{len(s)} scores and {epsilon}"
+        )
+    shift = max(float(s.max()), math.log(epsilon) if epsilon > 0 else -math.inf)
+    others = float(np.exp(np.sort(s)[1:] - shift).sum())  # of the row with the least rho
+    return others / (others + epsilon * math.exp(-shift))
 
 
 def generalisation_probability(

@@ -21,6 +21,7 @@ from rankloop.data.simulate import mslr_like, separable
 from rankloop.exceptions import DataError
 from rankloop.feedback.ranking import PLACKETT_LUCE
 from rankloop.measures.evaluation import evaluate
+from rankloop.rankers.ensembles.adaptive import Adaptive
 from rankloop.rankers.ensembles.mix import Mix
 from rankloop.rankers.model_files.saving import load, save
 from rankloop.rankers.online.newton import NewtonXENDCG
@@ -218,3 +219,14 @@ def test_bad_settings_are_refused(rng):
         with pytest.raises(DataError, match=words):
             ranker.learn_ranking(shown, grades)
         assert not ranker.is_fitted
+
+
+def test_around_a_ranker_that_adapts_it_forgets_as_much_as_people_change():
+    data = separable(60, np.random.default_rng(0), n_documents=10, n_features=5, n_grades=3).data
+    turned, shown = replace(data, X=-data.X), {}
+    for name, inner in (("plain", NewtonXENDCG()), ("adaptive", Adaptive())):
+        ranker, rng = Thompson(inner), np.random.default_rng(1)
+        user = make_user("perfect", 3)
+        ranker.play(data, user, rng, 300, 10)
+        shown[name] = ranker.play(turned, user, rng, 100, 10).quality(turned, "nDCG@10").mean()
+    assert shown["adaptive"] > 0.9 > 0.7 > shown["plain"]

@@ -212,14 +212,14 @@ def test_what_to_install(monkeypatch, module, place, extra):
         ("\n", "the file is empty"),
         ("1,2,3\n4,5,6\n", "the first line holds numbers .1, 2, 3, ....; expected the names"),
         ("qid,label,x\n", "it has no rows"),
-        ("qid,label,x\n1,2\n", "Expected 3 columns, got 2"),
+        ("qid,label,x\n1,2\n", "found 2 fields, expected 3"),
         ("qid,label,x,x\n1,2,3,4\n", "two columns are named 'x'"),
         ("qid,x\n1,2\n", "no column is named 'label'.*pass label="),
         ("label,x\n1,2\n", "no column is named 'qid'.*pass query="),
         ("qid,label,x\n1,2,1e39\n", "feature x of row 0 is inf"),
         ("qid,label,x\n1,,1\n", "'label' is null in row 0"),
         ("qid,label,x\n,2,1\n", "'qid' is null in row 0"),
-        ("qid,label,x\n1,good,1\n", "column 'label' holds string; a label must be a number"),
+        ("qid,label,x\n1,good,1\n", "'label' of row 0 is 'good'; a label must be a number"),
     ],
 )
 def test_bad_csv(tmp_path, text, message):

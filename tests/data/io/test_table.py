@@ -305,7 +305,7 @@ GOOD = {"qid": [1, 1, 2], "label": [0, 1, 2], "f": [1.0, 2.0, 3.0]}
             {},
             r"2 of 3 columns cannot be used.*'u' \(binary\), 'v' \(list<.*out with drop=",
         ),
-        ({"f": [1.0, None, 3]}, {}, "feature f of row 1 is missing.*or pass allow_nan=True"),
+        ({"f": [1.0, None, 3]}, {}, "feature f of row 1 is missing.*allow_nan=True"),
         ({"f": [1.0, 2, np.inf]}, {"allow_nan": True}, "feature f of row 2 is inf as float32"),
         ({"f": [1.0, 2, 1e39]}, {}, "feature f of row 2 is inf as float32"),
         ({"f": [[1], [2, 3], [4]]}, {}, "'f' of row 1 has 2 values; expected 1, as many in every"),
@@ -313,7 +313,7 @@ GOOD = {"qid": [1, 1, 2], "label": [0, 1, 2], "f": [1.0, 2.0, 3.0]}
         ({"f": [[1.0], [None], [2]]}, {}, "feature 0 of row 1 is missing"),
         ({"label": [0, None, 1]}, {}, "'label' is null in row 1; every row needs its label"),
         ({"label": [0, 1, np.nan]}, {}, "'label' of row 2 is nan; a label must be a finite number"),
-        ({"label": [*"abc"]}, {}, "column 'label' holds string; a label must be a number"),
+        ({"label": [*"abc"]}, {}, "'label' of row 0 is 'a'; a label must be a number"),
         ({"qid": [1, None, 2]}, {}, "'qid' is null in row 1; every row needs its query"),
         ({"qid": [1.0, 1.5, 2]}, {}, "'qid' of row 1 is 1.5; a query must be a whole number or te"),
         (

@@ -150,7 +150,9 @@ def test_the_best_of_several(train, valid):
 
 
 @each
-def test_nothing_to_learn(ranker, train):
+def test_nothing_to_learn(ranker, train, monkeypatch):
+    """As a part of the data may be that a ranker which consists of others gives to them."""
+    monkeypatch.setattr("rankloop.rankers.base.check_differences", lambda *_: None)
     data = dataclasses.replace(train, y=np.ones(train.n_documents))
     model = fitted(ranker, data)
     assert not model.predict(data).any()
@@ -169,6 +171,23 @@ def test_features_that_tell_nothing(ranker, train):
     data = dataclasses.replace(train, X=np.ones_like(train.X))
     scores = fitted(ranker, data).predict(data)
     assert np.ptp(scores) == 0
+
+
+@pytest.mark.parametrize("validated", [False, True])
+@each
+def test_trees_of_one_leaf_can_be_read_again(ranker, validated, train, valid):
+    """LightGBM writes them in two ways: without a weight if it has read the tree from text."""
+    model = copy.deepcopy(ranker).set_params(min_data_in_leaf=train.n_documents)
+    model.fit(train, valid=valid if validated else None)
+    again = from_tree(to_tree(model))
+    assert np.array_equal(again.predict(valid), model.predict(valid))
+    assert np.ptp(again.predict(valid)) == 0
+    assert np.ptp(again.copy().fit(train).predict(valid)) == 0
+
+
+def test_the_best_of_several_without_a_split(train, valid):
+    model = rl.XENDCGBoost("best-of-2", min_data_in_leaf=train.n_documents)
+    assert np.ptp(model.fit(train, valid=valid).predict(valid)) == 0
 
 
 def test_an_interrupt_leaves_a_model(train):

@@ -148,6 +148,15 @@ def test_a_shuffled_fit_trains_the_first_expert_alone():
     assert ranker.experts_["births"].tolist() == [0, 60, 60, 60, 80, 100]
 
 
+@pytest.mark.parametrize("parameters", [{"passes": 2}, {"random_state": 1}])
+def test_a_wrapped_ranker_knows_that_a_fit_shuffles(parameters):
+    data = stream(50)
+    ranker = rl.rankers.Described(rl.Auto(**parameters)).fit(data)
+    plain = rl.rankers.Described(rl.Auto(adapt=False, **parameters)).fit(data)
+    assert len(ranker.ranker_.members_) == 2
+    assert np.array_equal(ranker.predict(data), plain.predict(data))
+
+
 def test_what_cannot_forget_has_no_copies_that_do():
     class Stubborn(rl.Slam):
         def _discount_past(self, keep):
@@ -240,6 +249,14 @@ def test_a_dip_is_no_change():
         seen = seen.after(20.0, query)
     assert seen.changes == (39,)
     assert seen.level == 20.0
+
+
+def test_a_change_is_noticed_once_also_when_the_expert_that_ranks_stops():
+    data = stream(800, turned=250)
+    ranker = rl.Auto().partial_fit(data)
+    (noticed,) = ranker.changes_
+    assert 250 < noticed < 300
+    assert not {240, 260, 280} & set(ranker.experts_["births"].tolist())
 
 
 def test_experts_of_many_features_are_small():

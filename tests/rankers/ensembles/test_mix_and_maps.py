@@ -101,7 +101,7 @@ def test_a_mix_ends_close_to_its_best_member_or_ahead(source):
         "solar": rl.SolarII(),
         "minimax": rl.rankers.MinimaxPerceptron(),
     }
-    found = rl.progressive(
+    found = rl.stream(
         data, {**members, "mix": rl.Mix(list(members.values()))}, permutations=3, seed=2
     )
     means = {stream.ranker: stream.mean for stream in found}

@@ -72,7 +72,7 @@ def test_one_query_is_one_pass_of_the_batch_ranker():
 
 def test_a_budget_is_kept_and_still_ranks():
     data = separable(120, np.random.default_rng(1), n_features=4).data
-    ranker = make_online_ranker("keeprank:budget=50")
+    ranker = make_online_ranker("online-keeprank:budget=50")
     scores = ranker.predict_then_learn(data)
     assert len(ranker.support_) == 50
     assert evaluate(data, scores, "AP")["AP"] > 0.85

@@ -8,6 +8,7 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError
+from rankloop.experiments.explaining import contributions
 from rankloop.features.hashing import bucket_of
 
 
@@ -214,3 +215,21 @@ class TestEncoding:
             bad = {"columns": [{**told["columns"][0], **change}]}
             with pytest.raises(rl.ModelError, match="description of features is damaged"):
                 rl.features.Features.from_dict(bad)
+
+
+def test_what_a_category_adds_is_what_it_adds_to_none(tmp_path):
+    """The mean of codes would be another category, and the mean of gaps a gap for all."""
+    X, y, qid = shop()
+    ranker = rl.rankers.Described().fit(X, y, qid=qid)
+    some = X[:10]
+    parts = ranker.contributions(some)
+    names = list(X.columns)
+    scores = ranker.predict(some)
+    assert np.allclose(parts.sum(axis=1), scores)
+    without = ranker.predict(some.assign(brand=None))
+    assert np.allclose(parts[:, names.index("brand")], scores - without)
+    usual = ranker.predict(some.assign(price=some["price"].astype("float32").mean()))
+    assert np.allclose(parts[:, names.index("price")], scores - usual, atol=1e-6)
+    data = rl.QueryDataset.from_arrays(some, y[:10], group=[10], allow_nan=True)
+    added = contributions(ranker, data)
+    assert np.allclose(added[:, names.index("brand")], scores - without)

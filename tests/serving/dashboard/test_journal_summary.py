@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rankloop.serving.dashboard import journal_summary
+from rankloop.serving.dashboard.drift import Drift
 from rankloop.serving.dashboard.journal_summary import JournalSummary
 from rankloop.serving.journal.entries import (
     Closed,
@@ -40,7 +41,7 @@ def live(loop, n=30):
 
 
 def summarize(loop, remembers):
-    summary = JournalSummary(3)
+    summary = JournalSummary([False] * 3)
     recent = loop.recent if remembers else lambda position: None
     with loop.reader() as journal:
         while summary.position < loop.head:
@@ -99,3 +100,26 @@ def test_memory_is_bounded(loop, monkeypatch):
     with loop.reader() as journal:
         summary.follow(journal, loop.recent, loop.head, 1000)
     assert summary.closed == 3  # a sample, each of them whole
+
+
+def test_drift_knows_missing_values_and_categories():
+    """One missing value must not spoil a mean for ever, and the mean of codes says nothing."""
+    rng = np.random.default_rng(0)
+    drift = Drift([False, True, False])
+    for n in range(600):
+        late = n >= 500
+        number = rng.normal(3.0 * late, 1.0, 20)
+        code = np.where(rng.random(20) < 0.5, 7.0, 1000.0 if late else 3.0)
+        never = np.full(20, np.nan)
+        number[rng.random(20) < (0.5 if late else 0.1)] = np.nan
+        drift.add(np.column_stack([number, code, never]))
+        if n == 499:
+            before = drift.shifts()
+    assert abs(before[0].shift) < 0.1
+    assert before[1].shift < 0.1
+    number, category, never = drift.shifts()
+    assert 0.5 < number.shift < 2
+    assert number.missing > number.was_missing + 0.05
+    assert (number.is_category, category.is_category) == (False, True)
+    assert 0.1 < category.shift < 0.5
+    assert never == (0.0, 1.0, 1.0, False)

@@ -59,11 +59,15 @@ class ClickRanker(ABC):
         k : how many documents to show, at least 1
         """
         check_counts(k=k)
-        X = query.X if isinstance(query, Query) else as_matrix(query)
+        X = query.X if isinstance(query, Query) else self._read_rows(query)
         known: dict[str, Any] = {}
         if isinstance(query, Query):
             known = {"query_id": query.id, "doc_ids": query.doc_ids}
         return Ranking(id, X=X, **self._draw(X, make_rng(id), k), **known)
+
+    def _read_rows(self, X: object) -> NDArray[np.float32]:
+        """Return checked rows of one query."""
+        return as_matrix(X)
 
     def play(
         self,

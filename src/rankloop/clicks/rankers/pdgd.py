@@ -46,7 +46,7 @@ class PDGD(LinearRanker, PlackettLuceRanker):
     decay : by which the step size shrinks with each ranking, above 0 and at most 1
     keep : share of the weights that each ranking from which it learns leaves, above 0 and at most
         1. Below 1 it forgets, and follows people whose taste changes; 0.9995 forgets half in about
-        1,400 rankings
+        1,400 rankings. :class:`Thompson` around a ranker that adapts finds the share by itself
     clip : see :class:`LinearRanker`
     average, passes, random_state : see :class:`LinearRanker`
 

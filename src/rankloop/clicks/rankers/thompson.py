@@ -57,7 +57,8 @@ class Thompson(ClickTrainedRanker):
         0 to 1
     keep : share of what is known that each ranking leaves, above 0 and at most 1. Below 1 it
         forgets, explores again, and follows people whose taste changes; 0.9995 forgets half in
-        about 1,400 rankings
+        about 1,400 rankings. Around a ranker that adapts (:class:`Auto`, :class:`Adaptive`) it can
+        stay 1: that ranker forgets as much as the rankings ask for
     temperature, seen, largest, passes, random_state : see :class:`ClickTrainedRanker`
 
     Attributes

@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from rankloop._utils.arguments import path_text
 from rankloop.data.io.decompression import (
     DecompressionLimitError,
     decompress,
@@ -40,7 +41,7 @@ _MAGIC = {
 
 def bare_suffix(path: str | os.PathLike[str]) -> str:
     """Return the suffix of the format, without that of the compression: `a.txt.gz` -> `.txt`."""
-    name = Path(path)
+    name = Path(path_text(path))
     return (name.with_suffix("") if name.suffix in COMPRESSED_SUFFIXES else name).suffix.lower()
 
 
@@ -129,7 +130,7 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The file gets its name `path` only when the block ends without an error; an error leaves an
     old file unchanged.
     """
-    name = os.fspath(path)
+    name = path_text(path)
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -138,9 +139,13 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise DataError(f"zip archives are read, but not written; end {name!r} in .gz, .xz or .zst")
     with replace_when_done(name) as partial, partial.open("wb") as raw:
         stream = _compress(raw, Path(name).suffix)
-        yield stream
-        if stream is not raw:
-            stream.close()
+        try:
+            yield stream
+        except BaseException:
+            with contextlib.suppress(Exception):  # what was written so far is given up
+                stream.close()
+            raise
+        stream.close()
 
 
 def _compress(raw: BinaryIO, suffix: str) -> BinaryIO:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.arguments import argument, path_text
 from rankloop.data.io.files import bare_suffix, open_input
 from rankloop.exceptions import DataError, ParseError
 
@@ -43,7 +43,7 @@ _SQL = ("duckdb:", "postgresql:", "postgres:")
 
 def is_sql(place: PathLike) -> bool:
     """Whether this is a query of a database."""
-    return os.fspath(place).startswith(_SQL)
+    return path_text(place).startswith(_SQL)
 
 
 def detect(path: PathLike) -> str:
@@ -113,7 +113,7 @@ def decide_table_format(path: PathLike, format: str | None = None) -> str:
 
 def check_format(format: str | None) -> None:
     """Raise if a format is unknown; None leaves it open."""
-    if format not in (None, "sql", *FORMATS):
+    if not (format is None or (isinstance(format, str) and format in ("sql", *FORMATS))):
         raise DataError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.arguments import argument
+from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.data.io.format_names import TABLES, PathLike, check_format, decide_format, format_for
 from rankloop.data.io.letor import iter_letor, read_letor, write_letor
@@ -18,15 +19,15 @@ from rankloop.data.io.mapped_write import write_mapped
 from rankloop.data.joining import concat, join_within
 from rankloop.data.mapped_parts import borrow, in_parts, is_mapped
 from rankloop.data.memory import memory_limit_or_default
-from rankloop.exceptions import DataError, ParseError
+from rankloop.exceptions import DataError, DataTypeError, ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.features.columns import Features
 
 _LETOR = {*(field.name for field in fields(LetorOptions)), "query_file"}
+_BOTH = {"skip_bad_rows"}
 
 
 def read(
@@ -117,13 +118,19 @@ def _read_group(
 def _divide_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide options into those of text and those of tables."""
     for_text = {name: value for name, value in options.items() if name in _LETOR}
-    return for_text, {name: value for name, value in options.items() if name not in _LETOR}
+    only_text = _LETOR - _BOTH
+    return for_text, {name: value for name, value in options.items() if name not in only_text}
 
 
 def check_options(options: dict[str, object], formats: list[str]) -> None:
     """Raise if an option applies to none of the formats."""
     for_text, for_tables = _divide_options(options)
     for_tables.pop("format", None)
+    if "letor" in formats or any(name in TABLES for name in formats):
+        for_text, for_tables = (
+            {name: value for name, value in given.items() if name not in _BOTH}
+            for given in (for_text, for_tables)
+        )
     fits = {"text": "letor" in formats, "tables": any(name in TABLES for name in formats)}
     for kind, given in (("text", for_text), ("tables", for_tables)):
         named = [name for name, value in given.items() if _says_something(name, value)]
@@ -179,6 +186,24 @@ def read_batches(
             yield first
             del first  # what is handed over is not kept here
             yield from batches
+
+
+def write(data: QueryDataset, path: PathLike, *, format: str | None = None, **options: Any) -> None:
+    """Write a data set to one file; its suffix, or `format`, determines the format.
+
+    :func:`read` reads it again. An error leaves an old file unchanged.
+
+    Parameters
+    ----------
+    format : one of `FORMATS` except JSON lines
+    options : options of the writer: `sparse` and `zero_based` for text, `layout` for tables
+    """
+    if not isinstance(data, QueryDataset):
+        raise DataTypeError(
+            f"write takes a QueryDataset; found {type(data).__name__}: rankloop.from_table makes "
+            "one of a frame"
+        )
+    write_batches([data], path, format=format, **options)
 
 
 def write_batches(

@@ -11,13 +11,14 @@ are read from a side file, as in LightGBM (`.query`) and XGBoost (`.group`).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop import _core
-from rankloop._utils.arguments import argument
+from rankloop._utils.arguments import argument, check_type, path_text
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import DECOMPRESSION_LIMIT, open_input, open_output
@@ -35,7 +36,7 @@ from rankloop.data.sparse_rows import core_rows
 from rankloop.exceptions import DataError, MemoryLimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 _BLOCK = 1 << 18  # bytes of text that one thread parses at a time
@@ -180,8 +181,12 @@ def write_letor(
     path : file, compressed if it ends in .gz, .xz or .zst; `-` is standard output
     sparse : whether to leave out features that are 0; sparse rows are always written so
     """
+    parts = [data] if isinstance(data, QueryDataset) else data
+    wanted = "a QueryDataset, or several"
+    check_type("data", parts, Iterable, wanted)
     with open_output(path) as out:
-        for part in [data] if isinstance(data, QueryDataset) else data:
+        for part in parts:
+            check_type("data", part, QueryDataset, wanted)
             for text in letor_lines(part, zero_based=zero_based, sparse=sparse):
                 out.write(text)
 
@@ -253,7 +258,7 @@ def _read_one(
     path: PathLike, query_file: PathLike | None, limit: int, options: LetorOptions
 ) -> tuple[QueryDataset, int, int]:
     """Read one file; also return the index of its first feature, and its size in memory."""
-    name = os.fspath(path)
+    name = path_text(path)
     with _open_text(path, max(limit, 1), options) as (_, reader, left):
         try:
             rows = take_rows(name, reader, options, left)

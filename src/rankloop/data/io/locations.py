@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankloop._utils.arguments import path_text
 from rankloop.data.io.files import COMPRESSED_SUFFIXES, bare_suffix, unreadable
 from rankloop.data.io.format_names import BY_SUFFIX, TEXT_SUFFIXES, PathLike, is_sql
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
@@ -36,7 +37,7 @@ def data_files(place: PathLike) -> list[str]:
     with a known suffix, in the folder or, if it has none, in folders below. Files whose names start
     with a dot or an underscore are ignored.
     """
-    name = os.fspath(place)
+    name = path_text(place)
     if not name:  # which would be the folder we are in
         raise ParseError(name, None, "the name is empty; name a file or folder")
     if is_sql(name):

@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankloop._utils.arguments import path_text
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ def replace_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
     DataError
         if the file cannot be made or the disk is full.
     """
-    with _as_our_error(path, OSError, ValueError):
-        target = Path(os.path.realpath(path))
+    name = path_text(path)
+    with _as_our_error(name, OSError, ValueError):
+        target = Path(os.path.realpath(name))
         mode = _mode(target)
     if mode is not None and stat.S_ISDIR(mode):
         raise DataError(f"cannot write {path}: it is a folder")

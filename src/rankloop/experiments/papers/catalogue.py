@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rankloop.experiments.papers import (
     keeprank,
+    keeprank_clicks,
     multileaving,
     pdgd,
     predtron,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     *(slam, solar, transfer, predtron, xendcg, xendcg_trees),
-    *(keeprank, multileaving, pdgd),
+    *(keeprank, keeprank_clicks, multileaving, pdgd),
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(

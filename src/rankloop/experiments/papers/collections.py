@@ -12,7 +12,7 @@ _LETOR_3 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank
 _LETOR_4 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/letor-4-0/"
 _MSLR = "https://www.microsoft.com/en-us/research/project/mslr/"
 _YAHOO = "https://webscope.sandbox.yahoo.com/catalog.php?datatype=c"
-_YANDEX = "https://www.kaggle.com/datasets/hellbuoy/yandex-imat2009"
+_YANDEX = "http://imat2009.yandex.ru/academic/mathematic/2009/en/datasets"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ COLLECTIONS: Mapping[str, Collection] = {
         ("OHSUMED",),
         106,
         16_140,
-        f"unpack OHSUMED.rar (LETOR 3.0, {_LETOR_3}) into DIR/OHSUMED",
+        f"unpack OHSUMED.zip (LETOR 3.0, {_LETOR_3}) into DIR/OHSUMED",
     ),
     "MQ2007": Collection(
         ("MQ2007",),
@@ -109,7 +109,8 @@ COLLECTIONS: Mapping[str, Collection] = {
         ("Yandex", "YandexIMat2009", "imat2009", "imat2009-datasets"),
         9_124,
         97_290,
-        f"put imat2009_learning.txt (Internet Mathematics 2009, {_YANDEX}) into DIR/Yandex",
+        f"put imat2009_learning.txt (Internet Mathematics 2009, published at {_YANDEX}) into "
+        "DIR/Yandex",
         samples=("YandexIMat2009-sample",),
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,9 +105,23 @@ def _figure_a(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
 
 
 def _figure_b(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
-    grows = [curve[-1].minus(curve[0]) for curve in curves.values()]
-    least = min(grows, key=lambda growth: growth.value)
-    return {**_steep_ahead(curves), "the least that a loss grows with m": least}
+    def least(growths: list[Estimate]) -> Estimate:
+        return min(growths, key=lambda growth: growth.value)
+
+    reached = {name: sum(m.value < _ALMOST_0 for m in curve) for name, curve in curves.items()}
+    return {
+        **_steep_ahead(curves),
+        "the least that a loss grows with m": least([c[-1].minus(c[0]) for c in curves.values()]),
+        "the least that it grows from one m to the next": least(
+            [after.minus(m) for curve in curves.values() for m, after in pairwise(curve)]
+        ),
+        **{
+            f"{f}, lengths with a loss of almost 0, more than 1/i": Estimate(
+                float(reached[f"f = {f}"] - reached["f = 1/i"])
+            )
+            for f in ("-i^1.1", "-i^2")
+        },
+    }
 
 
 def _figure_c(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
@@ -118,7 +133,9 @@ def _figure_c(curves: Mapping[str, list[Estimate]]) -> dict[str, Estimate]:
 
 
 _ALMOST_0 = 0.01
-"""What figure 1 a calls almost 0: the steep f reach it with 60 queries, 1/i not with 100."""
+"""What the paper calls almost 0, or zero loss. In figure 1 a the steep f reach it with 60 queries,
+1/i not with 100. In figure 1 b the loss grows from one m to the next, and the steep f have zero
+loss for larger m than 1/i."""
 
 _AHEAD = {
     "-i^1.1 ahead of 1/i": Claim(above=0, slack=0.005),
@@ -152,8 +169,8 @@ FIGURE_1A = Experiment(
         ),
     ),
     "The order of the three f is the published one, but with 100 queries f = 1/i reaches a loss of "
-    ".0065, too, where the paper has a large one. It depends on the number of features, which the "
-    "paper does not give: with 5,000 features and noise .3 (figure 1 b), 1/i is .06 behind -i^1.1.",
+    ".0062, too, where the paper has a large one. It depends on the number of features, which the "
+    "paper does not give: with 5,000 features and noise .3 (figure 1 b), 1/i is .05 behind -i^1.1.",
 )
 
 
@@ -166,9 +183,14 @@ def _by_length(name: str, p: int, noise: float) -> ExperimentPart:
         axis="documents m",
         claims=_figure_b,
     )
-    return ExperimentPart(
-        name, run, {**_AHEAD, "the least that a loss grows with m": Claim(above=0)}, seconds=p / 10
-    )
+    expected = {
+        **_AHEAD,
+        "the least that a loss grows with m": Claim(above=0),
+        "the least that it grows from one m to the next": Claim(above=0),
+        "-i^1.1, lengths with a loss of almost 0, more than 1/i": Claim(above=0),
+        "-i^2, lengths with a loss of almost 0, more than 1/i": Claim(above=0),
+    }
+    return ExperimentPart(name, run, expected, seconds=p / 10)
 
 
 FIGURE_1B = Experiment(
@@ -183,8 +205,9 @@ FIGURE_1B = Experiment(
     "The result depends on the number of features, with 30 queries to learn from. From lists of "
     "5 to lists of 40 documents, the loss of f = -i^1.1 changes by -.05, -.05 and +.08 with 100, "
     "1,000 and 5,000 features and noise .3, and by -.09, -.11 and -.02 with noise 1 (4 draws). "
-    "If there are few features, longer lists contain more to learn from. None of the 48 settings "
-    "that were tried (features, noise, centres and variance) gave all of figure 1 b.",
+    "None of the 48 settings that were tried (features, noise, centres and variance) gave all of "
+    "figure 1 b. In 12 more (100, 1,000 and 3,000 features, noise .01 to .3, 3 draws) a loss of "
+    "almost 0 never grows with the length of the lists, and one that grows is never almost 0.",
 )
 FIGURE_1C = Experiment(
     "predtron-fig1c",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop.experiments.compare import compare_rankers
+from rankloop.experiments.comparison import compare
 from rankloop.experiments.papers.declaration import Estimate, FigureCurve, PartResult
-from rankloop.experiments.progressive import progressive
+from rankloop.experiments.progressive import stream
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.registry import make_online_ranker
 
@@ -56,7 +56,7 @@ def online(
         data = source.data if make is None else make(setting)
         data = data if prepare is None else prepare(data)
         most = len(data) if make else setting.pick(queries or len(data), 60)
-        streams = progressive(
+        streams = stream(
             data.select(slice(0, most)),
             {text: make_online_ranker(text) for texts in rankers.values() for text in texts},
             measures,
@@ -110,8 +110,8 @@ def _leak(data: QueryDataset, measure: str, convention: str | Convention, settin
 def _best(rankers: Mapping[str, Sequence[str]], streams: Sequence[Stream]) -> dict[str, str]:
     """Choose the best text of each ranker by the first measure; of equals, the middle one."""
     means: dict[str, float] = {}
-    for stream in streams:
-        means.setdefault(stream.ranker, round(stream.mean, 6))
+    for result in streams:
+        means.setdefault(result.ranker, round(result.mean, 6))
     best = {}
     for name, texts in rankers.items():
         top = max(means[text] for text in texts)
@@ -141,7 +141,7 @@ def by_folds(
     def run(source: Source, setting: Setting) -> PartResult:
         wanted = [chosen_by, *(measure for measure in measures if measure != chosen_by)]
         rules = list(dict.fromkeys(conventions.values()))
-        standings = compare_rankers(
+        standings = compare(
             source.quick_data if setting.quick else source.folder or source.data,
             list(rankers.values()),
             wanted,
@@ -188,12 +188,12 @@ def _by_cutoff(
 def curves(streams: Sequence[Stream]) -> dict[str, list[FigureCurve]]:
     """Thin the curves of streams, one panel a measure."""
     panels: dict[str, list[FigureCurve]] = {}
-    for stream in streams:
-        curve = stream.curve()
+    for result in streams:
+        curve = result.curve()
         at = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(int))
         at = at[~np.isnan(curve[at])]
-        line = FigureCurve(stream.ranker, (at + 1.0).tolist(), curve[at].tolist())
-        panels.setdefault(str(stream.measure), []).append(line)
+        line = FigureCurve(result.ranker, (at + 1.0).tolist(), curve[at].tolist())
+        panels.setdefault(str(result.measure), []).append(line)
     return panels
 
 

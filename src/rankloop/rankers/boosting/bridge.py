@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rankloop import _core
-from rankloop._utils.processors import threads
+from rankloop._utils.processors import passive_waiting, threads
 from rankloop.exceptions import DataError, MissingExtraError, ModelError
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def engine() -> ModuleType:
     end the process.
     """
     try:
-        import lightgbm
+        with passive_waiting():
+            import lightgbm
     except ImportError:
         raise MissingExtraError("lightgbm", "trees", "growing trees") from None
     at_most = _core.startable_threads(threads())

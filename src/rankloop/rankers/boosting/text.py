@@ -149,10 +149,13 @@ class _Tree:
         self._floats("shrinkage", 1)
         self._ints("leaf_count", self._leaves)
         self._ints("internal_count", self._splits)
-        self._floats("leaf_weight", self._leaves, _ROUGH)
+        linear = self._ints("is_linear", 1, low=0, high=1)[0]
+        # LightGBM does not read the weight of a tree that is one leaf, and writes it as nothing.
+        forgotten = self._leaves == 1 and not linear and self._values.get("leaf_weight") == ""
+        self._floats("leaf_weight", 0 if forgotten else self._leaves, _ROUGH)
         for name in ("split_gain", "internal_value", "internal_weight"):
             self._floats(name, self._splits, _ROUGH)
-        if self._ints("is_linear", 1, low=0, high=1)[0]:
+        if linear:
             self._check_linear()
         if self._values:
             raise ModelError(f"it has a line {min(self._values)!r}")

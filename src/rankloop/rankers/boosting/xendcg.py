@@ -93,7 +93,10 @@ class XENDCGBoost(BoostedRanker):
             yield from super()._fit(data, valid, on_round)
             return
         if valid is None:
-            raise DataError(f"gamma={self.gamma!r} chooses a model on validation data; pass valid=")
+            raise DataError(
+                f"gamma={self.gamma!r} chooses a model on validation data; pass valid=, or --valid "
+                "on the command line"
+            )
         best, kept = -np.inf, None
         for k in range(models):
             reached: list[float] = [-np.inf]

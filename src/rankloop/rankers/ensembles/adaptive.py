@@ -10,34 +10,30 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.rankers.ensembles import histories
+from rankloop.rankers.ensembles.cohort import Cohort, merge
 from rankloop.rankers.ensembles.experts import Experts
+from rankloop.rankers.ensembles.moved_weights import compare_weights
 from rankloop.rankers.ensembles.noticing import Memory
 from rankloop.rankers.ensembles.shared_maps import SharedMaps
-from rankloop.rankers.ensembles.weighing import are_logits, by_order, follow, losses_of, mix
+from rankloop.rankers.ensembles.weighing import mix
 from rankloop.rankers.explaining import member_parts, with_feature_names
 from rankloop.rankers.forms import Array, FiniteNumber, FittedRanker, ListOf, Values, Whole
-from rankloop.rankers.online.base import OnlineRanker, Queries
+from rankloop.rankers.online.base import OnlineRanker, Queries, are_shuffled
 from rankloop.rankers.online.newton import NewtonXENDCG
 from rankloop.rankers.parameters import check_rankers
-from rankloop.rankers.wrappers.prepared import OnlinePrepared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from rankloop.data.dataset import QueryDataset
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.forms import Form
-    from rankloop.rankers.rounds import Round
     from rankloop.rankers.state import State
     from rankloop.rankers.traits import Traits
 
     Floats = NDArray[np.float64]
-
-NEW_SHARE, START = 0.005, 0.05
-"""The shares of all weight that an expert gets when it starts, and one that forgets."""
 
 
 class Adaptive(OnlineRanker):
@@ -71,7 +67,7 @@ class Adaptive(OnlineRanker):
     memory_ : how many queries the current ranking rests on: the weighted mean of their ages, and of
         1 / (1 - keep) for those that forget
     changes_ : the numbers of the queries at which a change was noticed, the latest 16: `memory_`
-        had been below half of its recent level for 20 queries
+        had been below half of its recent level for 20 queries. That a copy stops does not count
 
     Notes
     -----
@@ -184,15 +180,8 @@ class Adaptive(OnlineRanker):
         leader = self._experts.leader
         if leader is None:
             return []
-        first = self.members_[0]
-        before, now = (
-            unit_weights(k, self.feature_names_in_) for k in (first, self.members_[leader])
-        )
-        moved = [
-            {"feature": name, "before": before.get(name, 0.0), "now": weight}
-            for name, weight in now.items()
-        ]
-        return sorted(moved, key=lambda part: -abs(part["now"] - part["before"]))
+        first, now = self.members_[0], self.members_[leader]
+        return compare_weights(first, now, self.feature_names_in_)
 
     # Learning
 
@@ -224,104 +213,37 @@ class Adaptive(OnlineRanker):
             member._check_and_learn(Queries(none, np.empty(0), np.zeros(1, np.int64)))
         return members
 
-    def _fit(
-        self,
-        data: QueryDataset,
-        valid: QueryDataset | None,
-        on_round: Callable[[Round], None] | None,
-    ) -> Iterator[None]:
-        """Learn from the queries; the first expert alone where they come in no order of time."""
-        in_order = self.passes == 1 and self.random_state is None
-        self.__dict__["_is_shuffled"] = not in_order
-        try:
-            yield from super()._fit(data, valid, on_round)
-        finally:
-            del self.__dict__["_is_shuffled"]
-
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        self.members_ = [member.copy() for member in self.members_]
+        cohort = self._cohort(copies=True)
         maps = SharedMaps(queries.X, queries.offsets)
-        if not self._adapts or self.__dict__.get("_is_shuffled", False):
-            return self._learn_first(queries, maps, scores)
+        if not self._adapts or are_shuffled():
+            before = maps.learn(cohort.members, queries, 0, 0)
+            if scores is not None:
+                scores[:] = mix(before.astype(np.float64), cohort.experts, queries.offsets)
+            return self._keep(cohort)
         start = self.n_queries_seen_
-        if start == 0 and len(self._experts) == 1:
-            self._start_experts(0)
+        if start == 0 and len(cohort.experts) == 1:
+            cohort.start_experts(0, self._later_started)
         for first, end in histories.steps(start, queries.n, histories.EVERY):
-            self._learn_part(queries, maps, scores, (first, end))
+            mixed = cohort.learn(queries, (first, end), maps, start + first)
+            if scores is not None:
+                scores[slice(*queries.offsets[[first, end]].tolist())] = mixed
             if (start + end) % histories.EVERY == 0:  # after it: a ranking must not change before
-                self._start_experts(start + end)
-        return None
-
-    def _learn_first(self, queries: Queries, maps: SharedMaps, scores: Rows | None) -> None:
-        """Learn with the first expert alone."""
-        before = np.empty((len(self.members_), len(queries.y)), np.float32)
-        for member, own in zip(self.members_, before, strict=True):
-            maps.learn(member, queries, 0, own if scores is not None else None)
-        if scores is not None:
-            scores[:] = mix(before, self._experts, queries.offsets, None)[0]
-
-    def _start_experts(self, now: int) -> None:
-        """Start the experts that are due, and stop one where there are too many."""
-        experts, members = self._experts, list(self.members_)
-        if not experts.forget and self._can_forget():
-            for keep in histories.KEEPS:
-                experts = experts.add(now, keep, START)
-                members.append(self._later_started())
-        if now > experts.births[0]:
-            experts = experts.add(now, 1.0, NEW_SHARE)
-            members.append(self._later_started())
-        crowded = experts.crowded(now)
-        if crowded is not None:
-            experts, member = experts.without(crowded)
-            del members[member]
-        self.experts_, self.members_ = experts.to_dict(), members
+                cohort.start_experts(start + end, self._later_started)
+        return self._keep(cohort)
 
     def _later_started(self) -> OnlineRanker:
         return self._started([self._later(self.n_features_in_)])[0]
 
-    def _can_forget(self) -> bool:
-        """Whether a ranker can forget: one that learnt from two made-up documents tries."""
-        rows = np.zeros((2, self.n_features_in_), np.float32)
-        rows[1] = 1
-        made_up = self._later_started()
-        made_up._check_and_learn(Queries(rows, np.array([0.0, 1.0]), np.array([0, 2])))
-        try:
-            made_up._discount_past(0.5)
-        except DataError:
-            return False
-        return True
+    def _cohort(self, copies: bool = False) -> Cohort:
+        members = [member.copy() for member in self.members_] if copies else self.members_
+        seen = tuple(self.noticed_.tolist())
+        return Cohort(members, self._experts, Memory(self.level_, self.low_, seen))
 
-    def _learn_part(
-        self, queries: Queries, maps: SharedMaps, scores: Rows | None, part: tuple[int, int]
-    ) -> None:
-        """Learn from queries between which no expert starts or stops."""
-        first, end = part
-        rows = slice(*queries.offsets[[first, end]].tolist())
-        own, experts = _between(queries, first, end), self._experts
-        before = np.empty((len(self.members_), len(own.y)), np.float32)
-        start = self.n_queries_seen_ + first
-        for k, keep in enumerate(experts.member_keeps()):
-            member = self.members_[k]
-            every = histories.EVERY if keep == 1 else histories.FORGET_EVERY
-            for a, b in histories.steps(start, own.n, every):
-                if keep < 1 and (start + a) % every == 0 and member.n_queries_seen_:
-                    member._discount_past(keep**every)
-                some = _between(own, a, b)
-                low, high = own.offsets[[a, b]].tolist()
-                maps.learn(member, some, rows.start + low, before[k, low:high], first + a)
-        losses = order_losses = losses_of(experts, own, by_order(before, own.offsets))
-        if are_logits(self.members_[0]):
-            losses = losses_of(experts, own, before)
-        mixed, weights = mix(before, experts, own.offsets, losses)
-        if scores is not None:
-            scores[rows] = mixed
-        history = follow(experts.beliefs, order_losses)
-        self.experts_ = replace(experts, weights=weights, beliefs=history[-1].copy()).to_dict()
-        seen = Memory(self.level_, self.low_, self.changes_)
-        for q, beliefs in enumerate(history):
-            seen = seen.after(experts.memory(beliefs, start + q + 1), start + q)
-        self.level_, self.low_ = seen.level, seen.low
-        self.noticed_ = np.array(seen.changes, np.int64)
+    def _keep(self, cohort: Cohort) -> None:
+        self.members_, self.experts_ = cohort.members, cohort.experts.to_dict()
+        self.level_, self.low_ = cohort.memory.level, cohort.memory.low
+        self.noticed_ = np.array(cohort.memory.changes, np.int64)
 
     def _discount_past(self, keep: float) -> None:
         self.members_ = [member.copy().discount_past(keep) for member in self.members_]
@@ -332,24 +254,7 @@ class Adaptive(OnlineRanker):
             for name in self._learns:
                 setattr(self, name, getattr(active[0] if active else base, name))
             return
-        experts, sides = self._experts, [*rankers, base]
-        births = [int(experts.births[k]) for k in (0, *experts.later)]
-        births = [birth for birth in births if all(side._lasting(birth) for side in sides)]
-        members: list[OnlineRanker] = []
-        merged = Experts.first(len(self._first()), int(experts.births[0]))
-        for birth in births:
-            if birth > births[0]:
-                merged = merged.add(birth, 1.0, NEW_SHARE)
-            for *own, start in zip(*(side._lasting(birth) for side in sides), strict=True):
-                member = own[0].copy()
-                member._merge_copies(own, start)
-                members.append(member)
-        self.members_, self.experts_ = members, merged.to_dict()
-        self.level_, self.low_, self.noticed_ = 0.0, 0, base.noticed_
-
-    def _lasting(self, birth: int) -> list[OnlineRanker]:
-        """Return the members of the expert that started then and keeps everything, if any."""
-        return [self.members_[k] for k in self._experts.lasting(birth)]
+        self._keep(merge([side._cohort() for side in rankers], base._cohort()))
 
     # Scoring
 
@@ -359,7 +264,7 @@ class Adaptive(OnlineRanker):
         scores = np.empty((len(self.members_), len(X)))
         for own, member in zip(scores, self.members_, strict=True):
             own[:] = maps.score(member)
-        return mix(scores, self._experts, offsets, None)[0]
+        return mix(scores, self._experts, offsets)
 
     # Files
 
@@ -376,30 +281,3 @@ class Adaptive(OnlineRanker):
     def _check_state(self, state: State) -> None:
         super()._check_state(state)
         Experts.check(state["experts_"], len(state["members_"]))
-
-
-def unit_weights(member: OnlineRanker, names: tuple[str, ...]) -> dict[str, float]:
-    """Return the weight of each feature, their squares summing to 1; empty if it has none."""
-    if isinstance(member, OnlinePrepared) and len(member.maps_) == 1:
-        member = member.ranker_  # features keep their names
-    try:
-        parts = with_feature_names(member, names).explain()
-    except DataError:
-        return {}
-    known = {p["feature"]: p["weight"] for p in parts if p.keys() == {"feature", "weight"}}
-    length = sum(weight**2 for weight in known.values()) ** 0.5
-    return {name: weight / (length or 1.0) for name, weight in known.items()}
-
-
-def _between(queries: Queries, first: int, end: int) -> Queries:
-    """Return some of the queries."""
-    if first == 0 and end == queries.n:
-        return queries
-    low, high = queries.offsets[[first, end]].tolist()
-    return Queries(
-        queries.X[low:high],
-        queries.y[low:high],
-        queries.offsets[first : end + 1] - low,
-        None if queries.sample_weight is None else queries.sample_weight[low:high],
-        None if queries.query_weight is None else queries.query_weight[first:end],
-    )

@@ -58,6 +58,8 @@ class Mix(OnlineRanker):
     Notes
     -----
     Cost: the sum of the costs of its members, and O(m log m) per query and member to measure them.
+    The weights follow all losses since the start, so it does not follow a change of taste better
+    than its members (see :class:`Adaptive`).
 
     References
     ----------

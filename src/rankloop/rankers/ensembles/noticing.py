@@ -41,3 +41,11 @@ class Memory:
         if self.low + 1 < _STAYS:
             return replace(self, low=self.low + 1)
         return Memory(memory, 0, (*self.changes, query)[-_LATEST:])
+
+    def without(self, before: float, after: float) -> Memory:
+        """Return what is known after an expert stopped, which changed the memory and says nothing.
+
+        >>> Memory(level=1000.0).without(800.0, 200.0).level
+        250.0
+        """
+        return replace(self, level=self.level * after / before) if before > 0 else self

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
+
+import numpy as np
 
 from rankloop import _core
+from rankloop.rankers.online.newton import NewtonXENDCG, learn_together, sparse_rows
 from rankloop.rankers.wrappers.maps import change_numbers, map_rows
 from rankloop.rankers.wrappers.prepared import OnlinePrepared
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rankloop.rankers.base import Offsets, Rows, Scores
     from rankloop.rankers.online.base import OnlineRanker, Queries
+
+    Team = list[tuple[NewtonXENDCG, Rows, Rows]]
 
 
 class SharedMaps:
@@ -22,49 +29,64 @@ class SharedMaps:
 
     def __init__(self, X: Rows, offsets: Offsets) -> None:
         self._X, self._offsets = X, offsets
-        self._made: dict[tuple[tuple[str, ...], int], Rows] = {}
+        self._made: dict[tuple[tuple[str, ...], int, bool], Rows] = {}
 
     def learn(
-        self,
-        ranker: OnlineRanker,
-        queries: Queries,
-        first_row: int,
-        scores: Rows | None,
-        first_query: int = 0,
-    ) -> None:
-        """Let a ranker learn some of the queries, which begin at this row and query.
+        self, rankers: Sequence[OnlineRanker], queries: Queries, first_row: int, first_query: int
+    ) -> Rows:
+        """Let rankers learn some of the queries, which begin at this row and query.
 
-        The ranker is a copy that nobody else uses; the one inside it is copied here.
+        The rankers are copies that nobody else uses; those inside them are copied here. Returns
+        their scores before learning, (rankers, documents).
         """
+        scores = np.empty((len(rankers), len(queries.y)), np.float32)
+        rows = slice(first_row, first_row + len(queries.y))
+        teams: dict[tuple[float, ...], Team] = {}
         try:
-            if _is_plain(ranker):
-                assert isinstance(ranker, OnlinePrepared)
-                mapped = self._rows_for(ranker)[first_row : first_row + len(queries.y)]
-                ranker.ranker_ = ranker.ranker_.copy()
-                ranker.ranker_._learn_queries(queries._replace(X=mapped), scores)
-                ranker.ranker_.n_queries_seen_ += queries.n
-            else:
-                ranker._learn_queries(queries, scores)
+            for ranker, own in zip(rankers, scores, strict=True):
+                inner = _copy_inner(ranker)
+                X = self._rows_for(ranker)[rows]
+                if type(inner) is NewtonXENDCG:
+                    teams.setdefault(inner.settings(), []).append((inner, X, own))
+                else:
+                    inner._learn_queries(queries._replace(X=X), own)
+                    inner.n_queries_seen_ += queries.n
+                if inner is not ranker:
+                    ranker.n_queries_seen_ += queries.n
+            for team in teams.values():
+                learn_together(team, queries)
         except _core.QueryError as fault:
             place, reason = fault.args
             raise _core.QueryError(first_query + place, reason) from None
-        ranker.n_queries_seen_ += queries.n
+        return scores
 
     def score(self, ranker: OnlineRanker) -> Scores:
         """Return a ranker's scores of all rows."""
-        if _is_plain(ranker):
-            assert isinstance(ranker, OnlinePrepared)
-            return ranker.ranker_._score_rows(self._rows_for(ranker), self._offsets)
-        return ranker._score_rows(self._X, self._offsets)
+        inner = ranker.ranker_ if _is_plain(ranker) else ranker
+        return inner._score_rows(self._rows_for(ranker), self._offsets)
 
-    def _rows_for(self, ranker: OnlinePrepared) -> Rows:
+    def _rows_for(self, ranker: OnlineRanker) -> Rows:
+        if not _is_plain(ranker):
+            return self._X
         maps, indicators = tuple(ranker.maps_), ranker.indicators
-        if (maps, indicators) not in self._made:
-            self._made[maps, indicators] = change_numbers(
+        inner = ranker.ranker_
+        is_wide = isinstance(inner, NewtonXENDCG) and inner.wide > 0
+        key = maps, indicators, is_wide
+        if key not in self._made:
+            rows = change_numbers(
                 self._X, indicators, lambda numbers: map_rows(maps, numbers, self._offsets)
             )
-        return self._made[maps, indicators]
+            self._made[key] = sparse_rows(rows) if is_wide else rows
+        return self._made[key]
 
 
-def _is_plain(ranker: OnlineRanker) -> bool:
+def _copy_inner(ranker: OnlineRanker) -> OnlineRanker:
+    """Return the ranker that gets mapped rows, a copy; a ranker without such maps is it itself."""
+    if not _is_plain(ranker):
+        return ranker
+    ranker.ranker_ = ranker.ranker_.copy()
+    return ranker.ranker_
+
+
+def _is_plain(ranker: OnlineRanker) -> TypeGuard[OnlinePrepared]:
     return isinstance(ranker, OnlinePrepared) and not ranker.features_ and ranker.scale is None

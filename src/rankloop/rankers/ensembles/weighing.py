@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,44 @@ SHARE = 0.001
 """The share of all weight that goes to all experts alike after each query."""
 
 
+def weigh(
+    experts: Experts, queries: Queries, scores: Rows, logits: bool
+) -> tuple[Floats, Experts, Floats]:
+    """Rank queries that come after each other, and let the experts' weights follow their losses.
+
+    For each query, w_k <- w_k exp(-loss_k) / sum, then w_k <- (1 - SHARE) w_k + SHARE / K. The loss
+    is that of :func:`losses_of`, for `beliefs` always of scores :func:`by_order`.
+
+    Parameters
+    ----------
+    scores : (M, documents) of the members, before they learnt from these queries
+    logits : whether the size of scores says how sure a member is
+
+    Returns
+    -------
+    the scores of all together, the experts with their new weights, and their beliefs after each
+    query (queries x experts)
+    """
+    weights, beliefs = experts.weights.copy(), experts.beliefs.copy()
+    history = np.empty((queries.n, len(experts)))
+    mixed = _core.weigh_experts(
+        scores,
+        *_judged(queries),
+        seats=experts.seats,
+        weights=weights,
+        beliefs=beliefs,
+        history=history,
+        logits=logits,
+        share=SHARE,
+    )
+    return mixed, replace(experts, weights=weights, beliefs=beliefs), history
+
+
+def mix(scores: Floats, experts: Experts, offsets: Offsets) -> Floats:
+    """Return the scores of all members (M, documents) together, by the weights of the experts."""
+    return _core.mix_experts(scores, offsets, experts.seats, experts.weights)
+
+
 def losses_of(experts: Experts, queries: Queries, scores: Rows) -> Floats:
     """Return the loss of each query and expert, of the mean of its members' scores.
 
@@ -33,15 +72,11 @@ def losses_of(experts: Experts, queries: Queries, scores: Rows) -> Floats:
 
     scores : (M, documents) of the members, before they learnt from these queries
     """
-    grades = queries.y
-    if queries.sample_weight is not None:  # documents of weight 0 are not judged
-        grades = np.where(queries.sample_weight > 0, grades, -1.0)
-    given = grades, queries.offsets, queries.sample_weight, queries.query_weight
     means = np.zeros((len(experts), scores.shape[1]), np.float32)
     for expert, member in experts.seats.tolist():
         means[expert] += scores[member]
     means /= experts.sizes[:, None].astype(np.float32)
-    return _core.relative_losses(means, *given)
+    return _core.relative_losses(means, *_judged(queries))
 
 
 def by_order(scores: Rows, offsets: Offsets) -> Rows:
@@ -61,36 +96,9 @@ def are_logits(ranker: OnlineRanker) -> bool:
     return isinstance(inner, NewtonXENDCG | OnlineXENDCG)
 
 
-def mix(
-    scores: NDArray[np.floating[Any]], experts: Experts, offsets: Offsets, losses: Floats | None
-) -> tuple[Floats, Floats]:
-    """Return the scores of all members together, and the weights of the experts at the end.
-
-    losses : as :func:`losses_of` returns them; each query is scored with the weights that follow
-        from the losses before it. None keeps the weights
-    """
-    if losses is None:
-        losses = np.full((len(offsets) - 1, len(experts)), np.nan)
-    weights = experts.weights.copy()
-    mixed = _core.adapt_queries(
-        np.ascontiguousarray(scores[experts.seats[:, 1]], np.float64),
-        offsets,
-        losses,
-        np.ascontiguousarray(experts.seats[:, 0]),
-        weights,
-        np.empty_like(losses),
-        SHARE,
-    )
-    return mixed, weights
-
-
-def follow(weights: Floats, losses: Floats) -> Floats:
-    """Return the weights after each query (queries x experts).
-
-    w_k <- w_k exp(-loss_k) / sum,   w_k <- (1 - SHARE) w_k + SHARE / K
-    """
-    history, queries = np.empty_like(losses), len(losses)
-    nobody, offsets = np.empty((0, 0)), np.zeros(queries + 1, np.int64)
-    of_nobody = np.empty(0, np.int64)
-    _core.adapt_queries(nobody, offsets, losses, of_nobody, weights.copy(), history, SHARE)
-    return history
+def _judged(queries: Queries) -> tuple[Floats, Offsets, Floats | None, Floats | None]:
+    """Return grades, offsets and weights; documents of weight 0 are not judged."""
+    grades = queries.y
+    if queries.sample_weight is not None:
+        grades = np.where(queries.sample_weight > 0, grades, -1.0)
+    return grades, queries.offsets, queries.sample_weight, queries.query_weight

@@ -78,7 +78,7 @@ class OnlineKeepRank(KernelRanker):
     """
 
     traits: ClassVar[Traits] = replace(
-        KernelRanker.traits, scores_rows_alone=False
+        KernelRanker.traits, scores_rows_alone=False, takes_equal_grades=True
     )  # features are scaled inside queries
     search_space: ClassVar[Mapping[str, Search]] = {
         **KernelRanker.search_space,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from rankloop._utils.arguments import check_type, path_text
 from rankloop.data.io.replacing import replace_when_done
 from rankloop.exceptions import DataError, ModelError
 from rankloop.rankers.model_files.npy import array_from_bytes
@@ -115,7 +116,7 @@ def read_archive(path: str | os.PathLike[str]) -> Any:
     ModelError
         if the file is missing, damaged, not a model file, or written by a newer version.
     """
-    name = os.fspath(path)
+    name = path_text(path)
     try:
         _check_kind(Path(name).stat().st_mode)
         with Path(name).open("rb") as file:
@@ -128,6 +129,7 @@ def read_archive(path: str | os.PathLike[str]) -> Any:
 
 def read_archive_bytes(content: bytes) -> Any:
     """Read bytes from :func:`archive_bytes`; raise ModelError as :func:`read_archive` does."""
+    check_type("content", content, (bytes, bytearray, memoryview), "the bytes of a model file")
     return _read_zip(io.BytesIO(content), len(content))
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from rankloop._utils.arguments import check_type
 from rankloop.exceptions import MissingExtraError, ModelError, RankloopError
 from rankloop.features.columns import Features
 from rankloop.rankers.base import Ranker
@@ -94,6 +95,7 @@ def loads(content: bytes, kind: type[Ranker] = Ranker) -> Ranker:
 
 
 def _with_version(ranker: Ranker) -> dict[str, object]:
+    check_type("what is saved", ranker, Ranker, "a ranker")
     ranker = ranker.copy()
     return {**to_tree(ranker), "version": ranker.version_}
 
@@ -107,6 +109,7 @@ def _read_ranker(tree: Any) -> Ranker:
 
 
 def _of_kind(ranker: Ranker, kind: type[Ranker]) -> Ranker:
+    check_type("kind", kind, type, "a class of rankers")
     if not isinstance(ranker, kind):
         raise ModelError(
             f"the file contains a {type(ranker).__name__}, but a {kind.__name__} is needed"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
@@ -64,6 +66,40 @@ class Queries(NamedTuple):
             None if self.sample_weight is None else self.sample_weight[first:end],
             None if self.query_weight is None else self.query_weight[query : query + 1],
         )
+
+    def between(self, first: int, end: int) -> Queries:
+        """Return some of the queries."""
+        if first == 0 and end == self.n:
+            return self
+        low, high = self.offsets[[first, end]].tolist()
+        return Queries(
+            self.X[low:high],
+            self.y[low:high],
+            self.offsets[first : end + 1] - low,
+            None if self.sample_weight is None else self.sample_weight[low:high],
+            None if self.query_weight is None else self.query_weight[first:end],
+        )
+
+
+_SHUFFLED: ContextVar[bool] = ContextVar("shuffled", default=False)
+
+
+@contextmanager
+def shuffled(are: bool = True) -> Iterator[None]:
+    """Say that the order of the queries that are learnt inside is not that of time.
+
+    A ranker that adapts then learns without adapting, also inside other rankers.
+    """
+    token = _SHUFFLED.set(are)
+    try:
+        yield
+    finally:
+        _SHUFFLED.reset(token)
+
+
+def are_shuffled() -> bool:
+    """Whether the order of queries tells nothing; see :func:`shuffled`."""
+    return _SHUFFLED.get()
 
 
 class OnlineRanker(Ranker):
@@ -146,10 +182,11 @@ class OnlineRanker(Ranker):
         if self._looks_ahead and is_mapped(data):
             self._look_ahead(data)
         rng = None if self.random_state is None else np.random.default_rng(self.random_state)
+        no_order = self.passes > 1 or rng is not None
         for _ in range(self.passes):
             order = None if rng is None else rng.permutation(len(data))
             for part in in_parts(data, order=order):
-                with borrow(part):
+                with borrow(part), shuffled(no_order or are_shuffled()):
                     self._check_and_learn(self._queries(part), query_ids=part.query_ids)
         yield
 
@@ -172,7 +209,7 @@ class OnlineRanker(Ranker):
         self,
         data: QueryDataset,
         *,
-        valid: QueryDataset | None = None,  # noqa: ARG002 - there are no rounds to choose from
+        valid: object = None,  # noqa: ARG002 - there are no rounds to choose from
         on_round: Callable[[Round], None] | None = None,  # noqa: ARG002
     ) -> Self:
         """Continue from the current state; the same as :meth:`partial_fit`."""

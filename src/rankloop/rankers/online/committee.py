@@ -45,7 +45,8 @@ class CommitteePerceptron(LinearRanker):
 
     Notes
     -----
-    Cost: O(d) per pair and O(size d) per query; O(size d) memory.
+    Cost: O(d) per pair and O(size d) per query; O(size d) memory. Hypotheses that did well long ago
+    keep their seats, so it hardly follows a change of taste (see :class:`Adaptive`).
 
     References
     ----------

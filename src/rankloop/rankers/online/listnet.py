@@ -36,7 +36,8 @@ class OnlineListNet(SteppingRanker):
 
     Notes
     -----
-    Cost: O(m d) per query and O(d) memory.
+    Cost: O(m d) per query and O(d) memory. It does not notice changes of taste, and follows them
+    slowly, as its rate says (see :class:`Adaptive`).
 
     References
     ----------

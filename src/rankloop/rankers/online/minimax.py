@@ -32,7 +32,9 @@ class MinimaxPerceptron(SteppingRanker):
     Notes
     -----
     Cost: O(m d) per query and O(d) memory. On data that cannot be ranked without mistakes it is
-    much worse than :class:`Slam`, because one outlier in a query determines the step.
+    much worse than :class:`Slam`, because one outlier in a query determines the step. It does not
+    notice changes of taste, but follows them, because its steps stay as large as they were (see
+    :class:`Adaptive`).
 
     References
     ----------

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankloop import _core
-from rankloop.data.sparse_rows import SparseRows, as_dense_type, is_sparse
+from rankloop.data.sparse_rows import SparseRows, as_dense_type, core_rows, is_sparse
 from rankloop.exceptions import DataError
 from rankloop.rankers.online.linear import CLIP
 from rankloop.rankers.online.second_order import SecondOrderRanker
@@ -14,7 +14,7 @@ from rankloop.rankers.parameters import check_number, check_whole
 from rankloop.rankers.search import Range, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rankloop.rankers.base import Rows
     from rankloop.rankers.online.base import Queries
@@ -63,7 +63,9 @@ class NewtonXENDCG(SecondOrderRanker):
     by reflections, so that no stream makes it indefinite. Wide features cost as many features as a
     query's documents have of them, and 16 bytes each. Of r directions, or a diagonal (r = 0):
     O((m + r)^2 d + steps m^3) per query of m <= d documents, and O((m + r) d) memory. A weight of a
-    document counts as so many copies of it; a weight of a query multiplies c.
+    document counts as so many copies of it; a weight of a query multiplies c. Every past query
+    counts the same, so after a change of taste it needs as many new queries as it has seen old ones
+    (see :class:`Adaptive`).
 
     References
     ----------
@@ -130,9 +132,8 @@ class NewtonXENDCG(SecondOrderRanker):
         check_number("gamma", self.gamma, 0, 1)
 
     def _learn_queries(self, queries: Queries, scores: Rows | None) -> None:
-        if self.wide and not is_sparse(queries.X):
-            rows = as_dense_type(SparseRows.from_dense(queries.X))
-            queries = queries._replace(X=rows)
+        if self.wide:
+            queries = queries._replace(X=sparse_rows(queries.X))
         super()._learn_queries(queries, scores)
 
     def _check_queries(self, queries: Queries) -> None:
@@ -144,12 +145,40 @@ class NewtonXENDCG(SecondOrderRanker):
             )
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
-        return _core.learn_newton(
-            *call,
-            *self._known(arrays),
-            self.clip,
-            gains=True,
-            gamma=self.gamma,
-            power=self.power,
-            steps=self.steps,
-        )
+        return _core.learn_newton(*call, *self._known(arrays), self.clip, **self._loss())
+
+    def _loss(self) -> dict[str, Any]:
+        """Return what the core must know of the loss and the steps."""
+        return {"gains": True, "gamma": self.gamma, "power": self.power, "steps": self.steps}
+
+    def settings(self) -> tuple[float, ...]:
+        """Return what rankers must have in common to learn together."""
+        return self.clip, self.gamma, self.power, self.steps
+
+
+def sparse_rows(X: Rows) -> Rows:
+    """Return rows in sparse form."""
+    return X if is_sparse(X) else as_dense_type(SparseRows.from_dense(X))
+
+
+def learn_together(team: Sequence[tuple[NewtonXENDCG, Rows, Rows]], queries: Queries) -> None:
+    """Let rankers of the same settings learn the same queries, each from rows of its own.
+
+    Each learns what it would learn alone; one call of the core costs less than a call for each.
+
+    team : rankers, which are copies that nobody else uses; the rows of each; and where its scores
+        before learning go
+    """
+    learnt, members = [], []
+    for ranker, X, scores in team:
+        known = ranker.__dict__
+        arrays = {name: known[name].copy() for name in ranker._arrays}
+        total = None if ranker.sum_ is None else ranker.sum_.copy()
+        call = core_rows(X), arrays["last_weights_"], total, ranker.n_queries_seen_, scores
+        members.append((*call, *ranker._known(arrays)))
+        learnt.append({**arrays, "sum_": total})
+    first = team[0][0]
+    updates = _core.learn_newtons(members, *queries[1:], first.clip, **first._loss())
+    for (ranker, _, _), new, count in zip(team, learnt, updates, strict=True):
+        ranker.__dict__.update(new, updates_=ranker.updates_ + count)
+        ranker.__dict__["n_queries_seen_"] += queries.n

@@ -37,7 +37,8 @@ class PairwisePerceptron(LinearRanker):
     Notes
     -----
     Cost: O(d) per pair; by grades, for lists of 32 to 4 d documents, O(m^2 d) per query and O(m) a
-    mistake. Memory O(d + m^2).
+    mistake. Memory O(d + m^2). It does not notice changes of taste, but follows them, because its
+    steps stay as large as they were (see :class:`Adaptive`).
 
     References
     ----------

@@ -31,7 +31,8 @@ class Perceptron(SteppingRanker):
 
     Notes
     -----
-    Cost: O(m d) per query and O(d) memory.
+    Cost: O(m d) per query and O(d) memory. It does not notice changes of taste, but follows them,
+    because its steps stay as large as they were (see :class:`Adaptive`).
 
     References
     ----------
@@ -39,7 +40,9 @@ class Perceptron(SteppingRanker):
     Algorithm 1.
     """
 
-    traits: ClassVar[Traits] = replace(SteppingRanker.traits, takes_sparse=True)
+    traits: ClassVar[Traits] = replace(
+        SteppingRanker.traits, takes_sparse=True, takes_equal_grades=True
+    )
 
     def _learn(self, call: Call, arrays: Arrays) -> int:
         return _core.learn_perceptron(*call, arrays["sizes_"], self.clip, self.rate, self.decay)

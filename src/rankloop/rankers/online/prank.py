@@ -46,14 +46,18 @@ class PRank(LinearRanker):
 
     Notes
     -----
-    Cost: O(m d) per query and O(d) memory. Grades must be whole numbers from 0 to 64.
+    Cost: O(m d) per query and O(d) memory. Grades must be whole numbers from 0 to 64. It does not
+    notice changes of taste, but follows them, because its steps stay as large as they were (see
+    :class:`Adaptive`).
 
     References
     ----------
     Crammer and Singer, Pranking with ranking (2001).
     """
 
-    traits: ClassVar[Traits] = replace(LinearRanker.traits, takes_sparse=True)
+    traits: ClassVar[Traits] = replace(
+        LinearRanker.traits, takes_sparse=True, takes_equal_grades=True
+    )
     _arrays: ClassVar[tuple[str, ...]] = ("last_weights_", "room_", "count_", "sizes_")
     room_: NDArray[np.float64]
     count_: NDArray[np.int64]

@@ -59,6 +59,8 @@ class Slam(LinearRanker):
     -----
     Cost: O(m d + m log m) per query and O(d) memory; about one pass over the features. The weight
     of a document multiplies its term of the sum, and the weight of a query multiplies its step.
+    With `average`, every past query counts the same, so it hardly follows a change of taste;
+    without, it follows, because its steps stay as large as they were (see :class:`Adaptive`).
 
     Examples
     --------

@@ -37,7 +37,8 @@ class SolarI(LinearRanker):
     -----
     Cost: O(d) per pair; for lists of 32 to 4 d documents O(m^2 d) per query and O(m) per violated
     pair, in the space of documents, and O(64) per violated pair of lists of more than 512. Memory
-    O(d + m^2), at most O(m d) for lists of more than 512.
+    O(d + m^2), at most O(m d) for lists of more than 512. It does not notice changes of taste, and
+    follows them slowly, the more so the smaller C is (see :class:`Adaptive`).
 
     References
     ----------

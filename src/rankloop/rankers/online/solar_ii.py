@@ -53,7 +53,8 @@ class SolarII(SecondOrderRanker):
     Cost per query, full: O(d^3 + m d^2 + m^2 d) and O(m^2) per violated pair; O(d^2) per violated
     pair of lists longer than 1.6 d, and O(d^2 / 16 + 4096) of lists of more than 512; memory O(d^2
     + m^2). Low-rank: O((m + r)^2 d + m^3) and O(m^2) per violated pair; memory O(r d + m^2).
-    Diagonal: O(d) per pair and O(d) memory.
+    Diagonal: O(d) per pair and O(d) memory. Every past query counts the same, so after a change of
+    taste it needs as many new queries as it has seen old ones (see :class:`Adaptive`).
 
     References
     ----------

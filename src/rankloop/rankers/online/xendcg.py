@@ -35,7 +35,8 @@ class OnlineXENDCG(SteppingRanker):
 
     Notes
     -----
-    Cost: O(m d) per query and O(d) memory. :class:`NewtonXENDCG` needs no rate.
+    Cost: O(m d) per query and O(d) memory. :class:`NewtonXENDCG` needs no rate. It does not notice
+    changes of taste, and follows them slowly, as its rate says (see :class:`Adaptive`).
 
     References
     ----------

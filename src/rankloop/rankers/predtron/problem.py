@@ -68,6 +68,13 @@ class Problem(ABC):
         """
         return self.decode(scores)
 
+    def share_ties(self, gradient: Floats, scores: Floats, label: Any) -> Floats:  # noqa: ARG002
+        """Return the mean of a gradient over predictions that scores and label do not tell apart.
+
+        It is a gradient too, as all of them are; the order of rows then makes no difference.
+        """
+        return gradient
+
     def check(self, label: Any) -> Any:
         """Return the label in the form for the other methods, or raise DataError."""
         return label

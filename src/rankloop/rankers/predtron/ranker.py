@@ -41,6 +41,8 @@ class PredtronRanker(LinearRanker):
     position.
 
     Where we depart: a ranking with ties has the loss of the worst order of the tied documents.
+    Documents of one grade and score, such as those of the first query, are moved by the same step:
+    the mean over their orders, so that the order of rows makes no difference.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ class PredtronRanker(LinearRanker):
     -----
     Cost: O(m d) per query and O(d) memory, and on a mistake the assignment: O(m^2) with two grades;
     with more grades several O(m^2) programs, or O(m^3) if there would be more than m / 8 of them.
+    It does not notice changes of taste, but follows them, because its steps stay as large as they
+    were (see :class:`Adaptive`).
 
     Examples
     --------

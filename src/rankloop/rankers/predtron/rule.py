@@ -20,7 +20,8 @@ class UpdateRule(ABC):
         loss = problem.loss(prediction, label)
         if loss <= 0:
             return 0.0, None
-        return loss, self.gradient(problem, scores, label, prediction, loss)
+        gradient = self.gradient(problem, scores, label, prediction, loss)
+        return loss, problem.share_ties(gradient, scores, label)
 
     @abstractmethod
     def gradient(

@@ -254,15 +254,57 @@ class Described(Wrapped):
                 self._check_width(X.X)
             return features.take(X)
         if isinstance(X, Query):
-            return X.X
+            return features.read_rows(X.X)
         if column_names(X) is not None and (has_other_kinds(X) or not features.are_numbers):
             return frame_rows(X, features)[0]
         rows = as_matrix(X, allow_nan=True)
         self._check_width(rows)
         names = column_names(X)
-        if names is None or names == features.names:
-            return rows
-        return np.ascontiguousarray(rows[:, features.places(names)])
+        if names is not None and names != features.names:
+            rows = np.ascontiguousarray(rows[:, features.places(names)])
+        return features.read_rows(rows)
+
+    def _usual_value(self, rows: Rows, feature: int) -> float:
+        """Return the mean of what is known; the mean of codes says nothing, so no category."""
+        assert self.features is not None
+        known = rows[~np.isnan(rows[:, feature]), feature]
+        if self.features.columns[feature].kind == "category" or not len(known):
+            return float("nan")
+        return float(known.mean(dtype=np.float64))
+
+    def with_names(self, names: Sequence[str]) -> Self:
+        """Return a copy that calls its columns by other names, in the same order."""
+        self._check_fitted()
+        assert self.features is not None
+        columns = [replace(c, name=name) for c, name in zip(self.features, names, strict=True)]
+        new = self.copy()
+        new.description_ = Features(tuple(columns)).to_dict()
+        new.feature_names_in_ = tuple(names)
+        return new
+
+    def with_codes_of(self, loop: Features, categories: Mapping[str, Sequence[str]]) -> Self:
+        """Return a copy that takes rows of a loop, which numbers categories as they appear.
+
+        Parameters
+        ----------
+        loop : the columns of the loop
+        categories : the names of its first codes, by the name of the column
+        """
+        self._check_fitted()
+        assert self.features is not None
+        theirs = {column.name: column for column in loop}
+        columns = []
+        for column in self.features:
+            other = theirs.get(column.name)
+            if column.kind == "category" and other is not None and column.categories:
+                codes = [column.code_of(name) for name in categories.get(column.name, ())]
+                read = [-1 if np.isnan(code) else int(code) for code in codes]
+                unnamed = [-1] * (other.codes - len(read))
+                column = replace(column, recode=(*read, *unnamed))
+            columns.append(column)
+        new = self.copy()
+        new.description_ = Features(tuple(columns)).to_dict()
+        return new
 
     def explain(self) -> Parts:
         """Return the parts of the ranker, with the names of the features that it receives."""

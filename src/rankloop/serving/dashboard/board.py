@@ -82,7 +82,7 @@ class Board:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.samples: Series[LoopSample] = Series(_POINTS, spacing=1.0)
-        self.summary = JournalSummary(len(loop.published.settings.names))
+        self.summary = JournalSummary(_categorical(loop))
         self.health = Health("warn", "Starting", "The service has just started.")
         self._heads: deque[tuple[float, int]] = deque()
         self._journal: Journal | None = None
@@ -107,6 +107,7 @@ class Board:
             if self._journal is None:
                 self._journal = self.loop.reader()
             self._journal.head()  # tells whether the journal answers at all
+            self.summary.examine(_categorical(self.loop))
             self.summary.follow(self._journal, self.loop.recent, self.loop.head, _MAX_READ)
             self._mark_changes(self._journal)
         except RankloopError as error:
@@ -126,7 +127,8 @@ class Board:
                     continue
                 record = self.loop.recent(position)
                 records = [record] if record else journal.read(position - 1, position, 1)
-                self.summary.marks.extend(change_mark(one, name, ranker) for one in records)
+                labels = self.loop.live.labels()
+                self.summary.marks.extend(change_mark(one, name, ranker, labels) for one in records)
                 self._marked.append((name, position))
 
     def _judge(self, unreachable: str | None, now: float) -> Health:
@@ -244,3 +246,11 @@ def weights_of(model: Ranker, names: tuple[str, ...]) -> NDArray[np.float32] | N
     if not known.keys() <= set(names):
         return None
     return np.array([known.get(name, 0.0) for name in names], np.float32)
+
+
+def _categorical(loop: Loop) -> list[bool]:
+    """Return which columns of a loop's rankings hold categories."""
+    settings = loop.published.settings
+    if settings.columns is None:
+        return [False] * len(settings.names)
+    return [column.kind == "category" for column in settings.columns]

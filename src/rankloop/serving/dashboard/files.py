@@ -52,8 +52,8 @@ class File(NamedTuple):
 class Files:
     """All files of the page.
 
-    `version` is a digest of their contents and part of their addresses, so that browsers may keep
-    them forever, and never mix those of two releases. The page itself is requested each time.
+    `version` is a digest of their contents, and part of `base`, where they are: so browsers may
+    keep them forever, and never mix those of two releases. The page itself is requested each time.
     """
 
     def __init__(self) -> None:
@@ -64,8 +64,8 @@ class Files:
         for name in sorted(bodies):
             digest.update(name.encode() + b"\0" + bodies[name])
         self.version = digest.hexdigest()
-        base = PATH.format(version=self.version, name="").encode()
-        bodies["index.html"] = bodies["index.html"].replace(b"{static}/", base)
+        self.base = PATH.format(version=self.version, name="").rstrip("/")
+        bodies["index.html"] = bodies["index.html"].replace(b"{static}", self.base.encode())
         self._files = {
             name: File(body, gzip.compress(body, 9, mtime=0), _KINDS[name.rpartition(".")[2]])
             for name, body in bodies.items()
@@ -77,8 +77,19 @@ class Files:
         if file is None or version not in (None, self.version):
             return None
         caching = "no-cache" if version is None else "public, max-age=31536000, immutable"
-        headers = {**_HEADERS, "cache-control": caching}
-        if zipped:
-            headers["content-encoding"] = "gzip"
-        body = file.compressed if zipped else file.plain
-        return Response(body, headers=headers, media_type=file.kind)
+        return _response(file, caching, zipped)
+
+    def page(self, html: str, zipped: bool) -> Response:
+        """Return a page that was made for this request as an answer."""
+        plain = html.encode()
+        file = File(plain, gzip.compress(plain, 6, mtime=0), _KINDS["html"])
+        return _response(file, "no-cache", zipped)
+
+
+def _response(file: File, caching: str, zipped: bool) -> Response:
+    headers = {**_HEADERS, "cache-control": caching}
+    if zipped:
+        headers["content-encoding"] = "gzip"
+    return Response(
+        file.compressed if zipped else file.plain, headers=headers, media_type=file.kind
+    )

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from rankloop.serving.engine.columns import arrange, columns_of
 from rankloop.serving.journal.entries import Observed, Ranked
 from rankloop.serving.policy import best_order, score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from rankloop.features.columns import Feature
     from rankloop.serving.engine.joins import Joins
     from rankloop.serving.journal.base import Record
     from rankloop.serving.loop import Loop
+    from rankloop.serving.settings.loop import LoopSettings
 
 RankingState = Literal["open", "closed", "old"]
 
@@ -27,10 +28,10 @@ _MAX_PARTS = 6
 
 
 class Contribution(msgspec.Struct):
-    """What a feature adds to a score, and its value."""
+    """What a feature adds to a score, and its value: a number, a category, or None if missing."""
 
     feature: str
-    value: float
+    value: float | str | None
     adds: float
 
 
@@ -78,7 +79,8 @@ class RankingDetails(msgspec.Struct):
 def inspect(loop: Loop, record: Record, entry: Ranked) -> RankingDetails:
     """Return all that is known about a ranking. Not for the event loop."""
     now = loop.published
-    X = entry.matrix()
+    names = now.settings.names
+    X = arrange(entry.matrix(), columns_of(entry, now.columns, names), names)
     state, places = loop.inspect(lambda engine: _feedback(engine.joins, entry.id))
     events: dict[str, list[ItemAction]] = {}
     with loop.reader() as journal:
@@ -89,7 +91,10 @@ def inspect(loop: Loop, record: Record, entry: Ranked) -> RankingDetails:
                 item_event = ItemAction(event.type, event.value, event_record.at / 1000)
                 events.setdefault(event.item, []).append(item_event)
     model = now.models.get(entry.model)
-    added = None if model is None else model.contributions(X)[:, :-1]
+    own = names if model is None else model.feature_names_in_ or names
+    seen = arrange(X, names, own)  # a model may have learnt other features than the present ones
+    added = None if model is None else model.contributions(seen)[:, :-1]
+    labels = loop.live.labels()
     scores = np.frombuffer(entry.scores, np.float64)
     chances = None if entry.propensities is None else np.frombuffer(entry.propensities, np.float64)
     items = [
@@ -99,7 +104,9 @@ def inspect(loop: Loop, record: Record, entry: Ranked) -> RankingDetails:
             float(scores[row]),
             None if entry.teams is None else entry.teams[place],
             None if chances is None else float(chances[place]),
-            [] if added is None else _parts(now.settings.names, X[row], added[row]),
+            []
+            if added is None
+            else _parts(now.settings, own, seen[row].tolist(), added[row], labels),
             events.get(entry.items[row], []),
         )
         for place, row in enumerate(entry.order)
@@ -117,7 +124,7 @@ def inspect(loop: Loop, record: Record, entry: Ranked) -> RankingDetails:
         now.versions.get(entry.model) == entry.version,
         items,
         {
-            name: [entry.items[row] for row in best_order(score(other, X))[:k].tolist()]
+            name: [entry.items[row] for row in best_order(score(other, X, names))[:k].tolist()]
             for name, other in now.models.items()
         },
     )
@@ -132,9 +139,26 @@ def _feedback(joins: Joins, ranking_id: str) -> tuple[RankingState, list[int]]:
     return ("old", []) if known is None else ("closed", list(known.events))
 
 
-def _parts(names: tuple[str, ...], values: np.ndarray, added: np.ndarray) -> list[Contribution]:
-    def parts() -> Iterator[Contribution]:
-        for feature in np.argsort(-np.abs(added), kind="stable")[:_MAX_PARTS].tolist():
-            yield Contribution(names[feature], float(values[feature]), float(added[feature]))
+def _parts(
+    settings: LoopSettings,
+    names: tuple[str, ...],
+    values: list[float],
+    added: np.ndarray,
+    labels: dict[str, str],
+) -> list[Contribution]:
+    """Return the features that add most, the largest first."""
+    known = {} if settings.columns is None else {c.name: c for c in settings.columns}
+    return [
+        Contribution(names[j], _value(known.get(names[j]), values[j], labels), float(added[j]))
+        for j in np.argsort(-np.abs(added), kind="stable")[:_MAX_PARTS].tolist()
+    ]
 
-    return list(parts())
+
+def _value(column: Feature | None, value: float, labels: dict[str, str]) -> float | str | None:
+    """Return a value as people know it: a category by its name, and not by its code."""
+    if np.isnan(value):
+        return None
+    if column is None or column.kind != "category":
+        return value
+    name = column.code_names[int(value)] if value < column.codes else str(value)
+    return labels.get(name, name)

@@ -17,7 +17,7 @@ from rankloop.serving.dashboard.marks import Mark, as_mark
 from rankloop.serving.journal.entries import Closed, ExperimentStarted, Observed, Ranked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rankloop.serving.journal.base import Journal, Record
 
@@ -58,19 +58,28 @@ class JournalSummary:
     closed, joined : of that sample, all, and those with any feedback
     since : the first position that it has read
     passed_over : number of entries that it skipped because it was too far behind
+
+    Parameters
+    ----------
+    categorical : whether each column of a ranking holds categories
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, categorical: Sequence[bool]) -> None:
         self.position = self.since = 0
         self.passed_over = 0
         self.marks: deque[Mark] = deque(maxlen=_MARKS)
         self.newest: OrderedDict[str, RankingSummary] = OrderedDict()
         self.shown, self.clicked = np.zeros(PLACES), np.zeros(PLACES)
         self.closed = self.joined = 0.0
-        self.drift = Drift(width)
+        self.drift = Drift(categorical)
         self._open: dict[str, _OpenRanking] = {}
         self._drift_left = 0
         self._promotes = ""
+
+    def examine(self, categorical: Sequence[bool]) -> None:
+        """Look for drift in these columns; if they have changed, begin again."""
+        if self.drift.categorical != tuple(categorical):
+            self.drift = Drift(categorical)
 
     def follow(
         self, journal: Journal, recent: Callable[[int], Record | None], head: int, max_entries: int

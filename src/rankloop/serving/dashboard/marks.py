@@ -18,6 +18,8 @@ from rankloop.serving.journal.entries import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rankloop.rankers.ensembles.adaptive import Adaptive
     from rankloop.serving.journal.base import Record
 
@@ -33,10 +35,13 @@ class Mark(msgspec.Struct, frozen=True):
     words: str
 
 
-def change_mark(record: Record, model: str, ranker: Adaptive) -> Mark:
-    """Return the mark of a change that a model noticed after this entry."""
+def change_mark(record: Record, model: str, ranker: Adaptive, labels: Mapping[str, str]) -> Mark:
+    """Return the mark of a change that a model noticed after this entry.
+
+    labels : readable names of features
+    """
     words = f"{model} noticed that people or items changed"
-    moved = [part["feature"] for part in ranker.moved_weights()[:_MOVED]]
+    moved = [labels.get(p["feature"], p["feature"]) for p in ranker.moved_weights()[:_MOVED]]
     if moved:
         words += f"; what counts differently now: {', '.join(moved)}"
     return Mark(record.at / 1000, record.position, "change", words)

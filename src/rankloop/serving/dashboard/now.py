@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rankloop.serving.dashboard.board import Board, Boards
     from rankloop.serving.engine.state import Published
     from rankloop.serving.experiments.intervals import Outcomes
+    from rankloop.serving.loop import Loop
     from rankloop.serving.service import Service
 
 _MINUTE = 60.0
@@ -65,10 +66,27 @@ class PlaceNow(msgspec.Struct):
 
 
 class ShiftNow(msgspec.Struct):
-    """How far a feature's recent mean is from its mean, in standard deviations."""
+    """How far a feature has moved recently: :class:`~rankloop.serving.dashboard.drift.Shift`."""
 
     feature: str
     shift: float
+    missing: float = 0.0
+    was_missing: float = 0.0
+    is_category: bool = False
+
+
+class ComputedNow(msgspec.Struct):
+    """What the features are computed from, in this process.
+
+    unknown : the share of ranked items that have no fields
+    counters : keys, keys that had to go, and bytes of each
+    """
+
+    items: int
+    users: int
+    bytes: int
+    unknown: float
+    counters: dict[str, dict[str, int]]
 
 
 class TrafficNow(msgspec.Struct):
@@ -114,6 +132,7 @@ class Now(msgspec.Struct):
     shifts: list[ShiftNow]
     shift_rankings: int
     marks: list[Mark]
+    computed: ComputedNow | None = None
 
 
 def now_of(service: Service, board: Board) -> Now:
@@ -157,7 +176,18 @@ def now_of(service: Service, board: Board) -> Now:
         _shifts(board, now.settings.names),
         summary.drift.rankings,
         list(summary.marks),
+        _computed(loop),
     )
+
+
+def _computed(loop: Loop) -> ComputedNow | None:
+    """Return what a loop computes features from; None if it computes none."""
+    state = loop.live.statistics()
+    if not state:
+        return None
+    recent = loop.live.recent
+    unknown = recent.unknown / max(recent.items, 1)
+    return ComputedNow(state["items"], state["users"], state["bytes"], unknown, state["counters"])
 
 
 def still_needed(outcomes: Outcomes, alpha: float) -> int | None:
@@ -230,11 +260,16 @@ def _traffic(boards: Boards) -> TrafficNow:
 
 
 def _shifts(board: Board, names: tuple[str, ...]) -> list[ShiftNow]:
-    shifts = [
-        ShiftNow(name, shift)
-        for name, shift in zip(names, board.summary.drift.shifts().tolist(), strict=True)
-    ]
-    return sorted(shifts, key=lambda shift: -abs(shift.shift))[:_MAX_SHIFTS]
+    moved = board.summary.drift.shifts()
+    if len(moved) != len(names):  # the features have just changed
+        return []
+    shifts = [ShiftNow(name, *shift) for name, shift in zip(names, moved, strict=True)]
+    return sorted(shifts, key=_change, reverse=True)[:_MAX_SHIFTS]
+
+
+def _change(shift: ShiftNow) -> float:
+    """Return how much a feature has changed, in its values or in how often it is missing."""
+    return max(abs(shift.shift), abs(shift.missing - shift.was_missing))
 
 
 def _count_answers(service: Service, loop: str) -> dict[str, int]:

@@ -13,12 +13,14 @@ from starlette.responses import Response
 from rankloop.serving.dashboard.board import Health
 from rankloop.serving.dashboard.files import PATH, Files
 from rankloop.serving.dashboard.inspector import RankingDetails, inspect
+from rankloop.serving.dashboard.interface import render_interface
 from rankloop.serving.dashboard.journal_summary import RankingSummary
 from rankloop.serving.dashboard.now import Now, now_of
 from rankloop.serving.dashboard.past import Past, past_of
 from rankloop.serving.journal.entries import Ranked
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import JSON, Endpoint, answer
+from rankloop.serving.routes.openapi import document_of
 
 if TYPE_CHECKING:
     from rankloop.serving.dashboard.board import Board
@@ -50,6 +52,11 @@ class Newest(msgspec.Struct):
 async def page(call: Call) -> Response:
     """Return the page."""
     return _file(call, "index.html", None)
+
+
+async def interface(call: Call) -> Response:
+    """Return the page that shows the interface."""
+    return _files().page(render_interface(document_of(call), _files().base), _takes_gzip(call))
 
 
 async def static(call: Call) -> Response:
@@ -120,6 +127,7 @@ def _files() -> Files:
 
 ENDPOINTS = (
     Endpoint("GET", "/", page, "The dashboard.", None),
+    Endpoint("GET", "/docs", interface, "The interface, as a page.", None),
     Endpoint("GET", PATH, static, "A file of the dashboard.", None),
     Endpoint("GET", "/dashboard/loops", loops, "All loops.", "metrics", answer=Loops),
     Endpoint("GET", "/dashboard/loops/{loop}", now, "A loop now.", "metrics", answer=Now),

@@ -89,7 +89,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     key : identifies the entry, so that an entry that is sent twice is stored once
     fingerprint : equal exactly if the same was sent under the key
     body : the bytes of the entry
-    check : a checksum of position and body, or :data:`EMPTIED`
+    check : a checksum of position, time and body, or :data:`EMPTIED`
     """
 
     position: int
@@ -287,7 +287,8 @@ class Journal(ABC):
             after = records[-1].position
 
     def _record(self, row: Row, decode: Callable[[bytes], Entry] = decode) -> Record:
-        if row.check == checksum(row.position, row.body):
+        known = checksum(row.position, row.at, row.body)
+        if row.check == known or row.check == _checksum_without_time(row):
             return Record(row.position, row.at, decode(row.body))
         if row.check == EMPTIED:
             raise CompactedError(
@@ -347,9 +348,14 @@ def join_parts(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]
         yield name, b"".join(body for _, body in group)
 
 
-def checksum(position: int, body: bytes) -> int:
-    """Return the checksum of the bytes at a position."""
-    return crc32(body, crc32(position.to_bytes(8, "little")))
+def checksum(position: int, at: int, body: bytes) -> int:
+    """Return the checksum of a row: of its position, its time and its bytes."""
+    return crc32(body, crc32(b"%d %d" % (position, at)))
+
+
+def _checksum_without_time(row: Row) -> int:
+    """Return the checksum that rows of older journals have."""
+    return crc32(row.body, crc32(row.position.to_bytes(8, "little")))
 
 
 def find_destroyed_keys(rows: Sequence[Row]) -> list[bytes]:
@@ -380,7 +386,7 @@ def place_rows(
             results.append(AppendResult(status, stored))
             continue
         position += 1
-        check = checksum(position, row.body)
+        check = checksum(position, row.at, row.body)
         new.append(Row(position, row.at, row.key, row.fingerprint, row.body, check))
         results.append(AppendResult("new", position))
         if row.key is not None:

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
+from rankloop.serving.journal import session
 from rankloop.serving.journal.base import (
     ACTIONS,
     EMPTIED,
@@ -31,11 +32,10 @@ from rankloop.serving.journal.base import (
 )
 from rankloop.serving.journal.entries import digest_of
 from rankloop.serving.journal.lease import Holder, Lease
+from rankloop.serving.journal.session import LONG, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from psycopg.rows import TupleRow
 
 
 # What each version of the schema adds to the one before. EXTERNAL: large features are compressed
@@ -112,22 +112,17 @@ class PostgresJournal(Journal):
         place = "/".join(str(known[part]) for part in ("host", "dbname") if known.get(part))
         self.where = f"postgresql://{place} loop {name}"
         self._lock = int.from_bytes(digest_of(b"rankloop", name.encode())[:7], "little")
-        self._db: psycopg.Connection[TupleRow] | None = None
+        self._db: Session | None = None
         self._lease = Lease()
-        self._leader: psycopg.Connection[TupleRow] | None = None
-        self._listener: psycopg.Connection[TupleRow] | None = None
+        self._leader: Session | None = None
+        self._listener: Session | None = None
         self._prepare()
 
-    def _connect(self, autocommit: bool = True) -> psycopg.Connection[TupleRow]:
-        return psycopg.connect(
-            self._address,
-            autocommit=autocommit,
-            application_name=f"rankloop {self._name}",
-            connect_timeout=10,
-        )
+    def _connect(self) -> Session:
+        return Session.open(self._address, f"rankloop {self._name}")
 
     def _prepare(self) -> None:
-        with self._running() as db:
+        with self._running(LONG) as db:
             setting = db.execute("SHOW synchronous_commit").fetchone()
             if setting is not None and setting[0] == "off":
                 raise JournalError(
@@ -148,7 +143,7 @@ class PostgresJournal(Journal):
                 for step in _STEPS[version:]:
                     db.execute(self._sql(step))
 
-    def _version(self, db: psycopg.Connection[TupleRow]) -> int:
+    def _version(self, db: Session) -> int:
         table = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",)).fetchone()
         if table is None or table[0] is None:
             return 0
@@ -212,7 +207,7 @@ class PostgresJournal(Journal):
         with self._running() as db:
             return self._last(db)
 
-    def _last(self, db: psycopg.Connection[TupleRow]) -> int:
+    def _last(self, db: Session) -> int:
         query = self._sql("SELECT coalesce(max(position), 0) FROM {schema}.entries")
         row = db.execute(query).fetchone()
         return 0 if row is None else int(row[0])
@@ -221,12 +216,12 @@ class PostgresJournal(Journal):
         """Take, or keep, the lease, which is the row of a table."""
         read = "SELECT holder, turn FROM {schema}.lease FOR UPDATE"
         try:
-            with self._leasing() as session:
-                row = session.execute(self._sql(read)).fetchone()
+            with self._leasing() as db:
+                row = db.execute(self._sql(read)).fetchone()
                 held = self._lease.turn(Holder(*row) if row is not None else Holder())
                 if held is not None:
                     write = "UPDATE {schema}.lease SET holder = %s, turn = %s"
-                    session.execute(self._sql(write), held)
+                    db.execute(self._sql(write), held)
         except (psycopg.Error, OSError):
             self._leader = None
             return False
@@ -235,11 +230,11 @@ class PostgresJournal(Journal):
     def release(self) -> None:
         """Give the lease up, so that another process can take it at once."""
         write = "UPDATE {schema}.lease SET holder = '', turn = turn + 1 WHERE holder = %s"
-        with suppress(psycopg.Error, OSError), self._leasing() as session:
-            session.execute(self._sql(write), (self._lease.name,))
+        with suppress(psycopg.Error, OSError), self._leasing() as db:
+            db.execute(self._sql(write), (self._lease.name,))
 
     @contextmanager
-    def _leasing(self) -> Iterator[psycopg.Connection[TupleRow]]:
+    def _leasing(self) -> Iterator[Session]:
         """Yield a session in a transaction that need not be durable: a lease outlives no crash."""
         if self._leader is None:
             self._leader = self._connect()
@@ -272,7 +267,7 @@ class PostgresJournal(Journal):
             "AND (%s = 0 OR position > (SELECT min(position) FROM {schema}.states))"
         )
         base = self.base()
-        with self._running() as db, db.transaction():
+        with self._running(LONG) as db, db.transaction():
             db.execute(self._sql(insert), state)
             db.execute(self._sql(old), (keep, base))
 
@@ -282,7 +277,7 @@ class PostgresJournal(Journal):
             "SELECT position, digest, body FROM {schema}.states WHERE position <= %s "
             "ORDER BY position DESC"
         )
-        with self._running() as db:
+        with self._running(LONG) as db:
             rows = db.execute(self._sql(query), (until or 2**62,), binary=True)
             return [SavedState(*row) for row in rows]
 
@@ -293,7 +288,7 @@ class PostgresJournal(Journal):
             "DELETE FROM {schema}.folds WHERE position NOT IN "
             "(SELECT DISTINCT position FROM {schema}.folds ORDER BY position DESC LIMIT %s)"
         )
-        with self._running() as db, db.transaction():
+        with self._running(LONG) as db, db.transaction():
             db.execute(self._sql("DELETE FROM {schema}.folds WHERE position = %s"), (position,))
             for row in split_parts(position, parts):
                 db.execute(self._sql(insert), row)
@@ -311,7 +306,7 @@ class PostgresJournal(Journal):
     def fold_parts(self, position: int) -> Iterator[tuple[str, bytes]]:
         """Yield the parts of saved features, in order."""
         query = "SELECT name, body FROM {schema}.folds WHERE position = %s ORDER BY number"
-        with self._running() as db:
+        with self._running(LONG) as db:
             rows = db.execute(self._sql(query), (position,), binary=True).fetchall()
         yield from join_parts(rows)
 
@@ -321,7 +316,7 @@ class PostgresJournal(Journal):
             "UPDATE {schema}.entries SET body = '', checksum = %s "
             "WHERE position <= %s AND checksum <> %s"
         )
-        with self._running() as db, db.transaction():
+        with self._running(LONG) as db, db.transaction():
             db.execute(self._sql(change), (EMPTIED, until, EMPTIED))
             older = "DELETE FROM {schema}.states WHERE position < %s"
             db.execute(self._sql(older), (state,))
@@ -380,7 +375,7 @@ class PostgresJournal(Journal):
 
     def scrub(self) -> bool:
         """Free the pages of destroyed keys; the log of PostgreSQL may keep them for a while."""
-        with self._running() as db:
+        with self._running(LONG) as db:
             db.execute(self._sql("VACUUM {schema}.keys"))
         return True
 
@@ -395,23 +390,27 @@ class PostgresJournal(Journal):
         """Release all resources, including the lease."""
         if self._leader is not None:
             self.release()
-        for session in (self._db, self._leader, self._listener):
-            if session is not None:
-                session.close()
+        for one in (self._db, self._leader, self._listener):
+            if one is not None:
+                one.close()
         self._db = self._leader = self._listener = None
 
-    def _lock_writers(self, db: psycopg.Connection[TupleRow]) -> None:
+    def _lock_writers(self, db: Session) -> None:
         db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock,))
 
     def _sql(self, text: str, **parts: sql.Composable) -> sql.Composed:
         return sql.SQL(text).format(schema=self._schema, **parts)
 
     @contextmanager
-    def _running(self) -> Iterator[psycopg.Connection[TupleRow]]:
-        """Yield a connection; if it fails, it is dropped, and the next call opens another."""
+    def _running(self, patience: float | None = None) -> Iterator[Session]:
+        """Yield a connection; if it fails, it is dropped, and the next call opens another.
+
+        patience : seconds to wait for each answer, if it may take long
+        """
         with self._faults():
             if self._db is None or self._db.closed:
                 self._db = self._connect()
+            self._db.patience = session.ANSWER if patience is None else patience
             try:
                 yield self._db
             except psycopg.OperationalError:
@@ -428,6 +427,17 @@ class PostgresJournal(Journal):
             passing = isinstance(error, psycopg.OperationalError)
             kind = UnreachableError if passing else JournalError
             raise kind(f"{self.where}: {reason[0]}") from error
+
+
+def find_names(address: str) -> list[str]:
+    """Return the names of the loops that have a journal in a database."""
+    query = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) ORDER BY nspname"
+    prefix = "rankloop_"
+    try:
+        with psycopg.connect(address, connect_timeout=10) as db:
+            return [name.removeprefix(prefix) for (name,) in db.execute(query, (prefix,))]
+    except psycopg.Error as error:
+        raise UnreachableError(f"{address.rpartition('@')[2]}: {str(error).strip()}") from None
 
 
 def _parts(address: str) -> Mapping[str, object]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rankloop.rankers.ensembles.adaptive import Adaptive
+from rankloop.rankers.explaining import with_feature_names
+from rankloop.rankers.wrappers.described import Described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,11 +45,16 @@ class Changes(msgspec.Struct):
 
 
 def adaptive_part(ranker: Ranker) -> Adaptive | None:
-    """Return what adapts in a ranker: itself, or a ranker that it wraps."""
+    """Return what adapts in a ranker: itself, or a ranker that it wraps, with names of features."""
     part: object = ranker
+    names: Sequence[str] = ()
     while part is not None and not isinstance(part, Adaptive):
+        if isinstance(part, Described) and part.features is not None:
+            names = part.features.encoded_names
         part = getattr(part, "ranker_", None)
-    return part if isinstance(part, Adaptive) and part.is_fitted else None
+    if not isinstance(part, Adaptive) or not part.is_fitted:
+        return None
+    return with_feature_names(part, names) if names else part
 
 
 def queries_seen(ranker: Ranker) -> int:

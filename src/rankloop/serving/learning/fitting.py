@@ -6,10 +6,61 @@ from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError
 from rankloop.features.columns import Feature, Features
+from rankloop.features.kinds.categories import Categories
+from rankloop.features.kinds.category import Category
+from rankloop.rankers.wrappers.described import Described
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankloop.features.state import FeatureState
     from rankloop.rankers.base import Ranker
     from rankloop.serving.settings.loop import LoopSettings
+
+
+def fit_codes(model: Ranker, settings: LoopSettings, state: FeatureState | None) -> Ranker:
+    """Return a model that takes categories as a loop gives them, if it knows their names.
+
+    A loop numbers categories as they appear, and a table in its own way. What the model does not
+    know is missing for it, and so is what appears in the loop from now on.
+    """
+    columns = settings.columns
+    if columns is None or state is None or not isinstance(model, Described):
+        return model
+    names = _find_columns(model.feature_names_in_, settings, state.labels())
+    if names != model.feature_names_in_:
+        model = model.with_names(names)
+    known = {column.name for column in model.features or () if column.categories}
+    words = {
+        kind.name: state.categories(str(kind.field))[: kind.limit]
+        for kind in settings.definitions.features
+        if isinstance(kind, Category) and kind.name in known
+    }
+    return model.with_codes_of(columns, words) if words else model
+
+
+def _find_columns(
+    names: tuple[str, ...], settings: LoopSettings, labels: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the loop's names of columns of lists of categories, which a model has by category.
+
+    A column without a category had no values when the model was trained: any free one will do.
+    """
+    lists = {
+        column.name: kind.name
+        for kind in settings.definitions.features
+        if isinstance(kind, Categories)
+        for column in kind.columns
+    }
+    places = {labels[column]: column for column in lists if column in labels}
+    found = [places.get(name, name) for name in names]
+    used = {place for name, place in zip(names, found, strict=True) if name in places}
+    for k, name in enumerate(names):
+        if name in lists and name not in places and name in labels:
+            free = (c for c in lists if lists[c] == lists[name] and c not in {*used, *names})
+            found[k] = next(free, name)
+            used.add(found[k])
+    return tuple(found)
 
 
 def check_model(model: Ranker, settings: LoopSettings) -> None:
@@ -52,6 +103,8 @@ def _check_column(theirs: Feature, ours: Feature) -> None:
     """Raise if a model takes a column for something else than the loop gives."""
     if theirs.kind == "category" and ours.kind == "category":
         if theirs.categories == ours.categories and theirs.codes == ours.codes:
+            return
+        if len(theirs.recode) == ours.codes:
             return
         raise DataError(
             f"feature {ours.name!r}: the model was trained on other codes of categories than this "

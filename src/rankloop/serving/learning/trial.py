@@ -9,14 +9,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
+from rankloop.features.columns import Feature, Features
 from rankloop.rankers.model_files.saving import loads
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.serving.learning.models import all_finite
+
+if TYPE_CHECKING:
+    from rankloop.rankers.base import Ranker
 
 SECONDS = 10
 """The most seconds of a trial; real models need milliseconds."""
@@ -48,6 +53,10 @@ def run_trial(body: bytes) -> None:
     width = ranker.n_features_in_
     row, column = np.indices((_ROWS, width))
     X = (((7 * row + 3 * column) % 11 - 5) / 5).astype(np.float32)
+    columns = _columns(ranker)
+    for j, feature in enumerate(columns or ()):
+        if feature.kind == "category":
+            X[:, j] = row[:, 0] % max(feature.codes, 1)
     offsets = np.arange(0, _ROWS + 1, _ROWS // _QUERIES)
     data = QueryDataset(
         X,
@@ -55,6 +64,7 @@ def run_trial(body: bytes) -> None:
         offsets,
         np.arange(_QUERIES),
         feature_names=ranker.feature_names_in_ or None,
+        features=columns,
     )
     scores = [ranker.predict(data)]
     if isinstance(ranker, OnlineRanker):
@@ -64,6 +74,19 @@ def run_trial(body: bytes) -> None:
             raise DataError("a weight is not finite after learning")
     if not np.isfinite(np.concatenate(scores)).all():
         raise DataError("a score is not finite")
+
+
+def _columns(ranker: Ranker) -> Features | None:
+    """Return the columns that a loop gives a model; None if all are numbers."""
+    known = getattr(ranker, "features", None)
+    if not isinstance(known, Features) or not known.categorical:
+        return None
+    return Features(
+        tuple(
+            Feature(column.name, "category", limit=len(column.recode)) if column.recode else column
+            for column in known
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -153,23 +153,25 @@ class FeatureFold:
     # One method for each kind of entry.
 
     def _change_items(self, record: Record, entry: ItemsChanged, *_: object) -> None:
-        changes = [Change(item, fields, entry.mode) for item, fields in entry.items]
-        self.state.change_items("items", self._fit("items", changes), record.at)
+        self._change(
+            "items", [Change(item, fields, entry.mode) for item, fields in entry.items], record
+        )
 
     def _change_users(self, record: Record, entry: UsersChanged, *_: object) -> None:
-        changes = [Change(user, fields, entry.mode) for user, fields in entry.users]
-        self.state.change_items("users", self._fit("users", changes), record.at)
+        self._change(
+            "users", [Change(user, fields, entry.mode) for user, fields in entry.users], record
+        )
 
-    def _fit(self, kind: Kind, changes: list[Change]) -> list[Change]:
-        """Return changes without the fields that are not defined, or are now of another type.
+    def _change(self, kind: Kind, changes: list[Change], record: Record) -> None:
+        """Change items or users, without fields that are not defined, or now of another type.
 
         The journal may be older than the present definitions of fields.
         """
         try:
-            self.state.check_items(kind, changes)
-        except DataError:
-            return [self._fit_one(kind, change) for change in changes]
-        return changes
+            self.state.change_items(kind, changes, record.at)
+        except DataError:  # then nothing was changed
+            fitting = [self._fit_one(kind, change) for change in changes]
+            self.state.change_items(kind, fitting, record.at)
 
     def _fit_one(self, kind: Kind, change: Change) -> Change:
         fields: dict[str, object] = {}
@@ -182,10 +184,12 @@ class FeatureFold:
                 fields[name] = value
         return Change(change.id, None if change.fields is None else fields, change.mode)
 
-    def _request(self, asker: Asker | None) -> Request:
+    def fitting_request(
+        self, asker: Asker | None, text: Mapping[str, str] | None = None
+    ) -> Request:
         """Return what features know about a request, without fields that do not fit any more."""
         if asker is None or not asker.fields:
-            return request_of(asker)
+            return request_of(asker, text)
         known, fields = self.definitions.fields["request"], {}
         for name, value in asker.fields.items():
             try:
@@ -194,14 +198,14 @@ class FeatureFold:
                     fields[name] = value
             except DataError:
                 self.misfits += 1
-        return Request(asker.user, asker.session, asker.query, fields)
+        return Request(asker.user, asker.session, asker.query, fields, text or {})
 
     def _show(self, record: Record, entry: Ranked, _: str, joins: Joins) -> None:
         if entry.policy == JUDGED:
             return
         asker = None if entry.computed is None else entry.computed.asker
         shown = [entry.items[row] for row in entry.order]
-        self.state.show(entry.id, shown, self._request(asker), record.at)
+        self.state.show(entry.id, shown, self.fitting_request(asker), record.at)
         opened = joins.open.get(entry.id)
         for position in () if opened is None else opened.events:  # they came before the ranking
             event = self._fetch(position)
@@ -216,7 +220,7 @@ class FeatureFold:
         asker = None if ranked.computed is None else ranked.computed.asker
         items = [ranked.items[row] for row in ranked.page(entry.page)]
         first = 1 + (entry.page - 1) * len(ranked.order)
-        self.state.show(ranked.id, items, self._request(asker), record.at, first)
+        self.state.show(ranked.id, items, self.fitting_request(asker), record.at, first)
 
     def _observe(self, record: Record, entry: Observed, status: str, _: Joins) -> None:
         if status in ("applied", "late"):
@@ -226,7 +230,7 @@ class FeatureFold:
         self.state.observe(entry.item, entry.type, entry.value, at, entry.ranking_id, None)
 
     def _count(self, record: Record, entry: Counted, *_: object) -> None:
-        request = self._request(entry.asker)
+        request = self.fitting_request(entry.asker)
         self.state.observe(entry.item, entry.type, entry.value, record.at, None, request)
 
     def _forget(self, _: Record, entry: Forgotten, *__: object) -> None:

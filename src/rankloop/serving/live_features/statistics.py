@@ -11,7 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankloop.features.columns import Features
     from rankloop.serving.live_features.fold import Matrix
+
+    Column = NDArray[np.float32]
 
 _RANKINGS = 200  # rankings that count as recent, and as many first ones to compare with
 _ROWS = 50  # items of each
@@ -21,9 +24,10 @@ class ColumnStatistics(msgspec.Struct):
     """One column in recent rankings.
 
     missing : the share of missing values
-    mean, low, middle, high : of the values that are known; low and high leave out a twentieth each
+    mean, low, middle, high : of the numbers that are known; low and high leave out a twentieth each
+    different : the number of different categories, for a category
     shift : how far the mean is from that of the first rankings of this process, in standard
-        deviations of those
+        deviations of those; for a category, the share of items by which the distributions differ
     """
 
     name: str
@@ -33,6 +37,7 @@ class ColumnStatistics(msgspec.Struct):
     middle: float | None = None
     high: float | None = None
     shift: float = 0.0
+    different: int | None = None
 
 
 class Recent:
@@ -59,18 +64,37 @@ class Recent:
         if len(self._first) < _RANKINGS:
             self._first.append(rows)
 
-    def columns(self, names: tuple[str, ...]) -> list[ColumnStatistics]:
+    def columns(self, features: Features) -> list[ColumnStatistics]:
         """Return the statistics of each column; empty before the first ranking."""
         latest, first = list(self._latest), list(self._first)
-        if not latest or latest[0].shape[1] != len(names):
+        if not latest or latest[0].shape[1] != len(features):
             return []
         now, before = np.concatenate(latest), np.concatenate(first)
         return [
-            _describe(name, now[:, column], before[:, column]) for column, name in enumerate(names)
+            (_describe_category if feature.kind == "category" else _describe)(
+                feature.name, now[:, column], before[:, column]
+            )
+            for column, feature in enumerate(features)
         ]
 
 
-def _describe(name: str, now: NDArray[np.float32], before: NDArray[np.float32]) -> ColumnStatistics:
+def _describe_category(name: str, now: Column, before: Column) -> ColumnStatistics:
+    """Count codes: their means would say nothing."""
+    new, old = now[~np.isnan(now)], before[~np.isnan(before)]
+    missing = float(np.isnan(now).mean())
+    codes, n = np.unique(new, return_counts=True)
+    if not len(new) or not len(old):
+        return ColumnStatistics(name, missing, different=len(codes))
+    every = np.union1d(codes, old)
+    shares = [
+        np.bincount(np.searchsorted(every, part), minlength=len(every)) / len(part)
+        for part in (new, old)
+    ]
+    moved = float(np.abs(shares[0] - shares[1]).sum() / 2)
+    return ColumnStatistics(name, missing, shift=moved, different=len(n))
+
+
+def _describe(name: str, now: Column, before: Column) -> ColumnStatistics:
     absent = np.isnan(now)
     known = now[~absent].astype(np.float64)
     missing = float(absent.mean())

@@ -11,6 +11,7 @@ from rankloop.serving.engine.snapshots import load_engine, take_snapshot
 from rankloop.serving.journal.base import make_row
 from rankloop.serving.journal.entries import Closed, Compacted, Configured, Judged, Retried
 from rankloop.serving.settings.loop import LoopSettings
+from rankloop.serving.threads.loading import load_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,7 @@ def compact(journal: Journal, archive: Path, until: int | None = None, at: int =
     if archive.exists():
         raise DataError(f"{archive}: this file already exists; give another name")
     journal.save(take_snapshot(engine))
+    _save_features(journal, engine, at)
     # From this entry on, no process refers to what is moved. Entries that were appended just before
     # it may still do, so these are looked for once more.
     journal.append([make_row(Compacted(last), at)])
@@ -65,6 +67,13 @@ def compact(journal: Journal, archive: Path, until: int | None = None, at: int =
             after = rows[-1].position
     journal.empty(last, engine.position)
     return last
+
+
+def _save_features(journal: Journal, engine: Engine, at: int) -> None:
+    """Save the features after the last entry of the engine, which only replays could compute."""
+    if engine.settings is not None and engine.settings.computes:
+        columns = max(engine.columns)
+        load_features(journal, engine.settings, columns, at, engine.position).save(journal)
 
 
 def _find_needed(engine: Engine, journal: Journal) -> Iterator[int]:

@@ -10,19 +10,25 @@ import numpy as np
 from rankloop.clicks.log.log import ClickLog
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
+from rankloop.feedback.compute_features import named_columns
+from rankloop.serving.engine.columns import arrange, columns_of
+from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.operations.ranking_feedback import read_feedback
 from rankloop.serving.operations.settings import settings_of
+from rankloop.serving.threads.loading import load_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from rankloop.features.columns import Features
     from rankloop.rankers.base import Ranker
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.journal.entries import Ranked
     from rankloop.serving.operations.ranking_feedback import RankingFeedback
     from rankloop.serving.security.vault import Vault
+    from rankloop.serving.settings.loop import LoopSettings
 
 
 def export_queries(journal: Journal) -> QueryDataset:
@@ -30,24 +36,42 @@ def export_queries(journal: Journal) -> QueryDataset:
 
     A query is a ranking that was closed with positive feedback, or judged; a document's grade
     follows from its feedback by the rules at the end of the journal, and is below 0 if it was not
-    shown.
+    shown. Columns are the present ones; a ranking from before a feature was defined lacks it.
     """
+    settings, known = settings_of(journal), _columns_by_position(journal)
     X, y, names = [], [], []
     for verdict in read_feedback(journal):
         if (verdict.grades > 0).any():
-            X.append(verdict.entry.matrix())
+            have = columns_of(verdict.entry, known, settings.names)
+            X.append(arrange(verdict.entry.matrix(), have, settings.names))
             y.append(verdict.grades)
             again = "" if verdict.judgement is None else f" {verdict.judgement}"
             names.append(verdict.entry.id + again)
     if not names:
         raise DataError(f"{journal.where}: no ranking has feedback or grades yet")
+    columns = _named_columns(journal, settings)
     return QueryDataset(
         np.concatenate(X),
         np.concatenate(y),
         np.cumsum([0, *map(len, y)]),
         np.array(names),
-        feature_names=settings_of(journal).names,
+        feature_names=settings.names if columns is None else columns.names,
+        features=columns,
     )
+
+
+def _columns_by_position(journal: Journal) -> dict[int, tuple[str, ...]]:
+    """Return the names of columns by the position of the settings that defined them."""
+    return load_engine(journal).columns if settings_of(journal).computes else {}
+
+
+def _named_columns(journal: Journal, settings: LoopSettings) -> Features | None:
+    """Return the columns of a loop that computes features, with the names of its categories."""
+    if not settings.computes:
+        return None
+    live = load_features(journal, settings, max(_columns_by_position(journal)), 0)
+    assert live.features is not None
+    return named_columns(settings.definitions, live.features.state)
 
 
 def export_clicks(journal: Journal, vault: Vault | None = None) -> ClickLog:

@@ -12,6 +12,7 @@ from rankloop.serving.journal.cache import EntryCache, make_fetch
 from rankloop.serving.journal.entries import Configured, Ranked
 from rankloop.serving.live_features.fold import FeatureFold, request_of
 from rankloop.serving.live_features.saving import restore_fold
+from rankloop.serving.operations.past_features import read_texts
 from rankloop.serving.settings.loop import LoopSettings
 from rankloop.serving.threads.live_joins import LiveJoins
 
@@ -112,7 +113,7 @@ def _compare(journal: Journal, vault: Vault | None, live: LiveJoins, ranked: Ran
     if stored.shape[1] != len(names):
         return [f"ranking {ranked.id}: it has {stored.shape[1]} features, expected {len(names)}"]
     given = [names.index(name) for name in definitions.given]
-    text = _texts(journal, vault, ranked)
+    text = read_texts(journal, vault, ranked)
     request = request_of(ranked.computed.asker, text)
     sent = np.ascontiguousarray(stored[:, given]) if given else None
     again = live.compute(ranked.items, request, ranked.computed.at, sent).X
@@ -125,14 +126,6 @@ def _compare(journal: Journal, vault: Vault | None, live: LiveJoins, ranked: Ran
     if not differ:
         return []
     return [f"ranking {ranked.id}: these features differ: {', '.join(differ[:10])}"]
-
-
-def _texts(journal: Journal, vault: Vault | None, ranked: Ranked) -> dict[str, str]:
-    """Return the text of the query, if it was stored and not forgotten."""
-    if vault is None or ranked.encrypted is None:
-        return {}
-    personal = vault.decrypt(ranked.id, ranked.encrypted, journal)
-    return {} if personal is None or personal.query is None else {"query": personal.query}
 
 
 def _columns_of_text(definitions: Definitions) -> set[str]:

@@ -16,6 +16,7 @@ from rankloop.serving.journal.base import make_row
 from rankloop.serving.journal.entries import JUDGED, Closed, Entry, Judged, Ranked, pack_features
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.operations.columns import columns_for
+from rankloop.serving.operations.history import LogSource, import_history, read_history
 from rankloop.serving.operations.settings import configure, settings_of
 from rankloop.serving.routes.feedback import Event, LoggedRanking, make_events, make_given_ranking
 from rankloop.serving.settings.loop import fault_of_value
@@ -43,6 +44,7 @@ def import_files(
     config: Path | None = None,
     at: int = 0,
     logs: bool = True,
+    source: LogSource | None = None,
 ) -> Iterator[str]:
     """Import judged data and logs (.jsonl), and yield a line about each.
 
@@ -54,18 +56,24 @@ def import_files(
     config : settings, to start a journal, or to change those of an existing one
     at : the time, in milliseconds
     logs : whether JSON lines are logs; otherwise they are judged data too
+    source : a catalogue, and how to read logs, for a loop that computes features
     """
-    wanted = None if config is None else _settings_in(config, loop)
+    source = source or LogSource()
+    wanted = None if config is None else settings_in(config, loop)
     if wanted is None:
         with _open_existing(address, loop) as journal:
             settings = settings_of(journal)
     else:
         settings = wanted
     judged = {place: read(place) for place in places if not (logs and _is_log(place))}
+    history = [place for place in places if place not in judged and settings.computes]
+    if source.items is not None and not settings.computes:
+        raise DataError("this loop computes no features, so it has no items; define fields first")
+    events, notes = read_history(source._replace(logs=history), settings)
     for place in places:
         if place in judged:
             _check(judged[place], settings, place)
-        else:
+        elif place not in history:
             with _open(place) as lines:
                 for _ in _entries(lines, settings, place):
                     pass
@@ -76,14 +84,20 @@ def import_files(
             if place in judged:
                 n = import_judged(journal, judged[place], Path(place).name)
                 yield f"{place}: {n:,} judged queries"
-            else:
+            elif place not in history:
                 with _open(place) as lines:
                     counts = import_logs(journal, lines)
                 summary = ", ".join(f"{n:,} {what}" for what, n in counts.items())
                 yield f"{place}: {summary or 'nothing'}"
+        if events:
+            counts = import_history(journal, events, at, source.master_key_file)
+            summary = ", ".join(f"{n:,} {what}" for what, n in counts.items())
+            names = [str(source.items)] if source.items is not None else []
+            yield f"{', '.join([*names, *history])}: {summary or 'nothing new'}"
+        yield from notes
 
 
-def _settings_in(config: Path, loop: str) -> LoopSettings:
+def settings_in(config: Path, loop: str) -> LoopSettings:
     """Return a loop's settings; if there is only one loop, its name does not matter."""
     loops = read_settings(config, os.environ).loops
     if loop not in loops and len(loops) > 1:
@@ -189,11 +203,6 @@ def _entries(
     lines: Iterable[bytes], settings: LoopSettings, place: str | None = None
 ) -> Iterator[Entry]:
     """Read rankings and events, one per line; raise if one cannot be used."""
-    if settings.computes:
-        raise DataError(
-            "this loop computes features, and their values in the past follow from its own journal "
-            "only; send the log to the running service (/feedback or /ubi), in order of time"
-        )
     ranking_decoder = msgspec.json.Decoder(LoggedRanking)
     event_decoder = msgspec.json.Decoder(Event)
     for number, line in enumerate(lines, start=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,10 +11,23 @@ from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.engine.state import ENGINE
 from rankloop.serving.journal.base import JournalError, make_row
 from rankloop.serving.journal.entries import Configured
+from rankloop.serving.journal.opening import choose_name
 from rankloop.serving.settings.loop import LoopSettings
+from rankloop.serving.settings.service import read_settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rankloop.serving.journal.base import Journal
+
+
+def choose_loop(address: str, config: Path | None) -> str:
+    """Return the loop whose journal is meant if nobody names one.
+
+    It is the only one in the settings, otherwise the only one in the database.
+    """
+    loops = {} if config is None else read_settings(config, os.environ).loops
+    return next(iter(loops)) if len(loops) == 1 else choose_name(address)
 
 
 def configure(journal: Journal, settings: LoopSettings, at: int = 0) -> None:

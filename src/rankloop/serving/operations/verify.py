@@ -9,8 +9,11 @@ from rankloop.serving.engine.history import audit_ranking
 from rankloop.serving.engine.snapshots import load_engine, replay
 from rankloop.serving.journal.entries import EpochStarted, Ranked
 from rankloop.serving.operations.features import FeatureCheck, check_features
+from rankloop.serving.security.vault import KEY_ID
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.security.vault import Vault
 
@@ -23,6 +26,27 @@ class Verification(NamedTuple):
     rankings_recomputed: int
     faults: list[str]
     features_recomputed: int = 0
+
+
+def _find_lost_keys(journal: Journal, vault: Vault | None) -> Iterator[str]:
+    """Yield the rankings whose personal fields cannot be read, though nobody was forgotten.
+
+    Without a master key, only a missing key is noticed; with one, each key and each field.
+    """
+    try:
+        for record in journal.scan(journal.base()):
+            entry = record.entry
+            if not isinstance(entry, Ranked) or entry.encrypted is None:
+                continue
+            if journal.key(entry.encrypted[:KEY_ID]) is None:
+                yield f"ranking {entry.id}: the key of its personal fields is missing"
+            elif vault is not None:
+                try:
+                    vault.decrypt(entry.id, entry.encrypted, journal)
+                except RankloopError as error:
+                    yield f"ranking {entry.id}: {error}"
+    except RankloopError:
+        return  # a damaged entry, which was found before
 
 
 def verify(journal: Journal, rankings: int = 20, vault: Vault | None = None) -> Verification:
@@ -38,7 +62,7 @@ def verify(journal: Journal, rankings: int = 20, vault: Vault | None = None) -> 
     rankings : how many to recompute, spread over the journal; each needs a replay up to there
     vault : decrypts the texts of queries, on which features may depend
     """
-    faults = journal.find_faults()
+    faults = journal.find_faults() + list(_find_lost_keys(journal, vault))
     try:
         engine = replay(journal)
     except RankloopError as error:

@@ -84,6 +84,11 @@ class Endpoint(NamedTuple):
     raw: bool = False
     browsers: bool = False
 
+    @property
+    def sheds(self) -> bool:
+        """Whether it refuses requests under too much load; people and monitoring always get in."""
+        return self.browsers or self.scope in ("rank", "feedback")
+
 
 class Handler:
     """An endpoint as an ASGI application."""
@@ -94,6 +99,7 @@ class Handler:
         self._msgpack = (
             None if endpoint.packed is None else msgspec.msgpack.Decoder(endpoint.packed)
         )
+        self._sheds = endpoint.sheds
         self._name = f"{endpoint.method} {endpoint.path}"
         self._by_status: dict[int, Histogram] = {}
 
@@ -115,12 +121,18 @@ class Handler:
     async def _answer(self, scope: AsgiScope, receive: Receive) -> Response:
         headers = dict(scope["headers"])
         service, endpoint = self._service, self._endpoint
+        shedder = service.shedder
+        if self._sheds:
+            shedder.admit()
         who = service.guard.admit(headers, address_of(scope), endpoint.scope, endpoint.browsers)
-        body = None
-        if endpoint.body is not None or endpoint.raw:
-            content = await read_body(scope, receive, service.settings.server.max_bytes)
+        if endpoint.body is None and not endpoint.raw:
+            return await endpoint.handle(Call(service, scope["path_params"], None, who, scope))
+        content = await read_body(scope, receive, service.settings.server.max_bytes, shedder)
+        try:
             body = content if endpoint.raw else self._decode(content, headers)
-        return await endpoint.handle(Call(service, scope["path_params"], body, who, scope))
+            return await endpoint.handle(Call(service, scope["path_params"], body, who, scope))
+        finally:
+            shedder.release(len(content))
 
     def _decode(self, content: bytes, headers: dict[bytes, bytes]) -> Any:
         kind = headers.get(b"content-type", b"application/json").split(b";")[0].strip().lower()

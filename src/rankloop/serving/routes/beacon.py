@@ -21,6 +21,7 @@ from rankloop.serving.journal.entries import Observed, digest_of
 from rankloop.serving.problems import HTTPProblem, as_problem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, check_printable
+from rankloop.serving.routes.feedback import given_values
 
 if TYPE_CHECKING:
     from rankloop.serving.routes.base import Call
@@ -101,7 +102,7 @@ def _make_entry(call: Call, ranking_id: str, event: BeaconEvent) -> Observed:
         raise HTTPProblem(422, f"value: found {event.value}, expected a finite number")
     name = "\0".join((ranking_id, event.item, event.type))
     event_id = f"beacon-{digest_of(name.encode()).hex()}"
-    return Observed(event_id, ranking_id, event.item, event.type, event.value)
+    return Observed(event_id, ranking_id, event.item, **given_values(event))
 
 
 async def preflight(call: Call) -> Response:

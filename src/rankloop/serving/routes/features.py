@@ -43,7 +43,7 @@ async def features(call: Call) -> Response:
     return answer(
         FeaturesAnswer(
             live.features.definitions.to_dict(),
-            recent.columns(live.features.settings.names),
+            recent.columns(live.features.definitions.columns),
             recent.unknown / max(recent.items, 1),
             live.statistics(),
             live.features.misfits,

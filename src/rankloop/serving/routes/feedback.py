@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rankloop.serving.loop import Loop
     from rankloop.serving.routes.base import Call
+    from rankloop.serving.routes.beacon import BeaconEvent
     from rankloop.serving.routes.candidates import Candidates
     from rankloop.serving.settings.loop import LoopSettings
     from rankloop.serving.threads.queue import Answer
@@ -189,8 +190,7 @@ def make_events(events: Sequence[Event], loop: Loop | None = None) -> list[Obser
         if event.ranking_id is None:
             entries.append(_make_counted(event_id, event, loop))
             continue
-        rest = (event.item, event.type, event.value, event.timestamp)
-        entries.append(Observed(event_id, event.ranking_id, *rest))
+        entries.append(Observed(event_id, event.ranking_id, event.item, **given_values(event)))
     check_printable([text for e in entries for text in (e.id, e.item, e.type)])
     check_printable([event.ranking_id for event in events if event.ranking_id is not None])
     for name in ("value", "timestamp"):
@@ -213,8 +213,23 @@ def _make_counted(event_id: str, event: Event, loop: Loop | None) -> Counted:
         )
     person = Person(event.query, event.user, event.session)
     asker, _ = read_asker(loop.hashes, features.definitions, person, event.fields)
-    rest = (event.type, event.value, event.timestamp)
-    return Counted(event_id, event.item, *rest, asker)
+    return Counted(event_id, event.item, **given_values(event), asker=asker)
+
+
+def given_values(event: Event | BeaconEvent) -> dict[str, Any]:
+    """Return the type, value and time of an event, except those that are the default ones.
+
+    An entry's bytes leave out only what was never given; so an event that says `click` would be
+    another one than the same event without a type.
+    """
+    values: dict[str, Any] = {}
+    if event.type != "click":
+        values["type"] = event.type
+    if event.value != 1.0:
+        values["value"] = event.value
+    if isinstance(event, Event) and event.timestamp is not None:
+        values["timestamp"] = event.timestamp
+    return values
 
 
 def make_logged_ranking(ranking: LoggedRanking, loop: Loop, max_items: int) -> Ranked:

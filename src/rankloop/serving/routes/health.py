@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -34,7 +35,9 @@ async def readyz(call: Call) -> Response:
 
 async def metrics(call: Call) -> Response:
     """Return counters in the format of Prometheus."""
-    return Response(call.service.metrics.text(), media_type="text/plain; version=0.0.4")
+    return Response(
+        await asyncio.to_thread(call.service.metrics.text), media_type="text/plain; version=0.0.4"
+    )
 
 
 ENDPOINTS = (

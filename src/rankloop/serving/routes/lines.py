@@ -19,13 +19,22 @@ MAX_OBJECTS = 10_000
 
 def read_objects(content: bytes, kind: type[T]) -> list[T]:
     """Return the objects of a JSON array, of one JSON object, or of lines."""
-    return [_decode(text, kind, n) for n, text in enumerate(_texts(content), start=1)]
+    if content.lstrip().startswith(b"["):
+        try:  # together, which takes half the time
+            objects = msgspec.json.decode(content, type=list[kind])  # type: ignore[valid-type]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass  # one by one, so that the error names the object
+        else:
+            _check_number(len(objects))
+            return objects
+    decoder = msgspec.json.Decoder(kind)
+    return [_decode(text, decoder, n) for n, text in enumerate(_texts(content), start=1)]
 
 
 def read_with_texts(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
     """Return the same, each with bytes that are equal exactly if the same object was sent."""
-    texts = _texts(content)
-    return [(_decode(text, kind, n), _canonical(text)) for n, text in enumerate(texts, start=1)]
+    texts, decoder = _texts(content), msgspec.json.Decoder(kind)
+    return [(_decode(text, decoder, n), _canonical(text)) for n, text in enumerate(texts, start=1)]
 
 
 def _texts(content: bytes) -> list[bytes]:
@@ -40,11 +49,13 @@ def _texts(content: bytes) -> list[bytes]:
                 texts = [stripped]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(error) from None
-    if len(texts) > MAX_OBJECTS:
-        raise HTTPProblem(
-            422, f"found {len(texts):,} objects; send at most {MAX_OBJECTS:,} in one request"
-        )
+    _check_number(len(texts))
     return texts
+
+
+def _check_number(n: int) -> None:
+    if n > MAX_OBJECTS:
+        raise HTTPProblem(422, f"found {n:,} objects; send at most {MAX_OBJECTS:,} in one request")
 
 
 def _is_json(text: bytes) -> bool:
@@ -55,9 +66,9 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _decode(text: bytes, kind: type[T], number: int) -> T:
+def _decode(text: bytes, decoder: msgspec.json.Decoder[T], number: int) -> T:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoder.decode(text)
     except msgspec.ValidationError as error:
         raise HTTPProblem(422, f"object {number}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

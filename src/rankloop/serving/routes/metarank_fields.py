@@ -13,9 +13,10 @@ import msgspec
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rankloop.features.definitions import Definitions
+    from rankloop.features.fields import Field
 
 
 class MetarankField(msgspec.Struct):
@@ -35,8 +36,13 @@ def known_values(
 ) -> dict[str, Any]:
     """Return the values that are defined, and of the right type; Metarank ignores others, too."""
     known: Any = definitions.fields[side]  # type: ignore[index]
+    return known_fields(field_values(fields), known)
+
+
+def known_fields(fields: Mapping[str, Any], known: Mapping[str, Field]) -> dict[str, Any]:
+    """Return the values of fields that are defined, and of the right type."""
     values = {}
-    for name, value in field_values(fields).items():
+    for name, value in fields.items():
         if name not in known:
             continue
         try:

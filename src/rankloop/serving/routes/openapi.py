@@ -21,11 +21,20 @@ if TYPE_CHECKING:
 
 async def openapi(call: Call) -> Response:
     """Return the document."""
-    return answer(document(call.service.endpoints, list(call.service.loops)))
+    return answer(document_of(call))
 
 
-def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, object]:
-    """Return the OpenAPI 3.1 document of these routes, for these loops."""
+def document_of(call: Call) -> dict[str, Any]:
+    """Return the document of the service that answers."""
+    service = call.service
+    return document(service.endpoints, list(service.loops), bool(service.settings.tokens))
+
+
+def document(endpoints: Sequence[Endpoint], loops: list[str], tokens: bool) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of these routes, for these loops.
+
+    tokens : whether the service has tokens; otherwise everybody on its machine has all scopes
+    """
     from rankloop import __version__
 
     kinds = [
@@ -41,20 +50,22 @@ def document(endpoints: Sequence[Endpoint], loops: list[str]) -> dict[str, objec
     paths: dict[str, dict[str, object]] = {}
     for endpoint in endpoints:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(
-            endpoint, known, loops
+            endpoint, known, loops, tokens
         )
+    parts: dict[str, object] = {"schemas": {**components, "Problem": _PROBLEM}}
+    if tokens:
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Rankloop", "version": __version__},
         "paths": paths,
-        "components": {
-            "schemas": {**components, "Problem": _PROBLEM},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": parts,
     }
 
 
-def _operation(endpoint: Endpoint, known: Schemas, loops: list[str]) -> dict[str, object]:
+def _operation(
+    endpoint: Endpoint, known: Schemas, loops: list[str], tokens: bool
+) -> dict[str, object]:
     text = {"type": "string", "minLength": 1}
     path_words = re.sub("[^a-z0-9]+", "_", endpoint.path.lower())
     operation: dict[str, object] = {
@@ -79,7 +90,7 @@ def _operation(endpoint: Endpoint, known: Schemas, loops: list[str]) -> dict[str
             },
         },
     }
-    if endpoint.scope is not None:
+    if tokens and endpoint.scope is not None:
         operation["security"] = [{"token": []}]
         operation["description"] = f"A token needs the scope `{endpoint.scope}`."
     if endpoint.raw and endpoint.body is None:

@@ -107,16 +107,14 @@ async def rank(call: Call) -> Response:
     (outcome,) = await loop.submit_from(asyncio.get_running_loop(), [entry], keys)
     if key is not None:
         key.stored = True
-    if outcome.status == "conflict":
-        raise HTTPProblem(
-            409,
-            f"the ranking {ranking_id!r} already exists with other items or features; use a new id "
-            "for each request",
-        )
     if outcome.status == "duplicate":
         record = await asyncio.to_thread(loop.find_ranking, ranking_id)
         if record is not None and isinstance(record.entry, Ranked):
-            entry = record.entry
+            asked, entry = entry, record.entry
+            if len(asked.order) != len(entry.order):
+                raise _already_exists(ranking_id)
+    if outcome.status == "conflict":
+        raise _already_exists(ranking_id)
     names, added = (
         await asyncio.to_thread(_explain_scores, entry, now, candidates)
         if request.explain
@@ -126,6 +124,14 @@ async def rank(call: Call) -> Response:
     if call.service.tickets is not None:
         shown.ticket = call.service.tickets.sign(loop.name, ranking_id)
     return answer(shown)
+
+
+def _already_exists(ranking_id: str) -> HTTPProblem:
+    return HTTPProblem(
+        409,
+        f"the ranking {ranking_id!r} already exists with other items or features, or another k; "
+        "use a new id for each request",
+    )
 
 
 async def _wait_for_models(loop: Loop, version: int) -> Published:

@@ -14,6 +14,8 @@ from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.security.audit import Action
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.responses import Response
 
     from rankloop.serving.engine.state import Published
@@ -95,6 +97,12 @@ class Budget(msgspec.Struct):
     rollbacks: int
 
 
+class LoopNames(msgspec.Struct):
+    """The loops of the service."""
+
+    loops: list[str]
+
+
 class LoopState(msgspec.Struct, omit_defaults=True):
     """The state of a loop.
 
@@ -125,17 +133,17 @@ class LoopState(msgspec.Struct, omit_defaults=True):
 
 def loop_state(loop: Loop, now: Published) -> LoopState:
     """Return the state of a loop, as it was published."""
+    labels = loop.live.labels()
     models = [
         ModelInfo(
             name,
             name == now.champion,
             now.versions[name],
             QualityInfo(curve.n, curve.mean, curve.recent),
-            adaptation(now, name),
+            adaptation(now, name, labels),
         )
         for name, curve in now.curves.items()
     ]
-    experiments = now.experiments
     return LoopState(
         loop.name,
         now.settings.names,
@@ -150,25 +158,34 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
         now.totals,
         "not stored" if loop.vault is None else "encrypted",
         loop.actions.last(),
-        Budget(
-            now.settings.alpha,
-            experiments.spent,
-            experiments.started,
-            experiments.promotions,
-            experiments.rollbacks,
-        ),
+        budget_of(now),
         running(now),
         list(now.failures),
     )
 
 
-def adaptation(now: Published, name: str) -> AdaptationInfo | None:
-    """Return how a model follows changes; None if it does not."""
+def budget_of(now: Published) -> Budget:
+    """Return how much of a loop's error budget is used up."""
+    experiments = now.experiments
+    return Budget(
+        now.settings.alpha,
+        experiments.spent,
+        experiments.started,
+        experiments.promotions,
+        experiments.rollbacks,
+    )
+
+
+def adaptation(now: Published, name: str, labels: Mapping[str, str]) -> AdaptationInfo | None:
+    """Return how a model follows changes; None if it does not.
+
+    labels : readable names of features
+    """
     adaptive = adaptive_part(now.models[name])
     if adaptive is None:
         return None
     moved = [
-        MovedInfo(weight["feature"], weight["before"], weight["now"])
+        MovedInfo(labels.get(weight["feature"], weight["feature"]), weight["before"], weight["now"])
         for weight in adaptive.moved_weights()[:_MOVED]
     ]
     return AdaptationInfo(adaptive.memory_, now.changes[name].positions, moved)
@@ -195,4 +212,10 @@ async def state(call: Call) -> Response:
     return answer(loop_state(call.loop, call.loop.published))
 
 
+async def loops(call: Call) -> Response:
+    """Return the names of all loops."""
+    return answer(LoopNames(list(call.service.loops)))
+
+
+LOOPS = Endpoint("GET", "/v1", loops, "The names of the loops.", None, answer=LoopNames)
 STATE = Endpoint("GET", "/v1/{loop}", state, "The state of a loop.", "metrics", answer=LoopState)

@@ -2,7 +2,8 @@
 
 UBI has no features, so a `query_id` must be the id of a ranking of this service; or the loop
 computes features, or has a `table` with those of all documents of a query, and uses the query as a
-ranking of another system. In a loop that computes features, events without a query change counters.
+ranking of another system. In a loop that computes features, events without a query change counters,
+and what an event says about its object becomes fields of the item, where these are defined.
 The `application` is the loop; if there is only one loop, it may be anything. Events without an id
 are identified by a hash of their contents, so that an event that is sent twice counts once.
 """
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rankloop.serving.journal.entries import Observed, Ranked, digest_of
-from rankloop.serving.journal.feature_entries import Counted
+from rankloop.features.event_log import object_fields
+from rankloop.serving.journal.entries import Entry, Observed, Ranked, digest_of
+from rankloop.serving.journal.feature_entries import Counted, ItemsChanged
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Candidates, Item, check_ids, check_printable
@@ -28,24 +30,24 @@ from rankloop.serving.routes.feedback import (
     make_shown_ranking,
 )
 from rankloop.serving.routes.lines import read_with_texts
+from rankloop.serving.routes.metarank_fields import known_fields
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.responses import Response
 
     from rankloop.serving.loop import Loop
     from rankloop.serving.routes.base import Call
 
 
-class UbiObject(msgspec.Struct):
-    """What an event is about."""
-
-    object_id: str | int | None = None
-
-
 class UbiAttributes(msgspec.Struct):
-    """The part of an event that names an object; the rest is ignored."""
+    """The part of an event that names an object; the rest is ignored.
 
-    object: UbiObject | None = None
+    object : its `object_id`, and what else is known about it
+    """
+
+    object: dict[str, Any] | None = None
 
 
 class UbiEvent(msgspec.Struct):
@@ -86,26 +88,35 @@ async def events(call: Call) -> Response:
     objects = read_with_texts(call.body, UbiEvent)
     call.service.guard.charge(call.client, len(objects))
     counts: Counter[str] = Counter()
-    by_loop: dict[str, list[Observed | Counted]] = {}
+    by_loop: dict[str, list[Entry]] = {}
+    objects_seen: dict[tuple[str, str], dict[str, Any]] = {}
     for event, text in objects:
-        attributes = event.event_attributes
-        item = None if attributes is None or attributes.object is None else attributes.object
+        target = (event.event_attributes or UbiAttributes()).object or {}
+        item = _object_id(target)
         computes = any(loop.live.features is not None for loop in call.service.loops.values())
-        if item is None or item.object_id is None or not (event.query_id or computes):
+        if item is None or not (event.query_id or computes):
             counts["without query_id or object_id"] += 1
             continue
         name = _loop(call, event.application)
+        loop: Loop = call.service.loops[name]
         try:
-            made = _make_event(call.service.loops[name], event, str(item.object_id), text)
+            made = _make_event(loop, event, item, text)
         except HTTPProblem:
             counts["not printable, or too long"] += 1
             continue
+        fields = _new_fields(loop, item, target, objects_seen.get((name, item)))
+        if fields:
+            objects_seen[name, item] = fields
+            change = ItemsChanged(f"{made.id}-object", "patch", [(item, fields)])
+            by_loop.setdefault(name, []).append(change)
         by_loop.setdefault(name, []).append(made)
     for name, entries in by_loop.items():
-        loop: Loop = call.service.loops[name]
+        loop = call.service.loops[name]
         outcomes = await loop.submit_from(asyncio.get_running_loop(), entries)
-        counts.update(outcome.status for outcome in outcomes)
-        for outcome in outcomes:
+        for entry, outcome in zip(entries, outcomes, strict=True):
+            if isinstance(entry, ItemsChanged):
+                continue
+            counts[outcome.status] += 1
             call.service.metrics.events.labels(name, outcome.status).inc()
     return answer(UbiAnswer(dict(counts)))
 
@@ -141,6 +152,35 @@ def _make_event(loop: Loop, event: UbiEvent, item: str, text: bytes) -> Observed
         session=event.session_id,
     )
     return make_events([made], loop)[0]
+
+
+def _object_id(target: Mapping[str, Any]) -> str | None:
+    found = target.get("object_id")
+    return str(found) if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def _new_fields(
+    loop: Loop, item: str, target: Mapping[str, Any], before: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return what an object says about its item and nobody knew; nothing if all is known.
+
+    before : what the same request said about it already
+    """
+    features = loop.live.features
+    if features is None or len(target) < 2:
+        return {}
+    known = features.definitions.fields["item"]
+    sent = known_fields(object_fields(target), known)
+    if not sent or sent == before:
+        return {}
+    if before is None:
+        stored = loop.live.describe("items", item, loop.now())["fields"] or {}
+        same = (
+            known[name].check(stored.get(name)) == known[name].check(sent[name]) for name in sent
+        )
+        if all(same):
+            return {}
+    return sent
 
 
 def _make_ranking(call: Call, name: str, query: UbiQuery) -> Ranked | None:

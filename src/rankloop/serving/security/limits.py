@@ -16,31 +16,47 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope
 
+    from rankloop.serving.security.shedding import LoadShedder
+
 SLOWEST = 30.0
 """Seconds for a whole request to arrive."""
 
 
-async def read_body(scope: Scope, receive: Receive, max_bytes: int) -> bytes:
-    """Return a request's body; raise if it is too long, or too slow."""
+async def read_body(scope: Scope, receive: Receive, max_bytes: int, shedder: LoadShedder) -> bytes:
+    """Return a request's body; raise if it is too long, or too slow, or if too many bytes wait.
+
+    The bytes count as held by this process until the caller releases them; none, after an error.
+    """
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > max_bytes:
             raise _too_long(max_bytes)
-    parts, size, more = [], 0, True
+    parts: list[bytes] = []
     try:
         async with asyncio.timeout(SLOWEST):
-            while more:
-                message = await _next(receive)
-                body: bytes = message.get("body", b"")
-                more = message.get("more_body", False)
-                parts.append(body)
-                size += len(body)
-                if size > max_bytes:
-                    raise _too_long(max_bytes)
-    except TimeoutError:
+            await _read_parts(receive, max_bytes, shedder, parts)
+    except BaseException as error:
+        shedder.release(sum(map(len, parts)))
+        if not isinstance(error, TimeoutError):
+            raise
         raise HTTPProblem(
             408, f"the body did not arrive within {SLOWEST:g} seconds", close=True
         ) from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _read_parts(
+    receive: Receive, max_bytes: int, shedder: LoadShedder, parts: list[bytes]
+) -> None:
+    size, more = 0, True
+    while more:
+        message = await _next(receive)
+        body: bytes = message.get("body", b"")
+        more = message.get("more_body", False)
+        shedder.hold(len(body))
+        parts.append(body)
+        size += len(body)
+        if size > max_bytes:
+            raise _too_long(max_bytes)
 
 
 async def _next(receive: Receive) -> dict[str, Any]:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 _MAX_KEYS = 50_000  # in memory; others are read from the journal again
 _NONCE = 12
-_ID = 16
+KEY_ID = 16
+"""Bytes of the id of a key, with which encrypted fields begin."""
+
 PLAIN = 32
 """Bytes of a key that is stored as it is; encrypted ones are longer."""
 
@@ -73,7 +75,7 @@ class Key:
 
     def decrypt(self, ranking_id: str, encrypted: bytes) -> Personal:
         """Return the decrypted fields; raise if the bytes were changed."""
-        nonce, rest = encrypted[_ID : _ID + _NONCE], encrypted[_ID + _NONCE :]
+        nonce, rest = encrypted[KEY_ID : KEY_ID + _NONCE], encrypted[KEY_ID + _NONCE :]
         try:
             plain = self._cipher.decrypt(nonce, rest, ranking_id.encode())
         except InvalidTag:
@@ -134,7 +136,7 @@ class Vault:
 
     def decrypt(self, ranking_id: str, encrypted: bytes, journal: Journal) -> Personal | None:
         """Return the decrypted fields, or None if they are forgotten."""
-        row = journal.key(encrypted[:_ID])
+        row = journal.key(encrypted[:KEY_ID])
         if row is None:
             raise JournalError(
                 f"{journal.where}: the key of ranking {ranking_id!r} is missing; restore the "
@@ -154,7 +156,9 @@ class Vault:
         record = journal.find(f"ranking:{ranking_id}")
         if record is None or not isinstance(record.entry, Ranked):
             raise DataError(f"there is no ranking {ranking_id!r:.80} in this journal")
-        row = None if record.entry.encrypted is None else journal.key(record.entry.encrypted[:_ID])
+        row = (
+            None if record.entry.encrypted is None else journal.key(record.entry.encrypted[:KEY_ID])
+        )
         if row is None or not row.wrapped:
             return []
         return [key.id for key in journal.keys_of([row.name])]
@@ -168,7 +172,7 @@ class Vault:
 
     def _make_key(self, subject: str) -> Key:
         secret = AESGCM.generate_key(256)
-        row = self.wrap(os.urandom(_ID), _name(self._names[0], subject), secret)
+        row = self.wrap(os.urandom(KEY_ID), _name(self._names[0], subject), secret)
         return Key(row, secret, False)
 
     def wrap(self, key_id: bytes, name: bytes, secret: bytes) -> StoredKey:

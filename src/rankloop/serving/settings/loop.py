@@ -70,6 +70,7 @@ class LoopSettings(Section, frozen=True, dict=True):
     Serving:
 
     journal : a file, or postgresql://user@host/database
+    model : a model file that ranks from the start; the rankers learn beside it
     table : a CSV or Parquet file of items, for UBI queries: a column `id`, and one per feature
     window : seconds to wait for feedback before learning from a ranking
     unknown_items : whether computed features allow items without fields, which then have missing
@@ -98,6 +99,7 @@ class LoopSettings(Section, frozen=True, dict=True):
     check_every: Count = 10_000
 
     journal: str = ""
+    model: str = ""
     table: str = ""
     window: Seconds = 1800.0
     unknown_items: Literal["allow", "refuse"] = "allow"
@@ -109,7 +111,8 @@ class LoopSettings(Section, frozen=True, dict=True):
 
     def to_bytes(self) -> bytes:
         """Return the settings that the journal keeps: all except locations of files."""
-        return msgspec.json.encode(msgspec.structs.replace(self, journal="", table=""))
+        places = {"journal": "", "model": "", "table": ""}
+        return msgspec.json.encode(msgspec.structs.replace(self, **places))
 
     @cached_property
     def names(self) -> tuple[str, ...]:

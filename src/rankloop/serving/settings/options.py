@@ -24,6 +24,7 @@ class ServeOptions(NamedTuple):
     rankers: Sequence[str] = ()
     journal: str | None = None
     port: int | None = None
+    model: Path | None = None
 
     @property
     def loop_values(self) -> dict[str, object]:
@@ -31,6 +32,7 @@ class ServeOptions(NamedTuple):
         given = {
             "features": None if self.features is None else _features(self.features),
             "rankers": list(self.rankers) or None,
+            "model": None if self.model is None else str(self.model),
             "journal": self.journal,
         }
         return {name: value for name, value in given.items() if value is not None}
@@ -59,11 +61,17 @@ def write_settings(config: Path | None, options: ServeOptions) -> str:
 
 def _describe_loop(options: ServeOptions) -> dict[str, object]:
     """Return the settings of the one loop that options describe."""
-    if not options.features:
+    if not options.features and options.model is None:
         raise DataError(
-            "give a settings file, or the features: rankloop serve --ranker auto --features 46"
+            "give a settings file, the features, or a model: rankloop serve --ranker auto "
+            "--features 46, or rankloop serve --model model.rlm"
         )
-    usual = {"rankers": ["auto"], "journal": f"{options.loop or _LOOP}.journal"}
+    usual: dict[str, object] = {
+        "rankers": ["auto"],
+        "journal": f"{options.loop or _LOOP}.journal",
+    }
+    if options.model is not None:
+        usual["features"] = _features_of(options.model)
     return {**usual, **options.loop_values}
 
 
@@ -89,6 +97,14 @@ def _override(options: ServeOptions, plain: dict[str, Any]) -> None:
         )
     if given_values:
         loops[options.loop or next(iter(loops))].update(given_values)
+
+
+def _features_of(path: Path) -> int | list[str]:
+    """Return the names of a model's features; their number, if it knows no names."""
+    from rankloop.rankers.model_files.saving import load
+
+    model = load(path)
+    return list(model.feature_names_in_) or model.n_features_in_
 
 
 def _features(text: str) -> int | list[str]:

@@ -40,6 +40,8 @@ class ServerSettings(Section, frozen=True):
     workers : number of processes that rank; one of them also closes windows
     max_items, max_bytes : of one request
     max_waiting : entries that may wait for the disk; if there are more, callers must try again
+    max_waiting_bytes : of bodies that a process has received and not yet answered
+    max_delay : seconds by which a process may be late; then callers must try again
     max_connections : of one process; further ones are closed at once
     proxies : addresses whose X-Forwarded-For is trusted, such as that of your load balancer
     """
@@ -50,6 +52,8 @@ class ServerSettings(Section, frozen=True):
     max_items: Count = 1_000
     max_bytes: Count = 8_000_000
     max_waiting: Count = 10_000
+    max_waiting_bytes: Count = 64_000_000
+    max_delay: Annotated[float, Meta(gt=0)] = 0.1
     max_connections: Count = 5_000
     proxies: tuple[str, ...] = ()
 
@@ -89,6 +93,11 @@ class Settings(Section, frozen=True):
                 loop.check()
             except DataError as error:
                 raise DataError(f"loops.{name}.{error}") from None
+        if self.server.max_waiting_bytes < self.server.max_bytes:
+            raise DataError(
+                f"server.max_waiting_bytes: found {self.server.max_waiting_bytes:,}, expected at "
+                f"least max_bytes, which is {self.server.max_bytes:,}"
+            )
         for proxy in self.server.proxies:
             try:
                 ipaddress.ip_network(proxy)
@@ -136,9 +145,9 @@ def read_settings(
 ) -> Settings:
     """Read settings from a TOML file; the environment may set single values, and `change` more.
 
-    `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. Relative paths of journals, tables and
-    key files begin at the folder of the file, wherever the command runs; a loop without a journal
-    setting has `NAME.journal` there.
+    `RANKLOOP__SERVER__PORT=9000` sets `port` in `[server]`. Relative paths of journals, models,
+    tables and key files begin at the folder of the file, wherever the command runs; a loop without
+    a journal setting has `NAME.journal` there.
 
     Raises
     ------
@@ -155,7 +164,7 @@ def read_settings(
     _apply_environment(environment, plain)
     for name, loop in _tables(plain.get("loops")):
         loop.setdefault("journal", f"{name}.journal")
-        _resolve(loop, ("journal", "table"), Path(path).parent)
+        _resolve(loop, ("journal", "model", "table"), Path(path).parent)
     for section, key in (("privacy", "master_key_file"), ("browsers", "signing_key_file")):
         values = plain.get(section)
         if isinstance(values, dict):

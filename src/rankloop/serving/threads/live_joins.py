@@ -22,6 +22,7 @@ from rankloop.serving.journal.entries import (
     Ranked,
 )
 from rankloop.serving.learning.failures import is_contained
+from rankloop.serving.learning.fitting import fit_codes
 from rankloop.serving.live_features.saving import copy_fold
 from rankloop.serving.live_features.statistics import Recent
 from rankloop.serving.settings.loop import LoopSettings, read_journaled
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from rankloop.features.changes import Change
     from rankloop.features.request import Request
+    from rankloop.rankers.base import Ranker
     from rankloop.serving.engine.engine import Engine
     from rankloop.serving.engine.joins import Status
     from rankloop.serving.journal.base import Journal, Record
@@ -178,6 +180,18 @@ class LiveJoins:
         """Return numbers of items, users, rankings and keys of counters."""
         with self.lock:
             return {} if self.features is None else self.features.state.statistics()
+
+    def fit_codes(self, model: Ranker, settings: LoopSettings) -> Ranker:
+        """Return a model that takes the codes of categories as they are now; see `fit_codes`."""
+        with self.lock:
+            return fit_codes(
+                model, settings, None if self.features is None else self.features.state
+            )
+
+    def labels(self) -> dict[str, str]:
+        """Return readable names of columns of categories, by the name of the column."""
+        with self.lock:
+            return {} if self.features is None else self.features.state.labels()
 
     def unknown_items(self, items: Sequence[str]) -> list[str]:
         """Return those of some items that have no fields."""

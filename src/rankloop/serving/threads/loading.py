@@ -55,8 +55,8 @@ def load_features(
     elif journal.base():
         raise DataError(
             f"{journal.where}: entries up to {journal.base()} were compacted, and no features were "
-            "saved after them with the present definitions; the features of a compacted journal "
-            "cannot be changed: use another loop name, or import the archive into a new journal"
+            "saved after them with the present definitions; stop all services, and run `rankloop "
+            "journal recompute` with the archives, which computes them"
         )
     else:
         live = LiveJoins(0, None, Joins(), now, FeatureFold(settings, columns, fetch))

@@ -93,7 +93,7 @@ def _numbers(
     counts = _count(texts)
     missing = {text: times for text, times in counts.items() if text in marks}
     rest = {text: times for text, times in counts.items() if text not in marks}
-    plain = {text: _plain(text, options) for text in rest}
+    plain = {text: plain_number(text, options) for text in rest}
     others = [text for text, number in plain.items() if number is None]
     total, numbers = sum(rest.values()), sum(n for t, n in rest.items() if plain[t] is not None)
     wanted = options.description is not None and options.chosen is not None
@@ -107,7 +107,8 @@ def _numbers(
         if numbers < _MOSTLY * total and not wanted:
             _refuse_other_numerals(texts, name, rest, options)
             return None, ""
-        raise DataError(_mistake(texts, name, others, numbers / total))
+        error = DataError(_mistake(texts, name, others, numbers / total))
+        raise error.at_row(_row(texts, others[0]))
     table = {**dict.fromkeys(missing, None), **plain}
     encoded = texts.combine_chunks().dictionary_encode()
     words = [table[_trim(word)] for word in encoded.dictionary.to_pylist()]
@@ -135,7 +136,7 @@ def _trim(text: str) -> str:
     return text.strip(" \t\u00a0\u202f")
 
 
-def _plain(text: str, options: TableOptions) -> str | None:
+def plain_number(text: str, options: TableOptions) -> str | None:
     """Return a number as Python reads it; None if the text is not a number."""
     if options.thousands:
         whole, point, part = text.partition(options.decimal)

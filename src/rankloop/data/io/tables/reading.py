@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.arguments import argument, check_type
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import group_by_id
 from rankloop.data.io.tables.lists import spread_lists
@@ -184,6 +184,7 @@ def build(
     place at once. In one pass, the table would be in memory beside the matrix, or X would have to
     be sorted afterwards, which takes its size a second time.
     """
+    check_type("allow_nan", allow_nan, bool, "True or False")
     n, limit = source.n_rows, memory_limit_or_default(memory_limit)
     at_once = 16 * min(n, columns.rows_at_once) * min(columns.width, COLUMNS_AT_ONCE)
     more = source.decoding + at_once + n * _ROLE_BYTES * len(columns.roles)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.arguments import argument
 from rankloop._utils.messages import count, show_names
+from rankloop.data.io.tables.leaks import refuse_leaks
 from rankloop.data.io.tables.lists import list_of
 from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow
 from rankloop.data.io.tables.values import Coder, is_list, is_number, kind_of
@@ -46,6 +47,9 @@ class TableOptions:
     features : the columns of features, the name of one list column, or the description that a
         model was trained with; None means all columns without another role
     drop : columns to ignore
+    include : columns to use as features although their names look like facts that a model must not
+        learn from, such as `position` or `clicked` (:mod:`rankloop.data.io.tables.leaks`); without
+        this, they are an error. Columns that `features` names are never asked about.
     category : columns that hold categories, though they are numbers, or differ in most rows
     lists : columns of text that hold several categories, each with its separator, as `genres=|`;
         Arrow's lists of text need no separator
@@ -55,6 +59,8 @@ class TableOptions:
     decimal : what separates the fraction of a number that is written as text: `.` or `,`
     thousands : what separates thousands in such numbers, as in 1,234,567; None if nothing does
     encoding : the encoding of CSV and TSV, such as `latin-1`
+    skip_bad_rows : leave out rows of CSV, TSV or JSON lines with too many or too few fields, or
+        whose ids, grades or weights cannot be used, with a BadRowsWarning that counts them
     labelled : whether there must be grades; if not, a table without them has -1, unjudged
     notice : called with the role that was found for each column
     """
@@ -64,6 +70,7 @@ class TableOptions:
     doc_id: str | None = None
     features: str | Sequence[str] | Features | None = None
     drop: Sequence[str] = ()
+    include: Sequence[str] = ()
     category: Sequence[str] = ()
     lists: Sequence[str] = ()
     position: str | None = None
@@ -73,6 +80,7 @@ class TableOptions:
     decimal: str = "."
     thousands: str | None = None
     encoding: str = "utf-8"
+    skip_bad_rows: bool = False
     labelled: bool = True
     notice: Callable[[Columns], None] | None = None
 
@@ -184,7 +192,8 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
         raise DataError(f"two columns are named {twice[0]!r}; rename one")
     ours, chosen = _our_note(schema), options.chosen
     named = [name for name in given.values() if name is not None]
-    _check_present([*named, *(chosen or ()), *options.drop, *options.category], present)
+    said = (*(chosen or ()), *options.drop, *options.include, *options.category)
+    _check_present([*named, *said], present)
     aside = {*options.drop, *([options.position] if options.position else ())}
     for name, times in Counter([*named, *(chosen or ()), *aside]).items():
         if times > 1:
@@ -197,6 +206,8 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
     if chosen is None:
         aside |= {*roles.values(), *_index_columns(schema)}
         chosen = [name for name in present if name not in aside]
+        if options.labelled and not ours:  # to learn from, and not answered yet
+            refuse_leaks(name for name in chosen if name not in options.include)
     columns = _describe_columns(source, options, roles, chosen)
     if not ours:
         by_name = frozenset(role for role in roles if given[role] is None)
@@ -208,7 +219,8 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
 
 def feature_columns(source: TableSource, options: TableOptions) -> Columns:
     """Use all columns of a table, or the chosen ones, as features."""
-    names = source.schema.names
+    index = _index_columns(source.schema)
+    names = [name for name in source.schema.names if name not in index]
     _check_present(options.chosen or (), names)
     return _describe_columns(source, options, {}, options.chosen or names)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.arguments import as_list, path_text
 from rankloop.data.io.files import unreadable
 from rankloop.data.io.format_names import decide_table_format
 from rankloop.exceptions import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
     from rankloop.data.io.tables.roles import TableOptions
+    from rankloop.data.io.tables.text import TextTable
 
 COLUMNS_AT_ONCE = 16
 """To decode a column takes some MB however few rows are read, so that many are read at once."""
@@ -42,6 +44,7 @@ class TableSource:
     batches: Callable[[Sequence[str], int], Iterator[pyarrow.RecordBatch]]  # columns, rows at most
     decoding: int = 0  # bytes that giving them takes meanwhile
     table: Any = None  # the table, if it is in memory
+    line_of: Callable[[int], int | None] | None = None  # of a row, in a file of text
 
 
 def arrow() -> ModuleType:
@@ -73,8 +76,8 @@ def in_memory(table: object) -> TableSource:
 
 
 @contextlib.contextmanager
-def naming(name: str) -> Iterator[None]:
-    """Turn every error with a file into an error that names the file."""
+def naming(name: str, line_of: Callable[[int], int | None] | None = None) -> Iterator[None]:
+    """Turn every error with a file into an error that names the file, and the line of a row."""
     pa = arrow()
     try:
         yield
@@ -89,7 +92,8 @@ def naming(name: str) -> Iterator[None]:
     except DataError as error:
         if type(error) is not DataError:
             raise
-        raise ParseError(name, None, str(error)) from None
+        line = None if error.row is None or line_of is None else line_of(error.row)
+        raise ParseError(name, line, str(error)) from None
 
 
 @contextlib.contextmanager
@@ -113,7 +117,11 @@ def in_files(
     """
     if not paths:
         raise DataError("name at least one file to read")
-    names = [os.fspath(path) for path in paths]
+    names = [path_text(path) for path in paths]
+    if formats is not None and not isinstance(formats, str):
+        formats = as_list("format", formats, "the name of a format, or one for each file")
+        if len(formats) != len(names):
+            raise DataError(f"format has {len(formats)} values for {len(names)} files")
     with contextlib.ExitStack() as stack:
         sources = []
         for i, name in enumerate(names):
@@ -121,8 +129,12 @@ def in_files(
                 given = formats if formats is None or isinstance(formats, str) else formats[i]
                 decided = decide_table_format(name, given)
                 sources.append(_open(name, decided, options, stack))
-        with naming(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"):
-            yield sources[0] if len(sources) == 1 else _chain(names, sources, options)
+        if len(names) == 1:
+            with naming(names[0], sources[0].line_of):
+                yield sources[0]
+            return
+        with naming(f"{names[0]} and {len(names) - 1} more"):
+            yield _chain(names, sources, options)
 
 
 def _open(
@@ -131,17 +143,35 @@ def _open(
     if format in ("csv", "tsv"):
         from rankloop.data.io.tables.text import read_csv
 
-        delimiter = "\t" if format == "tsv" else None
-        return _with_numbers(read_csv(name, options, delimiter), options)
+        text = read_csv(name, options, "\t" if format == "tsv" else None)
+        return _from_text(name, text, options)
     if format == "jsonl":
         from rankloop.data.io.tables.text import read_json_lines
 
-        return _with_numbers(read_json_lines(name), options)
+        return _from_text(name, read_json_lines(name), options)
+    if options.skip_bad_rows:
+        raise DataError(
+            f"skip_bad_rows= is for text, but this is {format}: leave the rows out when you write "
+            "it, or in the query"
+        )
     if format == "sql":
         from rankloop.data.io.tables.databases import run_query
 
         return _with_numbers(run_query(name), options, typed=True)
     return open_binary(name, stack)
+
+
+def _from_text(name: str, text: TextTable, options: TableOptions) -> TableSource:
+    """Return text as a source, without its bad rows if the caller says so."""
+    from rankloop.data.io.tables.bad_rows import warn_of_bad_rows, without_bad_rows
+
+    table, bad = text.table, text.bad
+    if options.skip_bad_rows:
+        table, more = without_bad_rows(table, options, text.line_of)
+        warn_of_bad_rows(name, sorted(bad + more), table.num_rows)
+    with naming(name, text.line_of):
+        source = _with_numbers(table, options)
+    return source if options.skip_bad_rows else replace(source, line_of=text.line_of)
 
 
 def _with_numbers(table: pyarrow.Table, options: TableOptions, typed: bool = False) -> TableSource:
@@ -154,8 +184,14 @@ def _with_numbers(table: pyarrow.Table, options: TableOptions, typed: bool = Fal
 
 
 def in_frame(table: object, options: TableOptions) -> TableSource:
-    """Take a table in memory, with numbers in its columns of text that hold them."""
-    return _with_numbers(in_memory(table).table, options, typed=True)
+    """Take a table in memory, with numbers and dates in its columns of text that hold them."""
+    from rankloop.data.io.tables.dates import with_dates
+
+    taken = in_memory(table).table
+    known = options.description or ()
+    words = {column.name for column in known if column.kind == "category"}
+    words |= {*options.category, *options.id_columns(taken.column_names)}
+    return _with_numbers(with_dates(taken, words), options, typed=True)
 
 
 def _chain(names: list[str], sources: list[TableSource], options: TableOptions) -> TableSource:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import functools
 import io
-import re
+import itertools
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankloop._utils.arguments import argument
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import open_input
-from rankloop.data.io.tables.csv_lines import check_quotes, lines_of_other_width
+from rankloop.data.io.tables.csv_lines import check_quotes
+from rankloop.data.io.tables.dates import with_dates
 from rankloop.data.io.tables.roles import ROLES
 from rankloop.data.io.tables.sources import arrow
-from rankloop.exceptions import DataError, ParseError
+from rankloop.data.io.tables.values import is_float
+from rankloop.exceptions import DataError, ParseError, RankloopError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import BinaryIO
 
     import pyarrow
@@ -29,16 +33,28 @@ _BLOCK = 2**20
 _HEAD = 2**18
 _LONGEST_LINE = 2**28
 _DELIMITERS = ",\t;|"
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> pyarrow.Table:
+@dataclass(frozen=True)
+class TextTable:
+    """A table read from text; each of its rows has a line.
+
+    line_of : returns the line, counted from 1, of a row counted from 0; None if it is not known
+    bad : the lines that were left out, because they have too many or too few fields, and why
+    """
+
+    table: pyarrow.Table
+    line_of: Callable[[int], int | None]
+    bad: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> TextTable:
     """Read a table whose first line has the names; the delimiter is detected in that line.
 
     Real numbers are read as float32, except ids, grades and weights. Empty fields and the usual
     words (NA, NULL, nan) are missing values, unless they are quoted.
     """
-    from pyarrow import csv
+    from pyarrow import csv as reader
 
     given: str | bytes = name
     if name == "-":  # which can be read only once
@@ -50,42 +66,118 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
             head = _head(stream)
     header = _header(name, head, options.encoding)
     delimiter = delimiter or max(_DELIMITERS, key=header.count)
-    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in head)
+    ragged: list[Any] = []
+
+    def leave_out(row: Any) -> str:
+        ragged.append(row)
+        return "skip" if options.skip_bad_rows else "error"
+
+    parsing = reader.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in head)
+    # Threads of arrow must not call Python: they go on after an error, and if the program ends in
+    # the meantime, the process is aborted. So only a single thread has a handler.
+    if options.skip_bad_rows:
+        parsing.invalid_row_handler = leave_out
     missing: dict[str, object] = {
         "strings_can_be_null": True,
         "quoted_strings_can_be_null": False,
-        "null_values": [*csv.ConvertOptions().null_values, *options.missing],
+        "null_values": [*reader.ConvertOptions().null_values, *options.missing],
     }
     # A block must hold a line, and arrow takes the first one for the names.
     longest = max(map(len, head.split(b"\n")))
     block = max(_BLOCK, 4 * longest)
-    reading = csv.ReadOptions(block_size=block, encoding=options.encoding)
+    # With one thread, arrow knows the number of a bad row.
+    reading = reader.ReadOptions(
+        block_size=block, encoding=options.encoding, use_threads=not options.skip_bad_rows
+    )
     rest = {"read_options": reading, "parse_options": parsing}
+    line_of = functools.partial(_line_of, given, delimiter, options.encoding)
+
+    def explain() -> ParseError | None:
+        """Return what is wrong with the first bad row, if there is one."""
+        if options.skip_bad_rows:
+            return None
+        if not ragged:
+            reading.use_threads, parsing.invalid_row_handler = False, leave_out
+            with contextlib.suppress(arrow().ArrowInvalid):
+                _read(reader.read_csv, given, **rest)
+        return ParseError(name, *_ragged(ragged[0], line_of)) if ragged else None
+
     if b'"' in head:
         check_quotes(name, delimiter, options.encoding)
-    with _parse_errors(name, _WidthError(name, delimiter, options.encoding)):
-        guess = csv.read_csv(
+    with _parse_errors(name, explain):
+        guess = reader.read_csv(
             arrow().py_buffer(_whole_lines(head, options.encoding)),
             read_options=reading,
             parse_options=parsing,
-            convert_options=csv.ConvertOptions(**missing),
+            convert_options=reader.ConvertOptions(**missing),
         )
         _check_names(name, guess.column_names)
+        ragged.clear()
         types = _narrow(guess.schema, options)
         try:
-            converting = csv.ConvertOptions(**missing, column_types=types)
-            table = _read(csv.read_csv, given, convert_options=converting, **rest)
+            converting = reader.ConvertOptions(**missing, column_types=types)
+            table = _read(reader.read_csv, given, convert_options=converting, **rest)
         except arrow().ArrowInvalid:  # a later row has values of another type
-            converting = csv.ConvertOptions(**missing)
-            table = _read(csv.read_csv, given, convert_options=converting, **rest)
-    for field in table.schema:
-        if arrow().types.is_binary(field.type) and field.name not in options.drop:
+            if ragged and not options.skip_bad_rows:
+                raise
+            ragged.clear()
+            converting = reader.ConvertOptions(**missing)
+            table = _read(reader.read_csv, given, convert_options=converting, **rest)
+    for column in table.schema:
+        if arrow().types.is_binary(column.type) and column.name not in options.drop:
             raise ParseError(
                 name,
                 None,
-                f"column {field.name!r} is not UTF-8 text; {_suggest_encoding(head)}",
+                f"column {column.name!r} is not UTF-8 text; {_suggest_encoding(head)}",
             )
-    return table
+    bad = [row.number - 2 for row in ragged]  # the first is that of names
+    lines = _lines_of(bad[:3], line_of)
+    found = (f"found {row.actual_columns} fields" for row in ragged)
+    return TextTable(table, _past(bad, line_of), list(zip(lines + bad[3:], found, strict=True)))
+
+
+def _ragged(row: Any, line_of: Callable[[int], int | None]) -> tuple[int | None, str]:
+    """Return the line of a row with too many or too few fields, and what is wrong with it."""
+    line = None if row.number is None else line_of(row.number - 2)
+    return line, (
+        f"cannot read it: found {row.actual_columns} fields, expected {row.expected_columns} as in "
+        f"the first line: {row.text[:80]!r}; correct the line, or leave it out with "
+        f"{argument('skip_bad_rows', True)}"
+    )
+
+
+def _lines_of(rows: Sequence[int], line_of: Callable[[int], int | None]) -> list[int]:
+    return [line_of(row) or row for row in rows]
+
+
+def _past(bad: Sequence[int], line_of: Callable[[int], int | None]) -> Callable[[int], int | None]:
+    """Return the line of a row of the table that is left when bad rows are left out."""
+
+    def line(row: int) -> int | None:
+        for number in bad:  # of rows in the file, in order
+            row += number <= row
+        return line_of(row)
+
+    return line
+
+
+def _line_of(given: str | bytes, delimiter: str, encoding: str, row: int) -> int | None:
+    """Return the line where a row of CSV begins; empty lines are none, and quoted ones no end."""
+    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    with contextlib.ExitStack() as stack:
+        raw = io.BytesIO(given) if isinstance(given, bytes) else None
+        stream: Any = raw or stack.enter_context(open_input(str(given)))
+        with contextlib.suppress(csv.Error, UnicodeError, OSError, RankloopError):
+            text = io.StringIO(stream.read().decode(encoding), newline="")
+            records, start = csv.reader(text, delimiter=delimiter), 1
+            left = row + 1  # the names come first
+            for record in records:
+                if record:
+                    if not left:
+                        return start
+                    left -= 1
+                start = records.line_num + 1
+    return None
 
 
 def _head(stream: BinaryIO) -> bytes:
@@ -107,18 +199,27 @@ def _whole_lines(head: bytes, encoding: str) -> bytes:
     return head[: head.rfind(b"\n") + 1] or head
 
 
-def read_json_lines(name: str) -> pyarrow.Table:
+def read_json_lines(name: str) -> TextTable:
     """Read one JSON object per line, or one array of objects."""
     from pyarrow import json
 
     with open_input(name) as stream:
         head = b"" if name == "-" else stream.read(_HEAD)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
-        return _with_dates(_read_json_array(name))
+        return TextTable(with_dates(_read_json_array(name)), lambda _: None)
     with _parse_errors(name):
         options = json.ReadOptions(block_size=_BLOCK)
         table = _read(json.read_json, name, read_options=options)
-    return _with_dates(table)
+    return TextTable(with_dates(table), functools.partial(_line_of_object, name))
+
+
+def _line_of_object(name: str, row: int) -> int | None:
+    """Return the line of a row of JSON lines; empty lines are none."""
+    if name == "-":
+        return None
+    with open_input(name) as stream:
+        filled = (k for k, line in enumerate(stream.read().splitlines(), 1) if line.strip())
+        return next(itertools.islice(filled, row, None), None)
 
 
 def _read_json_array(name: str) -> pyarrow.Table:
@@ -142,28 +243,6 @@ def _read_json_array(name: str) -> pyarrow.Table:
         return arrow().table(columns)
     except (arrow().ArrowException, OverflowError, TypeError) as error:
         raise ParseError(name, None, f"a key has values of different types: {error}") from None
-
-
-def _with_dates(table: pyarrow.Table) -> pyarrow.Table:
-    for j, column in enumerate(table.columns):
-        dates = _dates(column)
-        if dates is not None:
-            table = table.set_column(j, table.column_names[j], dates)
-    return table
-
-
-def _dates(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray | None:
-    """Return a column of text as dates, if every value is a date in the form of ISO 8601."""
-    pa = arrow()
-    if column.type != pa.string():
-        return None
-    first = next((word for word in column.to_pylist() if word is not None), "")
-    if _DATE.match(first) is None:
-        return None
-    try:
-        return column.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return None
 
 
 def _read(
@@ -218,19 +297,11 @@ def _check_names(file: str, names: list[str]) -> None:
             f"two columns are named {twice!r}; rename one, or add a line with the names of the "
             "columns if it has none",
         )
-    if all(_is_number(name) for name in names):
+    if all(map(is_float, names)):
         raise DataError(
             f"the first line holds numbers ({', '.join(names[:3])}, ...); expected the names of "
             "the columns: add a line with them"
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _narrow(schema: pyarrow.Schema, options: TableOptions) -> dict[str, object]:
@@ -247,30 +318,18 @@ def _narrow(schema: pyarrow.Schema, options: TableOptions) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True)
-class _WidthError:
-    """Says where a row has more or fewer cells than the header, as pyarrow does not."""
-
-    name: str
-    delimiter: str
-    encoding: str
-
-    def line(self, reason: str) -> int | None:
-        """Return the line of the first such row, if that is the reason."""
-        if not reason.startswith("Expected ") or self.name == "-":
-            return None
-        rows = lines_of_other_width(self.name, self.delimiter, self.encoding)
-        return next((line for line, _, _ in rows), None)
-
-
 @contextlib.contextmanager
-def _parse_errors(name: str, widths: _WidthError | None = None) -> Iterator[None]:
-    """Turn errors of pyarrow into errors that name the file."""
+def _parse_errors(
+    name: str, explain: Callable[[], ParseError | None] = lambda: None
+) -> Iterator[None]:
+    """Turn errors of pyarrow into errors that name the file; `explain` may know more."""
     try:
         yield
     except arrow().ArrowInvalid as error:
+        known = explain()
+        if known is not None:
+            raise known from None
         reason = str(error).replace("CSV parse error: ", "").replace("JSON parse error: ", "")
         if "invalid UTF8" in reason or "UTF-8" in reason:
             reason = f"it is not UTF-8 text; {_suggest_encoding(b'')} ({reason.splitlines()[0]})"
-        line = None if widths is None else widths.line(reason)
-        raise ParseError(name, line, f"cannot read it: {reason.splitlines()[0]}") from None
+        raise ParseError(name, None, f"cannot read it: {reason.splitlines()[0]}") from None

@@ -109,20 +109,39 @@ def _role_values(array: pyarrow.Array, role: str, name: str, row: int) -> NDArra
     pa = arrow()
     if pa.types.is_dictionary(array.type):
         array = plain_words(array)
+    if role not in ("query", "doc_id") and len(array) and not is_number(array.type):
+        raise _not_a_number(array, role, name, row)
     if array.null_count:
         null = row + array.is_null().to_numpy(zero_copy_only=False).argmax()
-        raise DataError(f"{name!r} is null in row {null}; every row needs its {role}")
+        error = DataError(f"{name!r} is null in row {null}; every row needs its {role}")
+        raise error.at_row(null)
     if role in ("query", "doc_id"):
         ids = _ids(array, role, name, row)
         return ids if role == "query" or ids.dtype == TEXT else ids.astype(TEXT)
-    if not is_number(array.type):
-        raise DataError(f"column {name!r} holds {array.type}; a {role} must be a number")
     values = _floats(array, np.float64)
     wrong, expected = ~np.isfinite(values), "a finite number"
     if role != "label":
         wrong, expected = wrong | (values < 0), "a finite number >= 0"
     _refuse(wrong, values, role, name, row, expected)
     return values
+
+
+def _not_a_number(array: pyarrow.Array, role: str, name: str, row: int) -> DataError:
+    """Return the error for a column of grades or weights that has another type."""
+    for i, text in enumerate(array.to_pylist()):
+        if isinstance(text, str) and not is_float(text):
+            error = f"{name!r} of row {row + i} is {text!r}; a {role} must be a number"
+            return DataError(error).at_row(row + i)
+    return DataError(f"column {name!r} holds {array.type}; a {role} must be a number")
+
+
+def is_float(text: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _ids(array: pyarrow.Array, role: str, name: str, row: int) -> Ids:
@@ -159,7 +178,8 @@ def _refuse(
 ) -> None:
     if wrong.any():
         i = wrong.argmax()
-        raise DataError(f"{name!r} of row {row + i} is {values[i]}; a {role} must be {expected}")
+        error = f"{name!r} of row {row + i} is {values[i]}; a {role} must be {expected}"
+        raise DataError(error).at_row(row + int(i))
 
 
 def _floats(array: pyarrow.Array, dtype: type[S]) -> NDArray[S]:

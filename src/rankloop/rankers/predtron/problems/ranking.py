@@ -107,6 +107,19 @@ class RankingProblem(Problem):
         """Sort by grade, and inside a grade by score."""
         return _ranks(np.lexsort((-scores, -self._grades(label))))
 
+    def share_ties(self, gradient: Floats, scores: Floats, label: Floats) -> Floats:
+        """Give items of one grade and score the mean of their gradients."""
+        grades = self._grades(label)
+        order = np.lexsort(
+            (gradient, scores, grades)
+        )  # also by gradient: the same sum in any order
+        new = (np.diff(grades[order]) != 0) | (np.diff(scores[order]) != 0)
+        group = np.r_[0, np.cumsum(new)]
+        means = np.bincount(group, gradient[order]) / np.bincount(group)
+        shared = np.empty(len(gradient))
+        shared[order] = means[group]
+        return shared
+
     def check(self, label: object) -> Floats:
         """Grades are numbers from 0."""
         grades = np.asarray(label, np.float64)

@@ -5,7 +5,7 @@ import { Bell } from "./bell.js";
 import { TimeChart } from "./chart.js";
 import { ask as question, field } from "./dialogs.js";
 import { byId, el, fill, say } from "./dom.js";
-import { LETTERS, showChanges, showDrift, showJournal, showMarks, showPlaces, showTiles } from "./figures.js";
+import { LETTERS, showChanges, showComputed, showDrift, showJournal, showMarks, showPlaces, showTiles } from "./figures.js";
 import { startInspector } from "./inspector.js";
 import { showExperiment, showModels } from "./models.js";
 import { startTheme } from "./theme.js";
@@ -72,6 +72,7 @@ function showNow(now) {
   showJournal(byId("journal"), now);
   showPlaces(byId("places"), now);
   showDrift(byId("drift"), now);
+  showComputed(byId("computed"), now);
   showMarks(byId("marks"), now);
 }
 

@@ -51,11 +51,32 @@ export function showPlaces(host, now) {
     note(`Of ${count(now.closed)} closed rankings, from position ${count(now.since)} on${now.passed_over ? `; ${count(now.passed_over)} entries were skipped` : ""}. Position bias and quality are mixed here: items at the top are seen more, and are better.`));
 }
 
+function shiftWords({ shift, missing, was_missing, is_category }) {
+  const moved = is_category ? `${percent(shift)} others` : Math.abs(shift) < 0.005 ? "0" : `${shift < 0 ? "−" : "+"}${fixed(2)(Math.abs(shift))}`;
+  return Math.abs(missing - was_missing) < 0.01 ? moved : `${moved}, missing ${percent(was_missing)} → ${percent(missing)}`;
+}
+
 export function showDrift(host, now) {
   if (!now.shift_rankings) return fill(host, note("No ranking has been examined yet."));
   return fill(host,
-    bars(["Feature", "Shift"], now.shifts.map(({ feature, shift }) => ({ name: feature, value: shift, words: Math.abs(shift) < 0.005 ? "0" : `${shift < 0 ? "−" : "+"}${fixed(2)(Math.abs(shift))}` }))),
-    note(`How far the mean of recent rankings is from the mean of all ${count(now.shift_rankings)} examined ones, in standard deviations. Beyond 0.5, find out what changed in the source of the features.`));
+    bars(["Feature", "Shift"], now.shifts.map((one) => ({ name: one.feature, value: one.shift, words: shiftWords(one) }))),
+    note(`How far the mean of recent rankings is from the mean of all ${count(now.shift_rankings)} examined ones, in standard deviations; for categories, the share of items that have others than usual. Beyond 0.5, or if values are missing that were not, find out what changed in the source of the features.`));
+}
+
+export function showComputed(host, now) {
+  const state = now.computed;
+  if (!state) return fill(host, note("Callers send the features of each item; this loop computes none."));
+  const sums = Object.entries(state.counters);
+  return fill(host,
+    table([{ name: "" }, { name: "", number: true }], [
+      ["Items", count(state.items)],
+      ["Users", count(state.users)],
+      ["Ranked items without fields", percent(state.unknown)],
+      ["Megabytes", fixed(1)(state.bytes / 1e6)],
+    ]),
+    sums.length ? table([{ name: "Counter" }, { name: "Keys", number: true }, { name: "Had to go", number: true }],
+      sums.map(([name, one]) => [name, count(one.keys), count(one.evicted)])) : null,
+    note("Catalogue and counters of this process. GET /v1/LOOP/features has every column: missing values, quantiles and changes."));
 }
 
 export function showChanges(host, past) {

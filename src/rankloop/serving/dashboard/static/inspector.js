@@ -47,7 +47,7 @@ export class Inspector {
       String(item.place),
       el("span", {}, item.item, team(item.team), item.propensity === null ? "" : ` p=${fixed(2)(item.propensity)}`),
       figure(item.score),
-      el("span", { class: "parts" }, item.parts.map((part) => el("span", { class: part.adds < 0 ? "down" : "up", title: `value ${figure(part.value)}` }, `${part.feature} ${signed(part.adds)}`))),
+      el("span", { class: "parts" }, item.parts.map((part) => el("span", { class: part.adds < 0 ? "down" : "up", title: part.value === null ? "missing" : typeof part.value === "string" ? part.value : `value ${figure(part.value)}` }, `${part.feature} ${signed(part.adds)}`))),
       item.events.map((event) => `${event.type}${event.value === 1 ? "" : ` ${figure(event.value)}`}`).join(", "),
     ]);
     fill(this.detail,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.arguments import check_number
+from rankloop._utils.tabular import Tabular
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.named_rankers import open_space
@@ -50,7 +52,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Tabular):
     """The best setting found, as a ranker to train, and every trial."""
 
     ranker: str
@@ -66,6 +68,17 @@ class Tuned:
             "value": self.value,
             "trials": [vars(trial) for trial in self.trials],
         }
+
+    def _rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "trial": trial.number,
+                "value": trial.value,
+                "stopped": trial.pruned,
+                "setting": ", ".join(f"{name}={value}" for name, value in trial.setting.items()),
+            }
+            for trial in self.trials
+        ]
 
     def to_frame(self, kind: str | None = None) -> Any:
         """Return one row per trial, as a frame of `pandas` or `polars`."""
@@ -123,8 +136,9 @@ def tune(
     >>> len(found.trials), found.trials[0].setting, found.ranker.startswith("solar-i:C=")
     (5, {'C': 1e-05}, True)
     """
-    if trials < 1:
-        raise DataError(f"trials must be at least 1; found {trials}")
+    check_number("trials", trials, 1)
+    check_number("the number of folds", folds, 2)
+    check_number("seed", seed, 0)
     cls, fixed = read_ranker(ranker)
     wanted, rules = parse(measure), as_convention(convention)
     start = cls(**fixed)

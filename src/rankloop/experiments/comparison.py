@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from rankloop._utils.arguments import as_list, check_number
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.experiments.compare_cluster import Deal, run_folds
 from rankloop.experiments.fold_result import FoldResult, ResultStore, check_measurable, run_fold
@@ -38,7 +39,7 @@ class ComparisonProgress:
     total: int
 
 
-def compare_rankers(
+def compare(
     data: QueryDataset | PathLike | Sequence[PathLike],
     rankers: str | Iterable[str] | Mapping[str, Ranker],
     measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
@@ -51,6 +52,8 @@ def compare_rankers(
     scale: str | None = None,
     search: bool = True,
     grids: Mapping[str, Mapping[str, Search]] | None = None,
+    category_limit: int | None = None,
+    category_buckets: int | None = None,
     jobs: int = 1,
     cluster: object = None,
     resume: PathLike | None = None,
@@ -79,6 +82,7 @@ def compare_rankers(
     scale : a scaler's name; it is fitted on each training part
     search : whether to search; if not, rankers keep their parameters
     grids : by ranker, the settings to choose from instead of its own search space
+    category_limit, category_buckets : as in :class:`rankloop.rankers.Described`, for all rankers
     jobs : number of threads; apart from the seconds, the results are the same for any number
     cluster : a Dask cluster, as in :func:`rankloop.distributed.connect`, whose workers run the
         folds instead of threads; they must be able to read the files. The results are the same.
@@ -91,19 +95,24 @@ def compare_rankers(
     >>> import numpy as np
     >>> from rankloop.data.simulate import mslr_like
     >>> data = mslr_like(40, np.random.default_rng(0), n_features=6, mean_length=10).data
-    >>> found = compare_rankers(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
+    >>> found = compare(data, ["auto", "slam"], ["nDCG@5", "AP"], folds=3, scale="log")
     >>> [(row.ranker, row.measure, len(row.fold_means)) for row in found.rows]
     [('auto', 'nDCG@5', 3), ('auto', 'AP', 3), ('slam', 'nDCG@5', 3), ('slam', 'AP', 3)]
     """
     wanted = parse_all(measures)
     if isinstance(conventions, str | Convention):
         conventions = [conventions]
+    conventions = as_list("conventions", conventions, "a convention such as 'standard', or several")
     under = [as_convention(rule) for rule in conventions]
     if not wanted or not under:
         raise DataError("give at least one measure and one convention")
-    if jobs < 1:
-        raise DataError(f"jobs must be at least 1; found {jobs}")
-    named_rankers = make_named_rankers(rankers, wanted[0], seed=seed, search=search, grids=grids)
+    check_number("jobs", jobs, 1)
+    check_number("seed", seed, 0)
+    given = {"limit": category_limit, "buckets": category_buckets}
+    limits = {name: value for name, value in given.items() if value is not None}
+    named_rankers = make_named_rankers(
+        rankers, wanted[0], seed=seed, search=search, grids=grids, limits=limits
+    )
     names = [named_ranker.name for named_ranker in named_rankers]
     if baseline is not None and baseline not in names:
         raise DataError(f"the baseline {baseline!r} is not among the rankers: {', '.join(names)}")

@@ -1,0 +1,96 @@
+"""`rankloop experiments`: compare the models of a running loop on live traffic."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from rankloop.cli import catch_errors
+from rankloop.cli import options as o
+from rankloop.cli.option_groups import takes_groups
+from rankloop.cli.service_options import Reason, ServiceOptions
+from rankloop.cli.tables import print_json, print_table
+
+experiments = typer.Typer(
+    add_completion=False, help="Compare the models of a running loop on live traffic."
+)
+
+
+@experiments.command("start")
+@catch_errors
+@takes_groups
+def start(
+    challengers: Annotated[
+        list[str], typer.Argument(help="Models that are compared with the champion.")
+    ],
+    service: ServiceOptions,
+    promote: Annotated[
+        str,
+        typer.Option(
+            "--promote",
+            help="What becomes the champion: auto (the winner, with what it has learnt "
+            "meanwhile), snapshot (the winner as it is now) or no.",
+        ),
+    ] = "no",
+    share: Annotated[
+        float, typer.Option("--share", help="Share of rankings that are interleaved.")
+    ] = 1.0,
+    holdback: Annotated[
+        float,
+        typer.Option(
+            "--holdback",
+            help="Share of rankings on which a promoted winner is compared with the previous "
+            "champion.",
+        ),
+    ] = 0.1,
+) -> None:
+    """Show lists to which the champion and its challengers contribute in turn."""
+    body = {
+        "challengers": challengers,
+        "promote": promote,
+        "share": share,
+        "holdback": holdback,
+    }
+    service.act("started", "POST", "experiments", body)
+
+
+@experiments.command("show")
+@catch_errors
+@takes_groups
+def show(service: ServiceOptions, json: o.Json = False) -> None:
+    """Show what the running experiment has found, and what is left of the error budget."""
+    found = service.send("GET", "experiments")
+    if json:
+        print_json(found)
+        return
+    experiment, budget = found.get("experiment"), found["budget"]
+    if experiment is None:
+        typer.echo("no experiment is running")
+    else:
+        typer.echo(
+            f"{'holdback' if experiment['holdback'] else 'experiment'} {experiment['id']}, on "
+            f"{experiment['share']:.0%} of rankings, against {experiment['champion']}:"
+        )
+        names = ["challenger", "outcomes", "wins", "losses", "wins minus losses"]
+        print_table(names, [_cells(challenger) for challenger in experiment["challengers"]])
+    left = 1 - budget["spent"] / budget["alpha"]
+    typer.echo(
+        f"experiments {budget['experiments']}, promotions {budget['promotions']}, rollbacks "
+        f"{budget['rollbacks']}; {left:.0%} of the error budget is left"
+    )
+
+
+def _cells(challenger: dict[str, Any]) -> list[object]:
+    interval = f"{challenger['low']:+.3f} to {challenger['high']:+.3f}"
+    return [*(challenger[key] for key in ("name", "outcomes", "wins", "losses")), interval]
+
+
+@experiments.command("end")
+@catch_errors
+@takes_groups
+def end(service: ServiceOptions, reason: Reason = "ended by hand") -> None:
+    """End the running experiment without a winner."""
+    experiment = service.send("GET", "experiments").get("experiment")
+    what = "none" if experiment is None else experiment["id"]
+    service.act("ended", "POST", f"experiments/{what}/end", {"reason": reason})

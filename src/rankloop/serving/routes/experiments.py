@@ -1,0 +1,128 @@
+"""`/v1/{loop}/experiments`: models that are compared on live traffic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from rankloop.feedback.ids import new_id
+from rankloop.serving.experiments.intervals import share_of_errors
+from rankloop.serving.journal.entries import ExperimentEnded, ExperimentStarted
+from rankloop.serving.problems import HTTPProblem
+from rankloop.serving.routes.actions import ActionAnswer, Share, act, require_model
+from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.candidates import Id
+from rankloop.serving.routes.state import Budget, ExperimentInfo, budget_of, running
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from rankloop.serving.routes.base import Call
+
+
+class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Interleave challengers with the champion, as all are now.
+
+    promote : `auto` makes a winner the champion, with what it has learnt meanwhile; `snapshot`
+        promotes it in the state that won; `no` only reports the winner
+    share : the share of rankings that are interleaved
+    holdback : the share of rankings on which a promoted winner is then compared with the previous
+        champion, which is restored if it is proven better; 0: none
+    """
+
+    challengers: Annotated[list[Id], Meta(min_length=1, max_length=20)]
+    id: Id | None = None
+    promote: Literal["no", "auto", "snapshot"] = "no"
+    share: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    holdback: Share = 0.1
+
+
+class EndRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """End the running experiment without a winner."""
+
+    reason: Annotated[str, Meta(max_length=1000)] = "ended by hand"
+
+
+class ExperimentState(msgspec.Struct, omit_defaults=True):
+    """The running experiment, if there is one, and what is left of the error budget."""
+
+    budget: Budget
+    experiment: ExperimentInfo | None = None
+
+
+async def start_experiment(call: Call) -> Response:
+    """Start an experiment with its share of the loop's error budget."""
+    now, body, experiments = call.loop.published, call.body, call.loop.published.experiments
+    for name in body.challengers:
+        require_model(now, name)
+    if len({now.champion, *body.challengers}) <= len(body.challengers):
+        raise HTTPProblem(
+            422, f"give different challengers; {now.champion!r} is the champion and cannot be one"
+        )
+    if (
+        now.experiment is not None
+        and now.experiment.id != body.id
+        and now.experiment.models[0] is not None
+    ):
+        raise HTTPProblem(
+            409, f"experiment {now.experiment.id!r} is running and cannot be changed; end it first"
+        )
+    if not share_of_errors(now.settings.alpha, experiments.spent, experiments.started):
+        raise HTTPProblem(
+            409,
+            f"all of this loop's error budget (alpha = {now.settings.alpha:g}) has been used up by "
+            f"{experiments.started} experiments; raise alpha in its settings",
+        )
+    action_id = body.id or new_id()
+    entry = ExperimentStarted(
+        action_id, body.challengers, body.promote, body.share, body.holdback, call.who
+    )
+    return await act(call, action_id, entry)
+
+
+async def end_experiment(call: Call) -> Response:
+    """End the running experiment."""
+    experiment = call.loop.published.experiment
+    if experiment is None or experiment.id != call.path["id"]:
+        raise HTTPProblem(404, f"there is no running experiment {call.path['id']!r:.80}")
+    return await act(
+        call, experiment.id, ExperimentEnded(experiment.id, call.body.reason, by=call.who)
+    )
+
+
+async def show_experiment(call: Call) -> Response:
+    """Return what the running experiment has found."""
+    now = call.loop.published
+    return answer(ExperimentState(budget_of(now), running(now)))
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/v1/{loop}/experiments",
+        show_experiment,
+        "What the running experiment has found.",
+        "metrics",
+        answer=ExperimentState,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/{loop}/experiments",
+        start_experiment,
+        "Interleave challengers with the champion.",
+        "admin",
+        ExperimentRequest,
+        answer=ActionAnswer,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/{loop}/experiments/{id}/end",
+        end_experiment,
+        "End the running experiment.",
+        "admin",
+        EndRequest,
+        answer=ActionAnswer,
+    ),
+)

@@ -1,0 +1,94 @@
+"""Frames as people have them: shuffled, wider than the model, with text, as validation data."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rankloop as rl
+from rankloop.exceptions import DataError, DataTypeError
+
+RNG = np.random.default_rng(5)
+N = 80
+SHOP = pd.DataFrame(
+    {
+        "product": [f"p{k}" for k in range(N)],
+        "price": RNG.normal(size=N),
+        "qid": np.repeat(np.arange(16), 5),
+        "stars": RNG.integers(1, 6, N),
+        "brand": RNG.choice(["a", "b"], N),
+    }
+).assign(label=lambda f: (f.price > 0).astype(int) + (f.stars > 3))
+X = SHOP[["price", "stars"]]
+FRAMES = {"pandas": lambda f: f, "polars": pl.DataFrame, "arrow": pa.Table.from_pandas}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        rl.Slam(),
+        rl.LambdaMART(trees=3),
+        rl.Prepared(rl.RankSVM(), "standard"),
+        rl.Described(rl.Slam()),
+        rl.Prepared(rl.Auto(), "log"),
+    ],
+    ids=repr,
+)
+def test_columns_are_found_in_a_wider_table(ranker, kind):
+    model = ranker.copy().fit(X, SHOP.label, qid=SHOP.qid)
+    expected = np.asarray(model.predict(X, qid=SHOP.qid))
+    wide = SHOP[["brand", "stars", "label", "price", "product"]]
+    assert np.array_equal(model.predict(FRAMES[kind](wide), qid=SHOP.qid), expected)
+    data = rl.from_table(SHOP[["qid", "stars", "label", "price"]].assign(more=1))
+    assert np.array_equal(model.predict(data), expected)
+    with pytest.raises(DataError, match="'stars'"):
+        model.predict(wide.drop(columns="stars"), qid=SHOP.qid)
+
+
+def test_what_is_learnt_is_not_found_silently():
+    model = rl.Slam().fit(X, SHOP.label, qid=SHOP.qid)
+    with pytest.raises(DataError, match="not known: 'more'"):
+        model.partial_fit(X.assign(more=1), SHOP.label, qid=SHOP.qid)
+
+
+def test_the_index_of_a_shuffled_frame_is_no_feature():
+    frame = SHOP.sample(frac=1, random_state=0)
+    model = rl.Described(rl.Slam())
+    model.fit(frame[["price", "brand"]], frame.label, qid=frame.qid)
+    assert model.feature_names_in_ == ("price", "brand")
+    one = model.predict(SHOP[["price", "brand"]])[7]
+    assert model.predict(frame[["price", "brand"]])[list(frame.index).index(7)] == one
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_are_validation_data(kind):
+    frame = FRAMES[kind](SHOP)
+    data = rl.from_table(SHOP, features=["price", "stars"], drop=["brand", "product"])
+    one, other = (
+        rl.LambdaMART(trees=20).fit(X, SHOP.label, qid=SHOP.qid, valid=v) for v in (frame, data)
+    )
+    assert one.digest() == other.digest()
+    for wrong in (SHOP.to_numpy(), [1], "valid"):
+        with pytest.raises(DataTypeError, match="valid must be a QueryDataset, or a frame"):
+            rl.Slam().fit(X, SHOP.label, qid=SHOP.qid, valid=wrong)
+
+
+def test_errors_name_the_column_and_what_there_is():
+    gaps = X.assign(price=X.price.where(X.index != 3))
+    for call in (
+        lambda: rl.Slam().fit(gaps, SHOP.label, qid=SHOP.qid),
+        lambda: rl.Slam().fit(X, SHOP.label, qid=SHOP.qid).predict(gaps),
+        lambda: rl.QueryDataset.from_arrays(gaps, SHOP.label, qid=SHOP.qid),
+    ):
+        with pytest.raises(
+            DataError, match=r"feature price of row 3 is missing.*Described\(ranker"
+        ):
+            call()
+    text = SHOP[["price", "brand"]]
+    with pytest.raises(DataError, match=r"'brand' \(category\); wrap the ranker"):
+        rl.Slam().fit(text, SHOP.label, qid=SHOP.qid)
+    model = rl.Slam().fit(X, SHOP.label, qid=SHOP.qid)
+    with pytest.raises(DataError, match="but not all values of 'stars' are"):
+        model.predict(X.assign(stars="many"))
