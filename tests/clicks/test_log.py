@@ -304,11 +304,13 @@ def test_arrow_never_reads_from_python(suffix, tmp_path, monkeypatch):
     """A thread of arrow that calls Python while the program ends aborts the process."""
     from pyarrow import csv
 
-    taken = []
-    read_csv = csv.read_csv
+    taken, handlers = [], []
+    read_csv, parsing = csv.read_csv, csv.ParseOptions
     monkeypatch.setattr(csv, "read_csv", lambda x, **o: taken.append(x) or read_csv(x, **o))
+    monkeypatch.setattr(csv, "ParseOptions", lambda **o: handlers.append(o) or parsing(**o))
     path = tmp_path / f"log{suffix}"
     text = b"query,document,clicked\n1,2,0\n1,3,1\n"
     path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
     assert len(read_click_table(path).documents) == 2
+    assert not any("invalid_row_handler" in options for options in handlers)
     assert [type(x) for x in taken] == [pa.BufferReader if suffix.endswith("gz") else str]

@@ -180,7 +180,7 @@ def test_latin_1(tmp_path):
 
 RELPRED = (
     "0\t0\tQ\t8\t0\t7\t103\t51\n0\t103\tC\t51\n0\t150\tQ\t8\t0\t103\t51\n0\t160\tC\t7\n"
-    "0\t170\tC\t99\n10\t0\tQ\t13\t1\t5\t6\n10\t4\tC\t5\n10\t5\tC\t5\n"
+    "0\t165\tC\t51\n0\t170\tC\t99\n10\t0\tQ\t13\t1\t5\t6\n10\t4\tC\t5\n10\t5\tC\t5\n"
 )
 
 
@@ -192,13 +192,13 @@ def test_relpred(tmp_path):
     log = read_clicks([path])
     assert [(q, d, c) for q, d, _, c in as_pages(log)] == [
         ("8_0", ["7", "103", "51"], ["7", "51"]),
-        ("8_0", ["103", "51"], []),
+        ("8_0", ["103", "51"], ["51"]),
         ("13_1", ["5", "6"], ["5"]),
     ]
     assert log.notes == ("1 click on documents that were not shown left out",)
     bad = tmp_path / "bad.txt"
     bad.write_text(RELPRED + "10\t7\tC\n")
-    with pytest.raises(ParseError, match=r"bad.txt:9: found '10\\t7\\tC', expected 'session time"):
+    with pytest.raises(ParseError, match=r"bad.txt:10: found '10\\t7\\tC', expected 'session time"):
         read_relpred(bad)
     assert len(read_relpred(bad, skip_bad_rows=True)) == 3
 

@@ -60,6 +60,8 @@ def test_categories_dates_and_missing_values(dialect, name, request):
     frame["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(frame)), unit="D")
     frame.loc[frame.index % 5 == 0, "day"] = pd.NaT
     ranker = Described(make_ranker(name)).fit(frame, rows.y, group=rows.sizes)
+    # Numbers beyond those of the training data are limited to their range.
+    frame["price"] = frame["price"].to_numpy() * np.where(np.arange(len(frame)) % 2, 9.0, -9.0)
     X = ranker.copy()._rows(frame)
     program = program_of(ranker)
     options = _options(dialect, request)
@@ -68,6 +70,18 @@ def test_categories_dates_and_missing_values(dialect, name, request):
     theirs = run_sql(text, dialect, program, originals, options.get("database"))
     ours = ranker.copy()._score_rows(X, rows.offsets)
     assert np.abs(theirs - ours).max() <= 1e-6 * np.abs(ours).max()
+
+
+@pytest.mark.usefixtures("long")
+def test_a_feature_that_never_varied():
+    """It is 0 for the ranker, whatever its value is later."""
+    rows = data()
+    X = rows.X.copy()
+    X[:, 4] = 3
+    ranker = make_ranker("prepared:scale=standard").fit(
+        QueryDataset.from_arrays(X, rows.y, group=rows.sizes)
+    )
+    assert verify(ranker, "sql", rows, dialect="sqlite").rows_apart == 0
 
 
 @pytest.mark.usefixtures("long")

@@ -116,22 +116,27 @@ def _read_csv(
 
     def leave_out(row: Any) -> str:
         bad.append(f"it has {row.actual_columns} columns, expected {row.expected_columns}")
-        return "skip" if skip else "error"
+        return "skip"
 
+    # Threads of arrow must not call Python: they go on after an error, and if the program ends in
+    # the meantime, the process is aborted. So there is one thread where rows are left out.
+    handler = {"invalid_row_handler": leave_out} if skip else {}
     try:
         table = csv.read_csv(
             for_arrow(name),
-            read_options=csv.ReadOptions(encoding=encoding),
+            read_options=csv.ReadOptions(encoding=encoding, use_threads=not skip),
             parse_options=csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=several, invalid_row_handler=leave_out
+                delimiter=delimiter, newlines_in_values=several, **handler
             ),
         )
     except arrow().ArrowInvalid as error:
-        if bad:
-            line = next(lines_of_other_width(name, delimiter, encoding), None)
-            way = argument("skip_bad_rows", True)
-            raise ParseError(name, line, f"{bad[0]}; correct it, or pass {way}") from None
-        raise ParseError(name, None, f"cannot read it: {_reason(str(error))}") from None
+        reason = _reason(str(error))
+        if reason.startswith("Expected "):
+            for line, cells, width in lines_of_other_width(name, delimiter, encoding):
+                way = argument("skip_bad_rows", True)
+                found = f"it has {cells} columns, expected {width}; correct it, or pass {way}"
+                raise ParseError(name, line, found) from None
+        raise ParseError(name, None, f"cannot read it: {reason}") from None
     except LookupError:
         raise DataError(f"there is no encoding {encoding!r}; for example: utf-8, latin-1") from None
 
@@ -152,7 +157,8 @@ def _read_csv(
     if bad:
         places = lines_of_other_width(name, delimiter, encoding)
         bad = [
-            str(ParseError(name, line, reason)) for line, reason in zip(places, bad, strict=False)
+            str(ParseError(name, place[0], reason))
+            for place, reason in zip(places, bad, strict=False)
         ]
     return table, line_of, bad
 

@@ -28,11 +28,13 @@ def csv_lines(
             text.detach()  # else it would close the file, which `open_input` does
 
 
-def lines_of_other_width(name: str, delimiter: str, encoding: str) -> Iterator[int]:
-    """Give the lines of rows that have more or fewer cells than the header."""
+def lines_of_other_width(
+    name: str, delimiter: str, encoding: str
+) -> Iterator[tuple[int, int, int]]:
+    """Give the line of each row of other width than the header, its cells and the header's."""
     rows = csv_lines(name, delimiter, encoding)
     width = len(next(rows, (0, []))[1])
-    yield from (line for line, row in rows if len(row) != width)
+    yield from ((line, len(row), width) for line, row in rows if len(row) != width)
 
 
 def check_quotes(name: str, delimiter: str, encoding: str) -> None:

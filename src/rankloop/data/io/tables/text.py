@@ -72,9 +72,11 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
         ragged.append(row)
         return "skip" if options.skip_bad_rows else "error"
 
-    parsing = reader.ParseOptions(
-        delimiter=delimiter, newlines_in_values=b'"' in head, invalid_row_handler=leave_out
-    )
+    parsing = reader.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in head)
+    # Threads of arrow must not call Python: they go on after an error, and if the program ends in
+    # the meantime, the process is aborted. So only a single thread has a handler.
+    if options.skip_bad_rows:
+        parsing.invalid_row_handler = leave_out
     missing: dict[str, object] = {
         "strings_can_be_null": True,
         "quoted_strings_can_be_null": False,
@@ -91,15 +93,14 @@ def read_csv(name: str, options: TableOptions, delimiter: str | None = None) -> 
     line_of = functools.partial(_line_of, given, delimiter, options.encoding)
 
     def explain() -> ParseError | None:
-        """Return what is wrong with the first bad row."""
-        if not ragged:
+        """Return what is wrong with the first bad row, if there is one."""
+        if options.skip_bad_rows:
             return None
-        if ragged[0].number is None:
-            ragged.clear()
-            reading.use_threads = False
+        if not ragged:
+            reading.use_threads, parsing.invalid_row_handler = False, leave_out
             with contextlib.suppress(arrow().ArrowInvalid):
                 _read(reader.read_csv, given, **rest)
-        return ParseError(name, *_ragged(ragged[0], line_of))
+        return ParseError(name, *_ragged(ragged[0], line_of)) if ragged else None
 
     if b'"' in head:
         check_quotes(name, delimiter, options.encoding)
