@@ -5,7 +5,7 @@ import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError
-from rankloop.rankers.registry import ranker_class, ranker_names
+from rankloop.rankers.registry import ranker_names
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 GRADES = {
@@ -32,7 +32,7 @@ def test_rankers_that_take_equal_grades_learn_from_them():
     """And no others do."""
     data = rl.QueryDataset.from_arrays(X, X[:, 0] > 0, group=[1] * 12)
     for name in ranker_names():
-        traits = ranker_class(name).traits
+        traits = rl.make_ranker(name).traits
         if traits.takes_equal_grades:
             assert np.ptp(rl.make_ranker(name).fit(data).predict(X, group=[12])) > 0, name
         elif not traits.is_baseline and traits.is_online:

@@ -136,7 +136,7 @@ def test_features_are_normalised_inside_queries(data):
 
 def test_nothing_to_learn_from():
     data = rl.QueryDataset.from_arrays(np.zeros((3, 3)), [1, 0, 1], group=[3])
-    assert rl.KeepRank().fit(data).predict(data).tolist() == [0, 0, 0]
+    assert np.ptp(rl.KeepRank().fit(data).predict(data)) == 0
 
 
 def test_its_parts(data):
