@@ -163,6 +163,7 @@ _OPTIONS = {
     "n_features": "--n-features",
     "skip_bad_rows": "--skip-bad-rows",
     "null": "--null",
+    "sparse": "--sparse",
     "layout": "--layout",
 }
 """The arguments of Python that errors name, and the options that stand for them."""

@@ -141,7 +141,7 @@ def check_options(options: dict[str, object], formats: list[str]) -> None:
 
 def _says_something(name: str, value: object) -> bool:
     default = {field.name: field.default for field in fields(LetorOptions)}.get(name)
-    silent = name in ("labelled", "notice") or value is True
+    silent = name in ("labelled", "notice") or value is False
     return not silent and value not in (None, (), [], default)
 
 
