@@ -197,6 +197,7 @@ OTHERS = [
     ),
     (1, ["convert", "log.csv", "out.parquet", "--label", "clicked"], "--include if"),
     (1, ["compare", "log.csv", "-r", "slam", "--click", "clicked"], "'Position', 'session_id'"),
+    (1, ["train", "shop.csv", "-o", "out.rlm", "--sparse"], "--sparse is for LETOR text"),
     (1, ["train", "same.csv", "-o", "out.rlm", "-r", "slam"], "every grade is 1, so Slam cannot"),
     (1, ["train", "single.csv", "-o", "out.rlm"], "each query has only one judged document"),
     (

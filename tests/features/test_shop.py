@@ -83,7 +83,7 @@ def test_a_comparison_takes_the_limits_of_categories(data):
     """With one category of its own and one bucket, nearly nothing is known of a brand."""
     options = {"measures": "nDCG@10", "folds": 3, "search": False}
     many, few = (
-        rl.compare_rankers(data, ["newton"], **options, **limits).rows[0].mean
+        rl.compare(data, ["newton"], **options, **limits).rows[0].mean
         for limits in ({}, {"category_limit": 1, "category_buckets": 1})
     )
     assert many > few + 0.02

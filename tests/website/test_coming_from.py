@@ -34,7 +34,7 @@ def test_lightgbm(tmp_path, monkeypatch, capsys):
     pytest.importorskip("lightgbm")
     space = run("LightGBM", tmp_path, monkeypatch)
     test = space["test"]
-    assert "nDCG@10=0." in capsys.readouterr().out
+    assert "nDCG@10  standard    0." in capsys.readouterr().out
     both = [
         rl.evaluate(test, np.asarray(scores), "nDCG@10")["nDCG@10"]
         for scores in (space["scores"], space["ours"].predict(test))

@@ -1,49 +1,14 @@
-"""Arguments of callers: how messages name them, and checks that say what was expected."""
+"""Checks of what callers pass: an error says what was found and what was expected."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
+from collections.abc import Iterable
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from rankloop.exceptions import DataError, DataTypeError
-
-Style = Callable[[str, object], str]
-
-
-def _as_in_python(name: str, value: object) -> str:
-    return f"{name}=" if value is None else f"{name}={value!r}"
-
-
-_style: ContextVar[Style] = ContextVar("style", default=_as_in_python)
-
-
-def argument(name: str, value: object = None) -> str:
-    """Return an argument as the caller writes it, with a value or without.
-
-    >>> argument("doc_id"), argument("encoding", "latin-1"), argument("skip_bad_rows", True)
-    ('doc_id=', "encoding='latin-1'", 'skip_bad_rows=True')
-    """
-    return _style.get()(name, value)
-
-
-@contextlib.contextmanager
-def named_by(style: Style) -> Iterator[None]:
-    """Let messages name arguments in another style, in this block.
-
-    >>> with named_by(lambda name, value: f"--{name}"):
-    ...     argument("query")
-    '--query'
-    """
-    token = _style.set(style)
-    try:
-        yield
-    finally:
-        _style.reset(token)
 
 
 def check_type(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:

@@ -45,7 +45,7 @@ def catch_errors(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def run(*args: P.args, **options: P.kwargs) -> R:
-        from rankloop._utils.arguments import named_by
+        from rankloop._utils.argument_names import named_by
         from rankloop.exceptions import RankloopError
 
         try:

@@ -78,7 +78,7 @@ class LogSource:
 
     def read(self, *places: str) -> ClickLog:
         """Read the log, or other files with the same options."""
-        from rankloop._utils.arguments import named_by
+        from rankloop._utils.argument_names import named_by
         from rankloop.clicks.log.reading import read_clicks
 
         with named_by(_name_column):
@@ -86,7 +86,7 @@ class LogSource:
 
     def table(self) -> ClickTable:
         """Read a table with its other columns."""
-        from rankloop._utils.arguments import named_by
+        from rankloop._utils.argument_names import named_by
         from rankloop.clicks.log.reading import read_click_rows
 
         if self.format not in (None, "table"):

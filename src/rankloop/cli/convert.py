@@ -51,7 +51,7 @@ def convert(
 
     With --sparse, text is also written without zeros, and a mapped file (rlds) has sparse rows.
     """
-    from rankloop._utils.arguments import named_by
+    from rankloop._utils.argument_names import named_by
     from rankloop._utils.messages import count
     from rankloop.data.io import formats
     from rankloop.data.io.format_names import format_for

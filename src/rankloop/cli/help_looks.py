@@ -19,16 +19,25 @@ def name_values(command: Any) -> Any:
         if parameter.name == "data":
             parameter.get_usage_pieces = lambda _: ["DATA..."]  # or --config instead
             parameter.display_type_rich = lambda ctx: "[required]"  # noqa: ARG005
-    make_help_option = command.get_help_option
-    command.get_help_option = lambda ctx: _name_value(make_help_option(ctx))
+    if not _is_done(command.get_help_option):
+        command.get_help_option = functools.partial(_name_help_option, command.get_help_option)
     for inner in getattr(command, "commands", {}).values():
         name_values(inner)
     return command
 
 
+def _name_help_option(make: Callable[[Any], Any], ctx: Any) -> Any:
+    return _name_value(make(ctx))
+
+
+def _is_done(function: object) -> bool:
+    """Whether a function is ours already; the group of all commands is shown more than once."""
+    return isinstance(function, functools.partial)
+
+
 def _name_value(parameter: Any) -> Any:
     shown = getattr(parameter, "display_type_rich", None)
-    if shown is not None:
+    if shown is not None and not _is_done(shown):
         parameter.display_type_rich = functools.partial(_shorten, shown)
     return parameter
 

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.distributed.cluster import dask
 from rankloop.distributed.linear import fit_linear
 from rankloop.distributed.mixing import fit_online

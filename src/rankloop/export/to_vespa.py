@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.exceptions import DataError
 from rankloop.export.plain import WeightedSum, find_leaf_values, plain_form, split_below
 

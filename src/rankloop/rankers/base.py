@@ -37,7 +37,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop._utils.arguments import argument, check_callback
+from rankloop._utils.argument_names import argument
+from rankloop._utils.arguments import check_callback
 from rankloop._utils.estimator import Estimator
 from rankloop.data.columns import choose_columns, columns_by_name, in_order, with_columns
 from rankloop.data.dataset import Query, QueryDataset

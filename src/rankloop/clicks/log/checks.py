@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.data.grouping import as_ids
 from rankloop.data.validation import as_weights, check_length
 from rankloop.exceptions import DataError

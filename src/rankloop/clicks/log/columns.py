@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop._utils.messages import show_names
 from rankloop.exceptions import DataError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.data.io.files import open_input
 from rankloop.data.io.format_names import decide_table_format
 from rankloop.data.io.locations import data_files, local_copies

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.clicks.log.columns import ROLES
 from rankloop.clicks.log.parts import read_rows
 from rankloop.clicks.log.relpred import read_relpred

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from rankloop._utils.arguments import argument, path_text
+from rankloop._utils.argument_names import argument
+from rankloop._utils.arguments import path_text
 from rankloop.data.io.files import bare_suffix, open_input
 from rankloop.exceptions import DataError, ParseError
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.files import COMPRESSED_SUFFIXES
 from rankloop.data.io.format_names import TABLES, PathLike, check_format, decide_format, format_for
@@ -144,7 +144,7 @@ def check_options(options: dict[str, object], formats: list[str]) -> None:
 
 def _says_something(name: str, value: object) -> bool:
     default = {field.name: field.default for field in fields(LetorOptions)}.get(name)
-    silent = name in ("labelled", "notice") or value is True
+    silent = name in ("labelled", "notice") or value is False
     return not silent and value not in (None, (), [], default)
 
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop import _core
-from rankloop._utils.arguments import argument, check_type, path_text
+from rankloop._utils.argument_names import argument
+from rankloop._utils.arguments import check_type, path_text
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import DECOMPRESSION_LIMIT, open_input, open_output

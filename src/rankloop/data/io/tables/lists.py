@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.data.io.tables.sources import TableSource, arrow
 from rankloop.exceptions import DataError
 

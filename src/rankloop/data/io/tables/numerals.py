@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop._utils.messages import count, show_names
 from rankloop.data.io.tables.sources import arrow
 from rankloop.data.io.tables.values import kind_of, plain_words

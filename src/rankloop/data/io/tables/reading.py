@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankloop._utils.arguments import argument, check_type
+from rankloop._utils.argument_names import argument
+from rankloop._utils.arguments import check_type
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import group_by_id
 from rankloop.data.io.tables.lists import spread_lists

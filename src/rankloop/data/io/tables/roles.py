@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop._utils.messages import count, show_names
 from rankloop.data.io.tables.leaks import refuse_leaks
 from rankloop.data.io.tables.lists import list_of

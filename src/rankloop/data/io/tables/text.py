@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop.data.io.decompression import memory_taken
 from rankloop.data.io.files import open_input
 from rankloop.data.io.tables.csv_lines import check_quotes

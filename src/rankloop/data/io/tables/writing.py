@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rankloop._utils.arguments import argument
+from rankloop._utils.argument_names import argument
 from rankloop._utils.messages import show_names
 from rankloop.data.dataset import QueryDataset
 from rankloop.data.grouping import TEXT
