@@ -151,8 +151,8 @@ def _open(
         return _from_text(name, read_json_lines(name), options)
     if options.skip_bad_rows:
         raise DataError(
-            f"{argument('skip_bad_rows')} is for text, but this is {format}: leave the rows out when "
-            "you write it, or in the query"
+            f"{argument('skip_bad_rows')} is for text, but this is {format}: leave the rows out "
+            "when you write it, or in the query"
         )
     if format == "sql":
         from rankloop.data.io.tables.databases import run_query
