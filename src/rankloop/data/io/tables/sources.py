@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankloop._utils.arguments import as_list, path_text
+from rankloop._utils.arguments import argument, as_list, path_text
 from rankloop.data.io.files import unreadable
 from rankloop.data.io.format_names import decide_table_format
 from rankloop.exceptions import (
@@ -151,8 +151,8 @@ def _open(
         return _from_text(name, read_json_lines(name), options)
     if options.skip_bad_rows:
         raise DataError(
-            f"skip_bad_rows= is for text, but this is {format}: leave the rows out when you write "
-            "it, or in the query"
+            f"{argument('skip_bad_rows')} is for text, but this is {format}: leave the rows out "
+            "when you write it, or in the query"
         )
     if format == "sql":
         from rankloop.data.io.tables.databases import run_query
