@@ -163,7 +163,7 @@ _BY_FOLDS = {
     "RankSVM": "ranksvm",
     "AdaRank-NDCG": "adarank",
     "RankBoost": "rankboost",
-    "ListNet": "online-listnet",
+    "ListNet": "listnet",
     "SOLAR-I": "solar-i",
     "SOLAR-II": "solar-ii:clip=0",
 }
