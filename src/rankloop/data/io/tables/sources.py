@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankloop._utils.arguments import argument, as_list, path_text
+from rankloop._utils.argument_names import argument
+from rankloop._utils.arguments import as_list, path_text
 from rankloop.data.io.files import unreadable
 from rankloop.data.io.format_names import decide_table_format
 from rankloop.exceptions import (
