@@ -70,7 +70,7 @@ def proxy(postgres):
 @pytest.mark.slow
 def test_a_silent_database_is_given_up_and_found_again(proxy, postgres, rng, monkeypatch):
     monkeypatch.setattr(session, "ANSWER", 0.5)
-    monkeypatch.setattr(session.Session, "patience", 0.5)
+    monkeypatch.setattr(session.PatientConnection, "patience", 0.5)
     monkeypatch.setattr(session, "_CONNECT", 2)
     with Loop("loop", small(window=0.0), open_journal(proxy.address, "loop")) as loop:
         entries = [ranked(loop, f"r{n}", rng) for n in range(3)]

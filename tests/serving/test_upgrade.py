@@ -38,13 +38,13 @@ class Slite(sqlite3.Connection):
 
 connect = sqlite3.connect
 sqlite.sqlite3.connect = lambda *given, **more: connect(*given, factory=Slite, **more)
-execute = session.Session.execute
+execute = session.PatientConnection.execute
 
 def counted(self, statement, *values, **more):
     count(statement if isinstance(statement, str) else statement.as_string(self))
     return execute(self, statement, *values, **more)
 
-session.Session.execute = counted
+session.PatientConnection.execute = counted
 open_journal(sys.argv[1], "loop").close()
 """
 

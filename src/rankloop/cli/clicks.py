@@ -25,7 +25,7 @@ app = typer.Typer(
 
 
 @dataclass(frozen=True)
-class LogSource:
+class ClickLogSource:
     """The log that a command reads; each field is an option of the command line."""
 
     log: Annotated[
@@ -107,7 +107,7 @@ Ranks = Annotated[
 
 @app.command("inspect")
 @takes_groups
-def inspect(source: LogSource, json: o.Json = False) -> None:
+def inspect(source: ClickLogSource, json: o.Json = False) -> None:
     """Summarise a log, and warn if position bias cannot be estimated from it."""
     from rankloop.clicks.log.summary import summarise_log
 
@@ -126,7 +126,7 @@ def inspect(source: LogSource, json: o.Json = False) -> None:
 @app.command("fit")
 @takes_groups
 def fit(
-    source: LogSource,
+    source: ClickLogSource,
     model: Annotated[
         list[str], typer.Option("--model", help="Click model, such as pbm or dbn; repeat.")
     ] = ["global-ctr", "rank-ctr", "document-ctr", "pbm", "sdbn", "dbn", "ubm"],
@@ -183,7 +183,7 @@ def fit(
 @app.command("judge")
 @takes_groups
 def judge(
-    source: LogSource,
+    source: ClickLogSource,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write: .csv, or .json for OpenSearch.")
     ],
@@ -210,7 +210,7 @@ def judge(
 @app.command("evaluate")
 @takes_groups
 def evaluate(
-    source: LogSource,
+    source: ClickLogSource,
     score: Annotated[str, typer.Option("--score", help="Column of the ranker's scores.")],
     examination: Annotated[
         str,
@@ -246,7 +246,7 @@ def evaluate(
 @app.command("train")
 @takes_groups
 def train(
-    source: LogSource,
+    source: ClickLogSource,
     output: Annotated[
         Path,
         typer.Option(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Folding:
     """How the data is divided into training, validation and test parts."""
 
     folds: Annotated[
@@ -78,9 +78,9 @@ class Work:
 def compare(
     source: DataSource,
     printer: Printer,
-    parts: Parts,
+    parts: Folding,
     work: Work,
-    categories: o.Categories,
+    categories: o.CategoryLimits,
     ranker: o.Contenders,
     measures: o.Measures = ["nDCG@10"],
     convention: o.Conventions = ["standard"],

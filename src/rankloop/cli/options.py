@@ -246,7 +246,7 @@ Ranker = Annotated[
 
 
 @dataclass(frozen=True)
-class Categories:
+class CategoryLimits:
     """How many columns the categories of a feature get."""
 
     category_limit: Annotated[

@@ -66,7 +66,7 @@ class OnCluster:
 def train(
     source: DataSource,
     printer: Printer,
-    categories: o.Categories,
+    categories: o.CategoryLimits,
     old: Continuing,
     place: OnCluster,
     output: Annotated[
@@ -143,7 +143,7 @@ def _here(
     source: DataSource,
     valid: str | None,
     measure: str,
-    categories: o.Categories,
+    categories: o.CategoryLimits,
     place: OnCluster,  # noqa: ARG001
 ) -> tuple[Ranker, QueryDataset | None]:
     """Train a ranker in this process; return it with the validation data."""
@@ -161,7 +161,7 @@ def _on_cluster(
     source: DataSource,
     valid: str | None,
     measure: str,
-    categories: o.Categories,
+    categories: o.CategoryLimits,
     place: OnCluster,
 ) -> tuple[Ranker, QueryDataset | None]:
     """Train a ranker on the files where they are; return it with the validation data."""

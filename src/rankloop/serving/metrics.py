@@ -57,7 +57,7 @@ class Metrics:
         return generate_latest(self.registry if self.shared is None else self.shared.merge())
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """Numbers of loops under one name.
 
     merge : how numbers of several processes become one; all of them follow the same journal, so
@@ -133,39 +133,39 @@ def _changes(loop: Loop) -> Iterator[tuple[str, int]]:
 
 _COUNTER, _GAUGE = CounterMetricFamily, GaugeMetricFamily
 FAMILIES = (
-    Family(
+    MetricFamily(
         _GAUGE,
         "position",
         "Position of the last entry that is durable.",
         max,
         lambda loop: [(loop.head,)],
     ),
-    Family(
+    MetricFamily(
         _GAUGE,
         "lag",
         "Entries that are durable, but not yet learnt from.",
         max,
         lambda loop: [(loop.lag,)],
     ),
-    Family(
+    MetricFamily(
         _GAUGE, "waiting", "Entries that wait for the disk.", sum, lambda loop: [(loop.waiting,)]
     ),
-    Family(
+    MetricFamily(
         _GAUGE,
         "open_rankings",
         "Rankings that wait for feedback.",
         max,
         lambda loop: [(loop.open_rankings,)],
     ),
-    Family(_GAUGE, "ready", "Whether the loop answers.", min, lambda loop: [(loop.ready,)]),
-    Family(
+    MetricFamily(_GAUGE, "ready", "Whether the loop answers.", min, lambda loop: [(loop.ready,)]),
+    MetricFamily(
         _GAUGE,
         "leads",
         "Whether this service closes windows.",
         max,
         lambda loop: [(loop.leads,)],
     ),
-    Family(
+    MetricFamily(
         _GAUGE,
         "catalogue",
         "Items and users with fields, and keys of counters of features.",
@@ -173,7 +173,7 @@ FAMILIES = (
         _catalogue,
         ("kind",),
     ),
-    Family(
+    MetricFamily(
         _GAUGE,
         "feature_missing",
         "The share of missing values of a feature in recent rankings.",
@@ -181,9 +181,9 @@ FAMILIES = (
         _missing,
         ("feature",),
     ),
-    Family(_COUNTER, "unknown_items", "Ranked items without fields.", sum, _unknown),
-    Family(_COUNTER, "evicted_keys", "Keys of counters that had to go.", max, _evicted),
-    Family(
+    MetricFamily(_COUNTER, "unknown_items", "Ranked items without fields.", sum, _unknown),
+    MetricFamily(_COUNTER, "evicted_keys", "Keys of counters that had to go.", max, _evicted),
+    MetricFamily(
         _GAUGE,
         "recent_ndcg",
         "Recent mean nDCG@10 on feedback, before learning from it.",
@@ -191,7 +191,7 @@ FAMILIES = (
         _quality,
         ("model", "champion"),
     ),
-    Family(
+    MetricFamily(
         _GAUGE,
         "memory",
         "How many queries the rankings of a model that adapts rest on.",
@@ -199,7 +199,7 @@ FAMILIES = (
         lambda loop: ((name, adaptive.memory_) for name, adaptive in _adapting(loop)),
         ("model",),
     ),
-    Family(
+    MetricFamily(
         _COUNTER,
         "changes",
         "Changes of people or items that a model noticed.",
@@ -207,43 +207,43 @@ FAMILIES = (
         _changes,
         ("model",),
     ),
-    Family(
+    MetricFamily(
         _GAUGE,
         "error_budget_spent",
         "Error budget that experiments have used, as a share of alpha.",
         max,
         lambda loop: [(loop.published.experiments.spent / loop.published.settings.alpha,)],
     ),
-    Family(_COUNTER, "commits", "Transactions.", sum, lambda loop: [(loop.commits,)]),
-    Family(
+    MetricFamily(_COUNTER, "commits", "Transactions.", sum, lambda loop: [(loop.commits,)]),
+    MetricFamily(
         _COUNTER,
         "examples",
         "Rankings that were learnt from.",
         max,
         lambda loop: [(loop.published.totals.examples,)],
     ),
-    Family(
+    MetricFamily(
         _COUNTER,
         "experiments",
         "Experiments that were started, including holdbacks.",
         max,
         lambda loop: [(loop.published.experiments.started,)],
     ),
-    Family(
+    MetricFamily(
         _COUNTER,
         "failed",
         "Entries, examples and models that failed, and were left out.",
         max,
         lambda loop: [(loop.published.totals.failed,)],
     ),
-    Family(
+    MetricFamily(
         _COUNTER,
         "promotions",
         "How often a model became champion.",
         max,
         lambda loop: [(loop.published.experiments.promotions,)],
     ),
-    Family(
+    MetricFamily(
         _COUNTER,
         "rollbacks",
         "How often a champion proved worse, and the previous one was restored.",

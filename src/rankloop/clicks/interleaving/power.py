@@ -115,14 +115,14 @@ def tune_sequence(effect: Effect, alpha: float = 0.05, power: float = 0.8) -> Em
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentSize:
     """How many impressions one way to decide an experiment needs."""
 
     method: str
     impressions: int
 
 
-def plan(effect: Effect, alpha: float = 0.05, power: float = 0.8) -> list[Plan]:
+def plan(effect: Effect, alpha: float = 0.05, power: float = 0.8) -> list[ExperimentSize]:
     """Return what a test at the end needs, and confidence sequences that may be watched.
 
     The live service has a sequence that is tuned for 200 decided impressions.
@@ -133,12 +133,12 @@ def plan(effect: Effect, alpha: float = 0.05, power: float = 0.8) -> list[Plan]:
      ('sequence tuned for this effect', 3233)]
     """
     return [
-        Plan("test, once at the end", impressions_of_test(effect, alpha, power)),
-        Plan(
+        ExperimentSize("test, once at the end", impressions_of_test(effect, alpha, power)),
+        ExperimentSize(
             "sequence of the live service",
             impressions_of_sequence(effect, EmpiricalBernstein(alpha=alpha), power),
         ),
-        Plan(
+        ExperimentSize(
             "sequence tuned for this effect",
             impressions_of_sequence(effect, tune_sequence(effect, alpha, power), power),
         ),

@@ -32,7 +32,7 @@ from rankloop.serving.journal.base import (
 )
 from rankloop.serving.journal.entries import digest_of
 from rankloop.serving.journal.lease import Holder, Lease
-from rankloop.serving.journal.session import LONG, Session
+from rankloop.serving.journal.session import LONG, PatientConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -112,14 +112,14 @@ class PostgresJournal(Journal):
         place = "/".join(str(known[part]) for part in ("host", "dbname") if known.get(part))
         self.where = f"postgresql://{place} loop {name}"
         self._lock = int.from_bytes(digest_of(b"rankloop", name.encode())[:7], "little")
-        self._db: Session | None = None
+        self._db: PatientConnection | None = None
         self._lease = Lease()
-        self._leader: Session | None = None
-        self._listener: Session | None = None
+        self._leader: PatientConnection | None = None
+        self._listener: PatientConnection | None = None
         self._prepare()
 
-    def _connect(self) -> Session:
-        return Session.open(self._address, f"rankloop {self._name}")
+    def _connect(self) -> PatientConnection:
+        return PatientConnection.open(self._address, f"rankloop {self._name}")
 
     def _prepare(self) -> None:
         with self._running(LONG) as db:
@@ -143,7 +143,7 @@ class PostgresJournal(Journal):
                 for step in _STEPS[version:]:
                     db.execute(self._sql(step))
 
-    def _version(self, db: Session) -> int:
+    def _version(self, db: PatientConnection) -> int:
         table = db.execute("SELECT to_regclass(%s)", (f"rankloop_{self._name}.about",)).fetchone()
         if table is None or table[0] is None:
             return 0
@@ -207,7 +207,7 @@ class PostgresJournal(Journal):
         with self._running() as db:
             return self._last(db)
 
-    def _last(self, db: Session) -> int:
+    def _last(self, db: PatientConnection) -> int:
         query = self._sql("SELECT coalesce(max(position), 0) FROM {schema}.entries")
         row = db.execute(query).fetchone()
         return 0 if row is None else int(row[0])
@@ -234,7 +234,7 @@ class PostgresJournal(Journal):
             db.execute(self._sql(write), (self._lease.name,))
 
     @contextmanager
-    def _leasing(self) -> Iterator[Session]:
+    def _leasing(self) -> Iterator[PatientConnection]:
         """Yield a session in a transaction that need not be durable: a lease outlives no crash."""
         if self._leader is None:
             self._leader = self._connect()
@@ -395,14 +395,14 @@ class PostgresJournal(Journal):
                 one.close()
         self._db = self._leader = self._listener = None
 
-    def _lock_writers(self, db: Session) -> None:
+    def _lock_writers(self, db: PatientConnection) -> None:
         db.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock,))
 
     def _sql(self, text: str, **parts: sql.Composable) -> sql.Composed:
         return sql.SQL(text).format(schema=self._schema, **parts)
 
     @contextmanager
-    def _running(self, patience: float | None = None) -> Iterator[Session]:
+    def _running(self, patience: float | None = None) -> Iterator[PatientConnection]:
         """Yield a connection; if it fails, it is dropped, and the next call opens another.
 
         patience : seconds to wait for each answer, if it may take long

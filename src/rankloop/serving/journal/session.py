@@ -22,7 +22,7 @@ _CONNECT = 10  # seconds
 _IDLE = 30  # seconds; after them, the server ends a transaction whose client is silent
 
 
-class Session(psycopg.Connection[TupleRow]):
+class PatientConnection(psycopg.Connection[TupleRow]):
     """A connection; it is closed if the answer to a statement does not come in time.
 
     A network that swallows packets, or a database whose disk hangs, breaks no connection: without a
