@@ -143,7 +143,8 @@ def room_line(name: str) -> str:
     """Return what a package holds, in one line."""
     place = SOURCE / "rankloop" / name
     path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    return path.read_text(encoding="utf-8").split('"""')[1].strip().split("\n", 1)[0]
+    line = path.read_text(encoding="utf-8").split('"""')[1].strip().split("\n", 1)[0]
+    return ROLE.sub(r"`\1`", line)
 
 
 def led_from(text: str, place: str) -> str:

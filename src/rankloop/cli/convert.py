@@ -54,7 +54,7 @@ def convert(
     from rankloop._utils.argument_names import named_by
     from rankloop._utils.messages import count
     from rankloop.data.io import formats
-    from rankloop.data.io.format_names import format_for
+    from rankloop.data.io.format_names import decide_format, format_for
     from rankloop.data.io.locations import data_files
 
     *places, target = source.places if output is None else [*source.places, output]
@@ -74,11 +74,18 @@ def convert(
     how = writing.get(known, {"layout": layout or "wide"})
     counted = {"queries": 0, "documents": 0, "features": 0}
     files = [file for place in places for file in data_files(place)]
+    is_text = {path: decide_format(path, source.format) == "letor" for path in files}
     with progress_bar(f"{places[0]} -> {target}") as progress:
         if gather or (len(files) > 1 and known != "rlds"):
-            batches: Iterable[QueryDataset] = [source.read(*files).select(slice(None))]
+            sparse = source.sparse and all(is_text.values())
+            batches: Iterable[QueryDataset] = [
+                source.read(*files, sparse=sparse).select(slice(None))
+            ]
         else:
-            batches = chain.from_iterable(source.batches(path, progress=progress) for path in files)
+            batches = chain.from_iterable(
+                source.batches(path, progress=progress, sparse=source.sparse and is_text[path])
+                for path in files
+            )
         formats.write_batches(_counting(batches, counted), target, format=known, **how)
     if json:
         print_json({"source": ",".join(places), "target": target, "format": known, **counted})
