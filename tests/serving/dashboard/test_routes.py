@@ -137,9 +137,9 @@ def test_what_an_experiment_still_needs():
 
 def test_trouble_is_told_in_words(tmp_path):
     service = start(tmp_path)
+    board = service.boards.loops["shop"]
     try:
         live(service, 5)
-        board = service.boards.loops["shop"]
         loop = service.loops["shop"]
         service.boards.stop()
         board.look(1.0, 0.0)
@@ -160,5 +160,6 @@ def test_trouble_is_told_in_words(tmp_path):
         assert board.health.word == "Fault"
         assert "a broken disk" in board.health.sentence
     finally:
+        board.close()
         service.loops["shop"]._progress.fault = None
         service.stop()
