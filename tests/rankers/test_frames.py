@@ -92,3 +92,41 @@ def test_errors_name_the_column_and_what_there_is():
     model = rl.Slam().fit(X, SHOP.label, qid=SHOP.qid)
     with pytest.raises(DataError, match="but not all values of 'stars' are"):
         model.predict(X.assign(stars="many"))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_ids_grades_and_facts_of_a_log_are_no_features(kind):
+    shop = SHOP.assign(points=SHOP.label, search=SHOP.qid, clicked=1, product_id=3)
+    leaky = ["label", "qid", "points", "search", "clicked", "product_id"]
+    if kind == "arrow":  # its columns do not know their names
+        shop, leaky = shop.drop(columns=["points", "search"]), [*leaky[:2], *leaky[4:]]
+    frame = FRAMES[kind](shop)
+    numbers = frame.select(["price", *leaky]) if kind != "pandas" else frame[["price", *leaky]]
+    y, qid = (
+        (frame["label"], frame["qid"]) if kind == "arrow" else (frame["points"], frame["search"])
+    )
+    for fit in (
+        lambda X: rl.Described(rl.Auto()).fit(X, y, qid=qid),
+        lambda X: rl.LambdaMART(trees=3).fit(X, y, qid=qid),
+        lambda X: rl.Slam().partial_fit(X, y, qid=qid),
+        lambda X: rl.QueryDataset.from_arrays(X, y, qid=qid),
+    ):
+        for name in leaky:
+            with pytest.raises(DataError, match=rf"not features.*'{name}'.*X.drop\("):
+                fit(numbers)
+    with pytest.raises(DataError, match=r"not features.*'label'.*'clicked'"):
+        rl.Slam().learn(numbers, y)
+    way_out = numbers.drop(columns=leaky) if kind == "pandas" else numbers.drop(leaky)
+    model = rl.Slam().fit(way_out, y, qid=qid)
+    assert model.feature_names_in_ == ("price",)
+    assert np.array_equal(model.predict(numbers), model.predict(way_out))
+    assert model.score(numbers, y, qid=qid) == model.score(way_out, y, qid=qid)
+    data = rl.QueryDataset.from_arrays(numbers, y, qid=qid, feature_names=["price", *leaky])
+    assert data.n_features == 1 + len(leaky)  # what is named is meant
+
+
+def test_numbers_as_names_are_compared_by_their_values():
+    table = SHOP[["price", "stars", "label"]].set_axis([0, 1, 2], axis=1)
+    with pytest.raises(DataError, match=r"not features.*'2'"):
+        rl.Slam().fit(table, table[2], qid=SHOP.qid)
+    assert rl.Slam().fit(table[[0, 1]], table[2].rename(0), qid=SHOP.qid).is_fitted

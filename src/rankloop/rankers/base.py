@@ -489,6 +489,9 @@ class Ranker(Estimator, metaclass=ABCMeta):
         measure: str | Measure = "nDCG@10",
     ) -> float:
         """Return the mean of a measure over queries; higher is better."""
+        names = column_names(X)
+        if names is not None and set(self.feature_names_in_) <= set(names):
+            X = choose_columns(X, names, self.feature_names_in_)
         data = as_dataset(X, y, qid, group, allow_nan=self.traits.takes_nan)
         return evaluate(data, self.predict(data), measure).results[0].mean
 
