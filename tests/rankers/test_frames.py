@@ -130,3 +130,32 @@ def test_numbers_as_names_are_compared_by_their_values():
     with pytest.raises(DataError, match=r"not features.*'2'"):
         rl.Slam().fit(table, table[2], qid=SHOP.qid)
     assert rl.Slam().fit(table[[0, 1]], table[2].rename(0), qid=SHOP.qid).is_fitted
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_queries_are_found_by_the_name_of_their_column(kind):
+    mixed = SHOP.sample(frac=1, random_state=0).drop(columns="label")
+    names = {
+        "srch": mixed.rename(columns={"qid": "srch"}),
+        "Query_ID": mixed.rename(columns={"qid": "Query_ID"}),
+    }
+    ranker = rl.Prepared(rl.Slam(), "query-minmax")  # whose scores depend on whole queries
+    for name, table in names.items():
+        model = ranker.copy().fit(X, SHOP.label, qid=SHOP.qid.rename(name))
+        frame, one = FRAMES[kind](table), FRAMES[kind](table[table[name] == 3])
+        expected = np.asarray(model.predict(table[["price", "stars"]], qid=table[name]))
+        assert np.array_equal(model.predict(frame), expected)
+        with pytest.raises(DataError, match="these are of 16 queries"):
+            model.rank(frame)
+        assert len(model.rank(one).order) == 5
+        parts = model.contributions(frame)
+        assert np.allclose(parts.sum(axis=1), expected)
+        assert np.array_equal(parts[(table[name] == 3).to_numpy()], model.contributions(one))
+    data = rl.from_table(SHOP, drop=["product", "brand"])
+    with pytest.raises(DataError, match="these are of 16 queries"):
+        model.rank(data)
+    for ranker in (model, rl.LambdaMART(trees=3, start=rl.Slam()).fit(data)):
+        found = [ranker.contributions(query) for query in data]
+        assert np.allclose(ranker.contributions(data), np.concatenate(found))
+    with pytest.raises(DataError, match="pass qid="):
+        model.predict(X)

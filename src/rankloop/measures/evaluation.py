@@ -210,8 +210,9 @@ def judge(
         )
     y = as_grades(grades)
     data = QueryDataset.from_arrays(np.zeros((len(y), 0), np.float32), y, qid=qid, group=group)
-    known = isinstance(scores, Predictions)
-    values = scores.in_row_order_of(data) if known else np.asarray(scores)
+    if isinstance(scores, Predictions):
+        scores = scores.in_row_order_of(data)
+    values = np.asarray(scores)
     check_length("scores", np.atleast_1d(values), len(y))
     return data, data.from_row_order(values)
 
