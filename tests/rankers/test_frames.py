@@ -159,3 +159,28 @@ def test_queries_are_found_by_the_name_of_their_column(kind):
         assert np.allclose(ranker.contributions(data), np.concatenate(found))
     with pytest.raises(DataError, match="pass qid="):
         model.predict(X)
+
+
+def test_text_in_a_column_of_numbers_is_named_with_its_row():
+    shop = SHOP.drop(columns=["product", "brand"])
+    prices = shop.price.astype(object)
+    prices[5] = "12,50 EUR"
+    mixed = shop.assign(price=prices)
+    model = rl.Described(rl.Slam()).fit(rl.from_table(shop))
+    assert np.array_equal(model.predict(shop), model.predict(X))  # also where all are numbers
+    for call in (
+        lambda: rl.from_table(mixed),
+        lambda: model.predict(mixed),
+        lambda: model.predict(mixed.assign(price=prices.astype(str))),
+    ):
+        with pytest.raises(DataError, match=r"'price'.*row 5 has '12,50 EUR'.*missing="):
+            call()
+    numbers = rl.Slam().fit(X, SHOP.label, qid=SHOP.qid)
+    with pytest.raises(DataError, match=r"row 5 of 'price' has '12,50 EUR'"):
+        numbers.predict(mixed)
+    with pytest.raises(DataError, match=r"'price' should hold numbers, but row 0 has 'many'"):
+        model.predict(shop.assign(price="many"))
+    prices[5] = "2.50"  # a number, as text among numbers
+    right = model.predict(shop.assign(price=shop.price.where(shop.index != 5, 2.5)))
+    assert np.array_equal(model.predict(shop.assign(price=prices)), right)
+    assert rl.from_table(shop.assign(price=prices)).features is None
