@@ -299,3 +299,18 @@ def test_misuse(run, folder, monkeypatch, code, args, said):
         assert last.startswith("error: ")
         assert all(note.startswith(("columns: ", "warning: ")) for note in notes)
     assert contents(folder) == before
+
+
+def test_the_advice_about_missing_values_is_a_command_that_works(run, ok, tmp_path):
+    lines = [f"{k // 4},{k % 2},{k}.5" for k in range(40)]
+    lines[7] = '1,1,"12,50 EUR"'
+    path = tmp_path / "shop.csv"
+    path.write_text("\n".join(["qid,label,price", *lines]))
+    advice = run("inspect", path).complaint
+    assert "pass --missing '12,50 EUR' if" in advice
+    given = ok("inspect", path, "--missing", "12,50 EUR", "--missing", "sold out")
+    assert "1 value is missing ('12,50 EUR')" in given.err
+    tuned = ok(
+        "tune", path, "-r", "slam", "--trials", "1", "--folds", "2", "--missing", "12,50 EUR"
+    )
+    assert "--missing '12,50 EUR'" in tuned.out + tuned.err

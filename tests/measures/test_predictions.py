@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import rankloop as rl
@@ -110,3 +111,41 @@ def test_they_are_arrays():
     assert repr(scores[:2]) == repr(np.asarray(scores)[:2])
     assert type(scores.sum()) is np.float32
     assert scores.argsort().tolist() == np.asarray(scores).argsort().tolist()
+
+
+def test_scores_of_a_data_set_beside_grades():
+    model, data = described(), rl.from_table(MIXED)
+    scores = model.predict(data)
+    right = rl.evaluate(data, scores)["nDCG@10"]
+    assert rl.evaluate(MIXED.label, np.asarray(scores), qid=MIXED.qid)["nDCG@10"] < right
+
+    def found(y, qid, scores=scores):
+        return rl.evaluate(y, scores, qid=qid)["nDCG@10"]
+
+    assert found(MIXED.label, MIXED.qid) == found(MIXED.label, MIXED.qid, 2 * scores) == right
+    assert found(data.y, data.qid) == right
+    both = rl.evaluate(data.y > 1, np.asarray(scores), qid=data.qid)["nDCG@10"]
+    assert found(MIXED.label > 1, MIXED.qid) == found(data.y > 1, data.qid) == both
+    assert found(MIXED.label, MIXED.qid.str[:2]) == found(data.y, [q[:2] for q in data.qid])
+    again = data.shuffle(np.random.default_rng(0))  # of each query, so that the queries fit twice
+    assert found(data.y, data.qid, model.predict(again)) == right
+    assert found(again.y, again.qid, model.predict(again)) == right
+    for y, qid, given in (
+        (MIXED.label[::-1], MIXED.qid[::-1], scores),
+        (data.y > 1, data.qid, model.predict(again)),
+    ):
+        with pytest.raises(DataError, match="order its documents stand beside the grades"):
+            found(y, qid, given)
+
+
+def test_a_series_is_in_an_order_that_is_not_known():
+    model, data = described(), rl.from_table(MIXED)
+    right = rl.evaluate(data, model.predict(data))["nDCG@10"]
+    series = MIXED.assign(score=model.predict(MIXED)).score
+    for scores in (series, pl.Series("score", np.asarray(series))):
+        with pytest.raises(DataError, match=r"data\.from_row_order\(scores\.to_numpy\(\)\)"):
+            rl.evaluate(data, scores)
+    assert rl.evaluate(data, data.from_row_order(series.to_numpy()))["nDCG@10"] == right
+    grouped = rl.from_table(TABLE)  # its order is that of the table
+    scores = pd.Series(model.predict(grouped))
+    assert repr(rl.evaluate(grouped, scores)) == repr(rl.evaluate(grouped, scores.to_numpy()))

@@ -92,3 +92,95 @@ def test_errors_name_the_column_and_what_there_is():
     model = rl.Slam().fit(X, SHOP.label, qid=SHOP.qid)
     with pytest.raises(DataError, match="but not all values of 'stars' are"):
         model.predict(X.assign(stars="many"))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_ids_grades_and_facts_of_a_log_are_no_features(kind):
+    shop = SHOP.assign(points=SHOP.label, search=SHOP.qid, clicked=1, product_id=3)
+    leaky = ["label", "qid", "points", "search", "clicked", "product_id"]
+    if kind == "arrow":  # its columns do not know their names
+        shop, leaky = shop.drop(columns=["points", "search"]), [*leaky[:2], *leaky[4:]]
+    frame = FRAMES[kind](shop)
+    numbers = frame.select(["price", *leaky]) if kind != "pandas" else frame[["price", *leaky]]
+    y, qid = (
+        (frame["label"], frame["qid"]) if kind == "arrow" else (frame["points"], frame["search"])
+    )
+    for fit in (
+        lambda X: rl.Described(rl.Auto()).fit(X, y, qid=qid),
+        lambda X: rl.LambdaMART(trees=3).fit(X, y, qid=qid),
+        lambda X: rl.Slam().partial_fit(X, y, qid=qid),
+        lambda X: rl.QueryDataset.from_arrays(X, y, qid=qid),
+    ):
+        for name in leaky:
+            with pytest.raises(DataError, match=rf"not features.*'{name}'.*X.drop\("):
+                fit(numbers)
+    with pytest.raises(DataError, match=r"not features.*'label'.*'clicked'"):
+        rl.Slam().learn(numbers, y)
+    way_out = numbers.drop(columns=leaky) if kind == "pandas" else numbers.drop(leaky)
+    model = rl.Slam().fit(way_out, y, qid=qid)
+    assert model.feature_names_in_ == ("price",)
+    assert np.array_equal(model.predict(numbers), model.predict(way_out))
+    assert model.score(numbers, y, qid=qid) == model.score(way_out, y, qid=qid)
+    data = rl.QueryDataset.from_arrays(numbers, y, qid=qid, feature_names=["price", *leaky])
+    assert data.n_features == 1 + len(leaky)  # what is named is meant
+
+
+def test_numbers_as_names_are_compared_by_their_values():
+    table = SHOP[["price", "stars", "label"]].set_axis([0, 1, 2], axis=1)
+    with pytest.raises(DataError, match=r"not features.*'2'"):
+        rl.Slam().fit(table, table[2], qid=SHOP.qid)
+    assert rl.Slam().fit(table[[0, 1]], table[2].rename(0), qid=SHOP.qid).is_fitted
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_queries_are_found_by_the_name_of_their_column(kind):
+    mixed = SHOP.sample(frac=1, random_state=0).drop(columns="label")
+    names = {
+        "srch": mixed.rename(columns={"qid": "srch"}),
+        "Query_ID": mixed.rename(columns={"qid": "Query_ID"}),
+    }
+    ranker = rl.Prepared(rl.Slam(), "query-minmax")  # whose scores depend on whole queries
+    for name, table in names.items():
+        model = ranker.copy().fit(X, SHOP.label, qid=SHOP.qid.rename(name))
+        frame, one = FRAMES[kind](table), FRAMES[kind](table[table[name] == 3])
+        expected = np.asarray(model.predict(table[["price", "stars"]], qid=table[name]))
+        assert np.array_equal(model.predict(frame), expected)
+        with pytest.raises(DataError, match="these are of 16 queries"):
+            model.rank(frame)
+        assert len(model.rank(one).order) == 5
+        parts = model.contributions(frame)
+        assert np.allclose(parts.sum(axis=1), expected)
+        assert np.array_equal(parts[(table[name] == 3).to_numpy()], model.contributions(one))
+    data = rl.from_table(SHOP, drop=["product", "brand"])
+    with pytest.raises(DataError, match="these are of 16 queries"):
+        model.rank(data)
+    for ranker in (model, rl.LambdaMART(trees=3, start=rl.Slam()).fit(data)):
+        found = [ranker.contributions(query) for query in data]
+        assert np.allclose(ranker.contributions(data), np.concatenate(found))
+    with pytest.raises(DataError, match="pass qid="):
+        model.predict(X)
+
+
+def test_text_in_a_column_of_numbers_is_named_with_its_row():
+    shop = SHOP.drop(columns=["product", "brand"])
+    prices = shop.price.astype(object)
+    prices[5] = "12,50 EUR"
+    mixed = shop.assign(price=prices)
+    model = rl.Described(rl.Slam()).fit(rl.from_table(shop))
+    assert np.array_equal(model.predict(shop), model.predict(X))  # also where all are numbers
+    for call in (
+        lambda: rl.from_table(mixed),
+        lambda: model.predict(mixed),
+        lambda: model.predict(mixed.assign(price=prices.astype(str))),
+    ):
+        with pytest.raises(DataError, match=r"'price'.*row 5 has '12,50 EUR'.*missing="):
+            call()
+    numbers = rl.Slam().fit(X, SHOP.label, qid=SHOP.qid)
+    with pytest.raises(DataError, match=r"row 5 of 'price' has '12,50 EUR'"):
+        numbers.predict(mixed)
+    with pytest.raises(DataError, match=r"'price' should hold numbers, but row 0 has 'many'"):
+        model.predict(shop.assign(price="many"))
+    prices[5] = "2.50"  # a number, as text among numbers
+    right = model.predict(shop.assign(price=shop.price.where(shop.index != 5, 2.5)))
+    assert np.array_equal(model.predict(shop.assign(price=prices)), right)
+    assert rl.from_table(shop.assign(price=prices)).features is None

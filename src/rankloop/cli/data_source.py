@@ -83,8 +83,9 @@ class DenseSource:
         Names,
         typer.Option(
             "--missing",
-            help="Tables: more texts for a missing value, besides NA, ?, - and others.",
-            metavar="TEXT[,TEXT]",
+            help="Tables: another text for a missing value, besides NA, ?, - and others; repeat "
+            "for more.",
+            metavar="TEXT",
         ),
     ] = field(default_factory=list)
     decimal: Annotated[
@@ -125,7 +126,7 @@ class DenseSource:
     def __post_init__(self) -> None:
         if self.click is not None and self.label is not None:
             raise typer.BadParameter("give either --label or --click, not both")
-        for name in ("features", "drop", "include", "category", "lists", "missing"):
+        for name in ("features", "drop", "include", "category", "lists"):
             object.__setattr__(self, name, _split(getattr(self, name)))
 
     def read(self, *places: str, **more: object) -> QueryDataset:
@@ -179,6 +180,8 @@ class DenseSource:
             value, option = getattr(self, name), f"--{name.replace('_', '-')}"
             if value is True:
                 words.append(option)
+            elif name == "missing":  # whose texts may have commas
+                words += [word for text in value for word in (option, text)]
             elif value not in (None, [], False, 0.0):
                 words += [option, ",".join(value) if isinstance(value, list) else str(value)]
         return words

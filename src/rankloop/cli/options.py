@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -158,12 +159,16 @@ def name_option(argument: str, value: object = None) -> str:
 
     >>> name_option("doc_id"), name_option("category", ["size", "brand"])
     ('--doc-id', '--category size,brand')
+    >>> name_option("missing", ["12,50 EUR", "many"])  # a text may have commas
+    "--missing '12,50 EUR' --missing many"
     """
     option = f"--{_OPTIONS.get(argument, argument).replace('_', '-')}"
     if value is None or value is True:
         return option
+    if argument == "missing" and isinstance(value, list):
+        return " ".join(name_option(argument, text) for text in value)
     shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f"{option} {shown}"
+    return f"{option} {shlex.quote(shown)}"
 
 
 Measures = Annotated[

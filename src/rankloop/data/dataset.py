@@ -12,7 +12,12 @@ import numpy as np
 from rankloop import _core
 from rankloop._utils.arguments import check_type, wrong_type
 from rankloop._utils.messages import count
-from rankloop.data.frames import check_same_rows, frame_rows, has_other_kinds
+from rankloop.data.frames import (
+    check_same_rows,
+    frame_rows,
+    has_other_kinds,
+    refuse_other_columns,
+)
 from rankloop.data.grouping import TEXT, Grouping, as_array, as_ids, group_by_id, group_by_size
 from rankloop.data.mapped_parts import is_mapped
 from rankloop.data.sparse_rows import SparseRows, all_values, as_dense_type
@@ -152,11 +157,15 @@ class QueryDataset:
         Parameters
         ----------
         X : array, pandas or polars frame, Arrow table or SciPy sparse matrix of numbers; frames and
-            tables may also have dates and categories. float32 arrays whose queries are contiguous
-            are used as they are, without a copy. A sparse matrix stays sparse (:meth:`to_dense`).
+            tables may also have dates and categories, but no column of ids, grades or facts of a
+            log, as y and qid are or as the usual names tell. float32 arrays whose queries are
+            contiguous are used as they are, without a copy. A sparse matrix stays sparse
+            (:meth:`to_dense`).
         y : one grade per row; as a pandas series, with the index of X
         qid : one query id per row, in any order; or
         group : the number of rows of each query, rows being in that order
+        feature_names : the names of the columns; the columns of a frame are then features,
+            whatever they are called
         query_weight : one per query, in order of first appearance
         allow_nan : keep NaN features (missing values, for rankers that can use them)
         memory_limit : refuse a dense matrix above this many bytes (or `"4GB"`); by default, three
@@ -172,6 +181,7 @@ class QueryDataset:
             raise DataError("say which rows form a query: give either qid= or group=")
         check_same_rows(X, y=y, qid=qid, doc_ids=doc_ids, sample_weight=sample_weight)
         if feature_names is None:
+            refuse_other_columns(X, y=y, qid=qid, doc_ids=doc_ids, sample_weight=sample_weight)
             feature_names = column_names(X)
         features = None
         if has_other_kinds(X):

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.messages import show_names
 from rankloop.data.memory import check_fits
+from rankloop.data.validation import column_names
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -83,6 +85,44 @@ def check_same_rows(X: object, name_of_rows: str = "X", **others: object) -> Non
                 f"them into the same order, as with {name}.loc[{name_of_rows}.index], or pass "
                 f"{name}.to_numpy() where the order is right"
             )
+
+
+def refuse_other_columns(X: Any, **others: object) -> None:
+    """Raise if a frame or table has columns that are not features: ids, grades, facts of a log.
+
+    others : what was given beside the frame; a series that is one of its columns is no feature
+    """
+    names = column_names(X)
+    if names is None:
+        return
+    from rankloop.data.io.tables.leaks import leaks
+    from rankloop.data.io.tables.roles import ROLES
+
+    usual = {name for role in ROLES.values() for name in role}
+    given = {str(getattr(series, "name", None)) for series in others.values() if _is_of(X, series)}
+    found = [name for name in names if name.lower() in usual or name in given]
+    found += [name for name in leaks(names) if name not in found]
+    if not found:
+        return
+    drop = f"X.drop({'columns=' if hasattr(X, 'iloc') else ''}{found})"
+    raise DataError(
+        f"X has columns that are not features, but ids, grades, weights or facts of a log: "
+        f"{show_names(found)}; a model would learn from the answer itself. Leave them out, as with "
+        f"{drop}, or make the data with rankloop.from_table, which finds their roles. If they are "
+        "features all the same, say so with QueryDataset.from_arrays(X, y, qid=qid, "
+        "feature_names=list(X.columns))"
+    )
+
+
+def _is_of(X: Any, series: Any) -> bool:
+    """Whether a series was made from a column of a frame, as its name says.
+
+    A number as a name is often only a place, so that the values must be the same, too.
+    """
+    name = getattr(series, "name", None)
+    if not isinstance(name, str | int | np.integer) or name not in X.columns:
+        return False
+    return isinstance(name, str) or np.array_equal(np.asarray(X[name]), np.asarray(series))
 
 
 def as_frame(records: Sequence[Mapping[str, object]], kind: str | None = None) -> Any:

@@ -21,7 +21,7 @@ from rankloop.data.sparse_rows import (
 from rankloop.exceptions import DataError, DataTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Sized
+    from collections.abc import Iterator, Mapping, Sequence, Sized
 
     import pyarrow
     from numpy.typing import ArrayLike, NDArray
@@ -106,10 +106,24 @@ def _not_numbers(X: Any, error: ValueError) -> str:
     texts = [name for name, kind in types if getattr(kind, "kind", "O") in "OSUT"]
     if not texts:
         return f"features must be numbers: {error}"
+    found = next(
+        (f"row {i} of {name!r} has {value!r}" for name in texts for i, value in _texts(X, name)),
+        str(error),
+    )
     return (
-        f"features must be numbers, but not all values of {show_names(texts)} are ({error}); leave "
+        f"features must be numbers, but not all values of {show_names(texts)} are ({found}); leave "
         "out what is no feature, and learn from text with Described(ranker)"
     )
+
+
+def _texts(X: Any, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the rows of a column that hold text which is no number, and the text."""
+    for i, value in enumerate(X[name] if name in X.columns else ()):
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                yield i, value
 
 
 def bad_feature(

@@ -133,11 +133,12 @@ def evaluate(
         relevant; PairAcc leaves them out.
     scores : one per document, in the data set's order; minus infinity means not retrieved. What a
         ranker predicts for the rows of the table that the data set was made of is brought into
-        this order, and an error if it belongs to other rows.
+        this order, and an error if it belongs to other rows. A pandas or polars series is one, too,
+        if the rows of the data set are in another order than those of its table.
     measures : see :mod:`rankloop.measures.measure`
     convention : a name or a :class:`Convention`
     qid, group : for grades, one query id per row, or the number of rows of each query; then scores
-        are in the order of the grades
+        are in the order of the grades. What a ranker predicts for a data set is brought into it.
     query_weight : weights of the mean; by default those of the data set, or equal weights if it
         has none. Document weights have no effect on a measure.
 
@@ -209,6 +210,8 @@ def judge(
         )
     y = as_grades(grades)
     data = QueryDataset.from_arrays(np.zeros((len(y), 0), np.float32), y, qid=qid, group=group)
+    if isinstance(scores, Predictions):
+        scores = scores.in_row_order_of(data)
     values = np.asarray(scores)
     check_length("scores", np.atleast_1d(values), len(y))
     return data, data.from_row_order(values)

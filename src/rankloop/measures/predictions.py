@@ -88,6 +88,58 @@ class Predictions(np.ndarray[Any, np.dtype[Any]]):
             "right and the values of features were changed, pass numpy.asarray(scores))"
         )
 
+    def in_row_order_of(self, judged: QueryDataset) -> NDArray[Any]:
+        """Return the scores in the order of the rows that a judged data set was made of.
+
+        Scores of a data set may be meant for grades in its order, or in that of the table which it
+        was made of. Which of the two it is shows where the queries and the grades are the same.
+
+        Raises
+        ------
+        DataError
+            if they fit in neither order, or cannot tell the two apart.
+        """
+        values, scored = np.asarray(self), self.scored
+        if not isinstance(scored, QueryDataset) or values.shape != (judged.n_documents,):
+            return values
+        wanted = _queries_and_grades(judged)
+        kinds = [_queries_and_grades(scored), (_queries(scored), scored.y)]
+        orders = [scored.in_row_order(values), values]
+        if scored.rows is None:
+            kinds, orders = kinds[:1], orders[:1]
+        same = [
+            [np.array_equal(*pair) for pair in zip(wanted, kind, strict=True)] for kind in kinds
+        ]
+        if [True, True] in same:  # of two such orders, each gives every grade its own score
+            return orders[same.index([True, True])]
+        for k in (0, 1):  # other grades of the same queries, or other queries
+            fit = [order for order, known in zip(orders, same, strict=True) if known[k]]
+            if len(fit) == 1:
+                return fit[0]
+            if fit:
+                break
+        raise DataError(
+            f"these are scores of {scored!r}, and in which order its documents stand beside the "
+            "grades is not known; evaluate(data, model.predict(data)) measures a data set. For "
+            "grades in the order of the table that it was made of, pass "
+            "data.in_row_order(numpy.asarray(scores)); in its own order, numpy.asarray(scores)"
+        )
+
+
+def _queries_and_grades(data: QueryDataset) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the query and the grade of each row, in the order of the caller."""
+    return _by_appearance(data.in_row_order(_queries(data))), data.in_row_order(data.y)
+
+
+def _queries(data: QueryDataset) -> NDArray[np.int64]:
+    return _by_appearance(np.repeat(np.arange(len(data)), data.sizes))
+
+
+def _by_appearance(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return groups with numbers in order of first appearance, so that equal groups are equal."""
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
 
 def _rows_or_none(as_rows: Callable[[object], Rows], X: object) -> Rows | None:
     """Return rows as a ranker sees them; None if they are of other features, or sparse."""

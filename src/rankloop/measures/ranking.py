@@ -22,10 +22,18 @@ def as_scores(scores: ArrayLike, data: QueryDataset) -> NDArray[np.float32] | ND
     """Check scores: one per document, no NaN. Minus infinity means *not retrieved*.
 
     Those that a ranker gave to rows in the order of the caller are brought into that of the data.
+    A series may be a column of the table or not; both orders are common, so it is an error then.
     """
     n = data.n_documents
     if isinstance(scores, Predictions) and scores.shape == (n,):
         scores = scores.in_order_of(data)
+    elif data.rows is not None and hasattr(scores, "name") and hasattr(scores, "to_numpy"):
+        raise DataError(
+            "the scores are a series, and the rows of this data set are in another order than "
+            "those of its table, so in which order the scores are is not known; pass "
+            "data.from_row_order(scores.to_numpy()) if they are in that of the table, or "
+            "scores.to_numpy() if they are in that of the data set"
+        )
     try:
         values = np.ascontiguousarray(scores)
     except ValueError as error:  # lists of different lengths

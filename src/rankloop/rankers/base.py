@@ -32,6 +32,7 @@ from __future__ import annotations
 import copy
 import threading
 from abc import ABCMeta, abstractmethod
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -60,6 +61,8 @@ from rankloop.rankers.forms import Anything, Whole
 from rankloop.rankers.inputs import (
     as_dataset,
     check_differences,
+    find_queries,
+    queries_of,
     training_data,
     validation_data,
 )
@@ -73,7 +76,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from rankloop.data.grouping import Ids
+    from rankloop.data.grouping import Grouping, Ids
     from rankloop.measures.measure import Measure
     from rankloop.rankers.forms import Form
     from rankloop.rankers.rounds import Round
@@ -120,8 +123,10 @@ class Ranker(Estimator, metaclass=ABCMeta):
     n_queries_seen_: int
     version_: int = 0
     warm_start: bool = False
-    _trained_on: tuple[Ids, int] | None = None
-    """The queries of the last `fit` and their number of rows; not part of the learnt state."""
+    _trained_on: tuple[Ids, int, str | None] | None = None
+    """The queries of the last `fit`, their number of rows and the name of the column of their ids.
+
+    They are not part of the learnt state."""
 
     rounds_: int | None = None
 
@@ -297,7 +302,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         return self._learn_on_copy(
             lambda new: new._fit(*new._begin(data, judged, self.warm_start), on_round),
             on_round,
-            (data.query_ids, data.n_documents),
+            (data.query_ids, data.n_documents, getattr(qid, "name", None)),
         )
 
     def go_on(
@@ -314,7 +319,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         return self._learn_on_copy(
             lambda new: new._fit(*new._begin(data, judged, go_on=True), on_round),
             on_round,
-            (data.query_ids, data.n_documents),
+            (data.query_ids, data.n_documents, self._query_name),
         )
 
     def discount_past(self, keep: float) -> Self:
@@ -328,7 +333,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         self,
         learn: Callable[[Self], Iterator[None]],
         on_round: Callable[[Round], None] | None,
-        trained_on: tuple[Ids, int] | None,
+        trained_on: tuple[Ids, int, str | None] | None,
     ) -> Self:
         """Let a copy learn and take its state over: wholly, or the last complete round.
 
@@ -401,8 +406,9 @@ class Ranker(Estimator, metaclass=ABCMeta):
         X : a QueryDataset, a Query, or a matrix of features with
         qid : one query id per row, in any order; or
         group : the number of rows of each query. A ranker that scores each row separately
-            (`traits.scores_rows_alone`) needs neither; for one that looks at whole queries, a
-            matrix without them is an error.
+            (`traits.scores_rows_alone`) needs neither. One that looks at whole queries finds the
+            ids in a frame, in the column of the name that `qid` had in `fit`, or of a usual name
+            such as `qid`; a matrix without them is an error.
         """
         now = self.copy()  # other threads may learn meanwhile
         now._check_fitted()
@@ -417,6 +423,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
         if isinstance(X, QueryDataset):
             return self._score_rows(self._rows(X), X.offsets)
         rows = self._rows(X)
+        if qid is None and group is None and not self.traits.scores_rows_alone:
+            qid = find_queries(X, self.feature_names_in_, self._query_name)
         is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
         if qid is None and (group is None or is_one):
             if not is_one:
@@ -468,11 +476,21 @@ class Ranker(Estimator, metaclass=ABCMeta):
         """Rank the documents of one query: a Query or a matrix of features.
 
         The ranking keeps a read-only view of the features, not a copy. If no id is given, it gets a
-        new one.
+        new one. A data set, or a frame with a column of query ids, that has several queries is an
+        error.
         """
         now = self.copy()
         now._check_fitted()
         rows = now._rows(query)
+        if type(query) is not np.ndarray and not isinstance(query, Query):
+            several = len(now._queries_in(query, len(rows)).ids)
+            if several > 1:
+                raise DataError(
+                    f"rank takes the documents of one query, but these are of {several:,} queries; "
+                    "rank one query after the other, as with [model.rank(query) for query in data] "
+                    "for a data set or model.rank(rows) for each group of a frame, or score all "
+                    "with predict"
+                )
         scores = now._score_rows(rows, one_query(len(rows)))
         if isinstance(query, Query):
             ids = {"query_id": query.id, "doc_ids": query.doc_ids}
@@ -489,6 +507,9 @@ class Ranker(Estimator, metaclass=ABCMeta):
         measure: str | Measure = "nDCG@10",
     ) -> float:
         """Return the mean of a measure over queries; higher is better."""
+        names = column_names(X)
+        if names is not None and set(self.feature_names_in_) <= set(names):
+            X = choose_columns(X, names, self.feature_names_in_)
         data = as_dataset(X, y, qid, group, allow_nan=self.traits.takes_nan)
         return evaluate(data, self.predict(data), measure).results[0].mean
 
@@ -496,23 +517,43 @@ class Ranker(Estimator, metaclass=ABCMeta):
         """Return what each feature adds to each document's score, and the remainder last.
 
         What a feature adds is how much the score falls when the feature is replaced by its mean
-        over the given documents, which should be those of one query. Each row sums to the score.
-        For a linear ranker this is weight x (value - mean). Cost: one scoring pass per feature.
+        over the documents of the query. Each row sums to the score. For a linear ranker this is
+        weight x (value - mean). Cost: one scoring pass per feature.
+
+        X : a QueryDataset, a Query, a frame with a column of query ids, or rows of one query
         """
         now = self.copy()
         now._check_fitted()
         rows = now._rows(X)
+        queries = now._queries_in(X, len(rows))
+        if queries.rows is None:
+            return now._contributions(rows, queries.offsets)
+        parts = np.empty((len(rows), self.n_features_in_ + 1))
+        parts[queries.rows] = now._contributions(rows[queries.rows], queries.offsets)
+        return parts
+
+    def _contributions(self, rows: Rows, offsets: Offsets) -> NDArray[np.float64]:
+        """Return the contributions to the scores of checked rows."""
         if isinstance(rows, SparseRows):
             rows = rows.toarray()
-        offsets = one_query(len(rows))
-        scores = np.asarray(now._score_rows(rows, offsets), np.float64)
+        scores = np.asarray(self._score_rows(rows, offsets), np.float64)
         parts = np.zeros((len(rows), self.n_features_in_ + 1))
         for j in range(self.n_features_in_ if len(rows) else 0):
             changed = rows.copy()
-            changed[:, j] = now._usual_value(rows, j)
-            parts[:, j] = scores - now._score_rows(changed, offsets)
+            for first, end in pairwise(offsets.tolist()):
+                if first < end:
+                    changed[first:end, j] = self._usual_value(rows[first:end], j)
+            parts[:, j] = scores - self._score_rows(changed, offsets)
         parts[:, -1] = scores - parts[:, :-1].sum(axis=1)
         return parts
+
+    def _queries_in(self, X: object, n: int) -> Grouping:
+        return queries_of(X, n, self.feature_names_in_, self._query_name)
+
+    @property
+    def _query_name(self) -> str | None:
+        """The name of the column of query ids in the last `fit`, if it was a series."""
+        return None if self._trained_on is None else self._trained_on[2]
 
     def _usual_value(self, rows: NDArray[np.float32], feature: int) -> float:
         """Return what stands for a feature that says nothing about the documents of a query."""

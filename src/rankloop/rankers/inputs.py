@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
+from rankloop.data.grouping import Grouping, as_ids, group_by_id, group_by_size
 from rankloop.data.validation import check_not_empty, column_names
 from rankloop.exceptions import DataError, DataTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
+
+    from rankloop.data.grouping import Ids
 
 
 _FIRST = 64  # queries that are looked at before all others
@@ -53,6 +58,30 @@ def as_dataset(
         query_weight=query_weight,
         allow_nan=allow_nan,
     )
+
+
+def find_queries(X: Any, features: Sequence[str], name: str | None = None) -> Ids | None:
+    """Return the query ids of a frame or table: in the column of this name, or of a usual one.
+
+    A feature is no query id. None if there is no such column, or if it is one of several.
+    """
+    names = column_names(X)
+    if names is None:
+        return None
+    from rankloop.data.io.tables.roles import ROLES
+
+    free = [column for column in names if column not in features]
+    fit = [column for column in free if column == name]
+    fit = fit or [column for column in free if column.lower() in ROLES["query"]]
+    return as_ids(X[fit[0]], f"column {fit[0]!r}") if len(fit) == 1 else None
+
+
+def queries_of(X: Any, n: int, features: Sequence[str], name: str | None) -> Grouping:
+    """Return n rows grouped by query as a data set or the ids of a frame say, else as one query."""
+    if isinstance(X, QueryDataset):
+        return Grouping(X.offsets, X.query_ids, None)
+    ids = find_queries(X, features, name)
+    return group_by_size([n], n) if ids is None else group_by_id(ids)
 
 
 def training_data(*given: Any, **options: Any) -> QueryDataset:

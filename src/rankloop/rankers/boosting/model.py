@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -118,15 +119,19 @@ class TreeModel(BatchRanker):
     def contributions(self, X: object) -> NDArray[np.float64]:
         """Return what each feature adds to each row's score (SHAP), with the mean score last.
 
-        What the trees start from adds its own contributions, for the documents of one query. Each
-        row sums to the score. Cost: O(leaves x depth^2) per row and tree.
+        What the trees start from adds its own contributions, query by query. Each row sums to the
+        score. Cost: O(leaves x depth^2) per row and tree.
         """
-        self._check_fitted()
-        rows = self._rows(X)
+        return super().contributions(X)
+
+    def _contributions(self, rows: Rows, offsets: Offsets) -> NDArray[np.float64]:
         parts: NDArray[np.float64] = np.zeros((len(rows), self.n_features_in_ + 1))
         if self._booster is not None and len(rows):
             parts = self._predict_trees(rows, pred_contrib=True)
-        return parts if self.start_ is None else parts + self.start_.contributions(rows)
+        if self.start_ is not None:
+            for first, end in pairwise(offsets.tolist()):
+                parts[first:end] += self.start_.contributions(rows[first:end])
+        return parts
 
     def explain(self) -> Parts:
         """Return the gain and number of splits of each feature, largest gain first.

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.data.columns import columns_by_name, in_order, with_columns
+from rankloop.data.frames import refuse_other_columns
 from rankloop.data.grouping import one_query
 from rankloop.data.mapped_parts import borrow, in_parts, is_mapped
 from rankloop.data.sparse_rows import SparseRows, as_dense_type, is_sparse, stack_rows
@@ -224,6 +225,8 @@ class OnlineRanker(Ranker):
         query_weight: float | None = None,
     ) -> Self:
         """Learn from one query. This takes some microseconds for a short list of float32 rows."""
+        if not self.is_fitted:
+            refuse_other_columns(X, y=y, sample_weight=sample_weight)
         rows, grades = self._order_columns(X), as_grades(y)
         if len(rows) != len(grades):
             raise DataError(f"y has {len(grades):,} values for {len(rows):,} rows")

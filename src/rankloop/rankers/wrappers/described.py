@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from rankloop.data.columns import choose_columns
 from rankloop.data.dataset import Query, QueryDataset
 from rankloop.data.frames import frame_rows, has_other_kinds
 from rankloop.data.sparse_rows import SparseRows, as_dense_type
@@ -257,9 +258,12 @@ class Described(Wrapped):
             return features.read_rows(X.X)
         if column_names(X) is not None and (has_other_kinds(X) or not features.are_numbers):
             return frame_rows(X, features)[0]
+        names = column_names(X)
+        if names is not None:
+            X = choose_columns(X, names, features.names)
+            names = column_names(X)
         rows = as_matrix(X, allow_nan=True)
         self._check_width(rows)
-        names = column_names(X)
         if names is not None and names != features.names:
             rows = np.ascontiguousarray(rows[:, features.places(names)])
         return features.read_rows(rows)

@@ -13,6 +13,7 @@ from rankloop._utils.argument_names import argument
 from rankloop._utils.arguments import as_list, path_text
 from rankloop.data.io.files import unreadable
 from rankloop.data.io.format_names import decide_table_format
+from rankloop.data.validation import column_names
 from rankloop.exceptions import (
     DataError,
     MemoryLimitError,
@@ -187,8 +188,10 @@ def _with_numbers(table: pyarrow.Table, options: TableOptions, typed: bool = Fal
 def in_frame(table: object, options: TableOptions) -> TableSource:
     """Take a table in memory, with numbers and dates in its columns of text that hold them."""
     from rankloop.data.io.tables.dates import with_dates
+    from rankloop.data.io.tables.mixed import separate
 
-    taken = in_memory(table).table
+    ids = options.id_columns(column_names(table) or ())
+    taken = in_memory(separate(table, ids)).table
     known = options.description or ()
     words = {column.name for column in known if column.kind == "category"}
     words |= {*options.category, *options.id_columns(taken.column_names)}

@@ -67,14 +67,16 @@ def read_features(
     else:
         block = np.empty((batch.num_rows, columns.width), np.float32)
         for j, (name, kind) in enumerate(zip(columns.features, columns.kinds, strict=True)):
-            block[:, j] = _numbers(batch.column(name), name, kind, columns)
+            block[:, j] = _numbers(batch.column(name), name, kind, columns, first_row)
     bad = _core.first_not_finite(block, allow_nan=allow_nan)
     if bad >= 0:
         raise bad_feature(block, bad, columns.names, first_row)
     return block
 
 
-def _numbers(array: pyarrow.Array, name: str, kind: str, columns: Columns) -> NDArray[np.float32]:
+def _numbers(
+    array: pyarrow.Array, name: str, kind: str, columns: Columns, first_row: int
+) -> NDArray[np.float32]:
     """Return one column of features as numbers."""
     pa = arrow()
     if kind == "category":
@@ -86,6 +88,10 @@ def _numbers(array: pyarrow.Array, name: str, kind: str, columns: Columns) -> ND
             array = plain_words(array)
         return _floats(array, np.float32)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        for i, text in enumerate(array.to_pylist()):
+            if isinstance(text, str) and not is_float(text):
+                found = f"column {name!r} should hold numbers, but row {first_row + i} has {text!r}"
+                raise DataError(f"{found}; correct the data").at_row(first_row + i) from None
         raise DataError(
             f"column {name!r} should hold numbers, but holds {array.type}: {error}"
         ) from None
