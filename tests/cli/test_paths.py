@@ -126,7 +126,6 @@ serve {} --init --features 2
 FOLDERS = """
 split data.txt -o {}
 compare data.txt -r slam --folds 3 --resume {}
-reproduce separable --data . -o {}
 """
 """Commands that write into a folder."""
 
@@ -183,6 +182,7 @@ def _contents(folder):
     return {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name[0] != "j"}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", BAD_FILES)
 @pytest.mark.parametrize("command", READS.strip().splitlines())
 def test_a_file_that_cannot_be_read(fails, command, path):
