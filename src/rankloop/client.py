@@ -65,6 +65,8 @@ class RankingAnswer:
     model, version, policy : the model that ranked, its version, and the policy
     position : the position of the ranking in the journal
     answer : the whole answer
+    unknown : the items that have no fields, if the loop computes features: their features are
+        missing values
     """
 
     ranking_id: str
@@ -75,6 +77,7 @@ class RankingAnswer:
     policy: str
     position: int
     answer: Mapping[str, object]
+    unknown: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> Self:
@@ -88,6 +91,7 @@ class RankingAnswer:
             answer["policy"],
             answer["position"],
             answer,
+            tuple(answer.get("unknown", ())),
         )
 
 

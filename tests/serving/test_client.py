@@ -207,3 +207,17 @@ def test_the_service_says_how_to_send_a_missing_value(catalogue_url, value):
         pytest.raises(ServiceError, match="send null for a missing value"),
     ):
         client.send("PUT", "items", content=body)
+
+
+def test_a_ranking_names_the_items_without_fields(catalogue_url):
+    with Client(catalogue_url, "shop") as client:
+        client.change("items", {"known": {"price": 3}, "deleted": {"price": 4}})
+        client.change("items", ["deleted"], "DELETE")
+        assert "unknown" not in client.rank(["known"]).answer
+        shown = client.rank(["never", "known", "deleted"])
+        assert (shown.unknown, shown.answer["unknown"]) == (
+            ("never", "deleted"),
+            ["never", "deleted"],
+        )
+        document = client._http.get("/openapi.json").json()
+        assert "unknown" in document["components"]["schemas"]["RankAnswer"]["properties"]
