@@ -56,6 +56,30 @@ class ServiceError(RankloopError):
         self.status, self.document = status, document
 
 
+class EventStatus(str):
+    """What the service did with an event: a text such as `applied` or `rejected`.
+
+    detail : why it was rejected; empty otherwise
+
+    >>> EventStatus("rejected", "item: 'c' was not shown")
+    'rejected' (item: 'c' was not shown)
+    """
+
+    detail: str
+
+    def __new__(cls, status: str, detail: str = "") -> Self:
+        """Make a status with its reason."""
+        made = super().__new__(cls, status)
+        made.detail = detail
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.detail)
+
+    def __repr__(self) -> str:
+        return f"{str(self)!r} ({self.detail})" if self.detail else super().__repr__()
+
+
 @dataclass(frozen=True)
 class RankingAnswer:
     """A ranking as the service answers it.
@@ -196,10 +220,10 @@ class Client(_Requests):
         """
         return RankingAnswer.read(self.send("POST", "rank", self._rank(items, more)))
 
-    def feedback(self, events: Iterable[Feedback]) -> list[str]:
-        """Send events, and return the status of each: what the service did with it."""
+    def feedback(self, events: Iterable[Feedback]) -> list[EventStatus]:
+        """Send events, and return the status of each: what the service did with it, and why."""
         answer = self.send("POST", "feedback", self._feedback(events))
-        return [event["status"] for event in answer["events"]]
+        return [EventStatus(e["status"], e.get("detail", "")) for e in answer["events"]]
 
     def change(self, kind: str, changes: Changes, method: str = "PUT") -> int:
         """Change the fields of `items` or `users`, and return how many were changed.
@@ -288,10 +312,10 @@ class AsyncClient(_Requests):
         """
         return RankingAnswer.read(await self.send("POST", "rank", self._rank(items, more)))
 
-    async def feedback(self, events: Iterable[Feedback]) -> list[str]:
-        """Send events, and return the status of each: what the service did with it."""
+    async def feedback(self, events: Iterable[Feedback]) -> list[EventStatus]:
+        """Send events, and return the status of each: what the service did with it, and why."""
         answer = await self.send("POST", "feedback", self._feedback(events))
-        return [event["status"] for event in answer["events"]]
+        return [EventStatus(e["status"], e.get("detail", "")) for e in answer["events"]]
 
     async def change(self, kind: str, changes: Changes, method: str = "PUT") -> int:
         """Change the fields of items or users, as :meth:`Client.change` does."""

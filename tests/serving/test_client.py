@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -221,3 +222,19 @@ def test_a_ranking_names_the_items_without_fields(catalogue_url):
         )
         document = client._http.get("/openapi.json").json()
         assert "unknown" in document["components"]["schemas"]["RankAnswer"]["properties"]
+
+
+def test_a_rejected_event_says_why_and_all_count_it(service):
+    with Client(service.url, "shop") as client:
+        shown, before = client.rank(ITEMS), client.state().get("rejected", 0)
+        typo, other = (Feedback(shown.ranking_id, *rest) for rest in (("a", "clik"), ("z",)))
+        statuses = client.feedback([typo, other, Feedback(shown.ranking_id, "a")])
+        assert statuses == ["rejected", "rejected", "applied"]
+        assert "found 'clik', expected one of click" in statuses[0].detail
+        assert "'z' was not shown" in repr(statuses[1])
+        assert statuses[2].detail == ""
+        assert client.state()["rejected"] == before + 2
+        counted = 'rankloop_events_total{loop="shop",status="rejected"} '
+        lines = client._http.get("/metrics").text.splitlines()
+        assert f"{counted}{before + 2:.1f}" in lines
+        assert pickle.loads(pickle.dumps(statuses))[1].detail == statuses[1].detail

@@ -55,7 +55,7 @@ class RankAnswer(msgspec.Struct, omit_defaults=True):
     position: int
     experiment: str | None = None
     ticket: str | None = None
-    unknown: tuple[str, ...] = ()
+    unknown: list[str] = []
 
 
 def rank_answer(
