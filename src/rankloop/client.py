@@ -130,6 +130,9 @@ class _Requests:
         retries: int = 5,
         timeout: float = 30.0,
     ) -> None:
+        if not url.startswith(("http://", "https://")):
+            host = url.partition("://")[2] or url
+            raise DataError(f"url: found {url!r}, expected an address such as http://{host}")
         self.url, self.loop, self.retries = url, loop, retries
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._options: dict[str, object] = {"base_url": url, "headers": headers, "timeout": timeout}

@@ -238,3 +238,18 @@ def test_a_rejected_event_says_why_and_all_count_it(service):
         lines = client._http.get("/metrics").text.splitlines()
         assert f"{counted}{before + 2:.1f}" in lines
         assert pickle.loads(pickle.dumps(statuses))[1].detail == statuses[1].detail
+
+
+@pytest.mark.parametrize("url", ["localhost:80", "ftp://localhost:80"])
+def test_an_address_begins_with_http(url):
+    with pytest.raises(DataError, match="such as http://localhost:80"):
+        Client(url, "shop")
+
+
+def test_a_wrong_method_and_flat_fields_get_the_right_ones(catalogue_url):
+    with Client(catalogue_url, "shop") as client:
+        with pytest.raises(ServiceError, match="found the method POST, expected one of DELETE, PA"):
+            client.send("POST", "items", [])
+        for body in ({"id": "a", "price": 3}, [{"id": "a", "price": 3}]):
+            with pytest.raises(ServiceError, match="put all fields under `fields`"):
+                client.send("PUT", "items", body)
