@@ -11,13 +11,16 @@ import asyncio
 import importlib
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from rankloop._utils.arguments import as_list, check_type, wrong_type
+from rankloop._utils.json_values import json_value
 from rankloop.exceptions import DataError, MissingExtraError, RankloopError
+from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ids import new_id
 
 if TYPE_CHECKING:
@@ -25,10 +28,17 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from rankloop.feedback.events import Feedback, Judgement
+    class Frame(Protocol):
+        """A frame of pandas."""
+
+        index: Any
+
+        def to_dict(self, orient: str, /) -> Any:
+            """Return the rows."""
+            ...
 
     Features = Iterable[float] | Mapping[str, float]
-    Changes = Mapping[str, Mapping[str, object]] | Iterable[str]
+    Changes = Mapping[str, Mapping[str, object]] | Iterable[str] | Frame
 
 _AGAIN = (429, 502, 503, 504)
 _CHANGES = 5_000  # items that are sent in one request
@@ -46,6 +56,30 @@ class ServiceError(RankloopError):
         self.status, self.document = status, document
 
 
+class EventStatus(str):
+    """What the service did with an event: a text such as `applied` or `rejected`.
+
+    detail : why it was rejected; empty otherwise
+
+    >>> EventStatus("rejected", "item: 'c' was not shown")
+    'rejected' (item: 'c' was not shown)
+    """
+
+    detail: str
+
+    def __new__(cls, status: str, detail: str = "") -> Self:
+        """Make a status with its reason."""
+        made = super().__new__(cls, status)
+        made.detail = detail
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.detail)
+
+    def __repr__(self) -> str:
+        return f"{str(self)!r} ({self.detail})" if self.detail else super().__repr__()
+
+
 @dataclass(frozen=True)
 class RankingAnswer:
     """A ranking as the service answers it.
@@ -55,6 +89,8 @@ class RankingAnswer:
     model, version, policy : the model that ranked, its version, and the policy
     position : the position of the ranking in the journal
     answer : the whole answer
+    unknown : the items that have no fields, if the loop computes features: their features are
+        missing values
     """
 
     ranking_id: str
@@ -65,6 +101,7 @@ class RankingAnswer:
     policy: str
     position: int
     answer: Mapping[str, object]
+    unknown: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> Self:
@@ -78,6 +115,7 @@ class RankingAnswer:
             answer["policy"],
             answer["position"],
             answer,
+            tuple(answer.get("unknown", ())),
         )
 
 
@@ -92,6 +130,9 @@ class _Requests:
         retries: int = 5,
         timeout: float = 30.0,
     ) -> None:
+        if not url.startswith(("http://", "https://")):
+            host = url.partition("://")[2] or url
+            raise DataError(f"url: found {url!r}, expected an address such as http://{host}")
         self.url, self.loop, self.retries = url, loop, retries
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._options: dict[str, object] = {"base_url": url, "headers": headers, "timeout": timeout}
@@ -99,14 +140,11 @@ class _Requests:
     def _rank(
         self, items: Mapping[str, Features] | Iterable[str], more: Mapping[str, object]
     ) -> dict[str, object] | bytes:
-        given = {name: value for name, value in more.items() if value is not None}
+        given = {k: json_value(v, k) for k, v in more.items() if v is not None}
         request: dict[str, object] = {"id": new_id(), **given}
         if not isinstance(items, Mapping):
-            return {**request, "items": list(items)}
-        rows = [
-            dict(row) if isinstance(row, Mapping) else [float(x) for x in row]
-            for row in items.values()
-        ]
+            return {**request, "items": _read_ids("items", items)}
+        rows = [_read_row(name, row) for name, row in items.items()]
         if any(isinstance(row, dict) or len(row) != len(rows[0]) for row in rows):
             candidates = zip(items, rows, strict=True)
             request["items"] = [{"id": name, "features": row} for name, row in candidates]
@@ -118,16 +156,27 @@ class _Requests:
         return packed
 
     def _feedback(self, events: Iterable[Feedback]) -> dict[str, object]:
-        return {"events": [_event_fields(event) for event in events]}
+        given = as_list("events", events, "a list of Feedback")
+        for event in given:
+            if not isinstance(event, Feedback):
+                raise wrong_type("each of events", event, "Feedback")
+        return {"events": [_event_fields(event) for event in given]}
 
-    def _changes(self, method: str, changes: Changes) -> bytes:
-        """Return changes as lines of JSON."""
+    def _judgement(self, judgement: Judgement) -> dict[str, object]:
+        check_type("judgement", judgement, Judgement, "a Judgement")
+        return _event_fields(judgement)
+
+    def _changes(self, kind: str, changes: Changes, method: str) -> Iterator[bytes]:
+        """Return changes as lines of JSON, one text for each request."""
         if method == "DELETE":
-            return "\n".join(json.dumps(name) for name in changes).encode()
-        if not isinstance(changes, Mapping):
-            raise DataError("give fields by id, as in {'a': {'price': 9.5}}")
-        lines = (json.dumps({"id": k, "fields": dict(v)}) for k, v in changes.items())
-        return "\n".join(lines).encode()
+            lines = [json.dumps(name) for name in _read_ids(kind, changes)]
+        else:
+            lines = [
+                json.dumps({"id": name, "fields": fields})
+                for name, fields in _read_fields(kind, changes)
+            ]
+        for first in range(0, len(lines), _CHANGES):
+            yield "\n".join(lines[first : first + _CHANGES]).encode()
 
     def _path(self, what: str) -> str:
         return f"/v1/{self.loop}/{what}" if what else f"/v1/{self.loop}"
@@ -174,30 +223,31 @@ class Client(_Requests):
         """
         return RankingAnswer.read(self.send("POST", "rank", self._rank(items, more)))
 
-    def feedback(self, events: Iterable[Feedback]) -> list[str]:
-        """Send events, and return the status of each: what the service did with it."""
+    def feedback(self, events: Iterable[Feedback]) -> list[EventStatus]:
+        """Send events, and return the status of each: what the service did with it, and why."""
         answer = self.send("POST", "feedback", self._feedback(events))
-        return [event["status"] for event in answer["events"]]
+        return [EventStatus(e["status"], e.get("detail", "")) for e in answer["events"]]
 
     def change(self, kind: str, changes: Changes, method: str = "PUT") -> int:
         """Change the fields of `items` or `users`, and return how many were changed.
 
+        Fields may be dates, and numbers of NumPy; None, NaN, NaT and pandas.NA are missing values.
+        All are checked before the first is sent.
+
         Parameters
         ----------
-        changes : fields by id; only ids with `DELETE`
+        changes : fields by id, or a frame of pandas with ids as its index; only ids with `DELETE`
         method : `PUT` replaces all fields, `PATCH` only those that are given, `DELETE` removes them
         """
-        body, changed = list(changes.items() if isinstance(changes, Mapping) else changes), 0
-        for first in range(0, len(body), _CHANGES):
-            part: Any = body[first : first + _CHANGES]
-            part = dict(part) if isinstance(changes, Mapping) else part
-            answer = self.send(method, kind, content=self._changes(method, part))
+        changed = 0
+        for lines in self._changes(kind, changes, method):
+            answer = self.send(method, kind, content=lines)
             changed += answer["changed"]
         return changed
 
     def judge(self, judgement: Judgement) -> str:
         """Send a judgement, and return its status: what the service did with it."""
-        return str(self.send("POST", "judgements", _event_fields(judgement))["status"])
+        return str(self.send("POST", "judgements", self._judgement(judgement))["status"])
 
     def forget(self, **whom: str) -> int:
         """Forget a `user`, a `session`, or the person who saw a `ranking_id`.
@@ -265,24 +315,22 @@ class AsyncClient(_Requests):
         """
         return RankingAnswer.read(await self.send("POST", "rank", self._rank(items, more)))
 
-    async def feedback(self, events: Iterable[Feedback]) -> list[str]:
-        """Send events, and return the status of each: what the service did with it."""
+    async def feedback(self, events: Iterable[Feedback]) -> list[EventStatus]:
+        """Send events, and return the status of each: what the service did with it, and why."""
         answer = await self.send("POST", "feedback", self._feedback(events))
-        return [event["status"] for event in answer["events"]]
+        return [EventStatus(e["status"], e.get("detail", "")) for e in answer["events"]]
 
     async def change(self, kind: str, changes: Changes, method: str = "PUT") -> int:
         """Change the fields of items or users, as :meth:`Client.change` does."""
-        body, changed = list(changes.items() if isinstance(changes, Mapping) else changes), 0
-        for first in range(0, len(body), _CHANGES):
-            part: Any = body[first : first + _CHANGES]
-            part = dict(part) if isinstance(changes, Mapping) else part
-            answer = await self.send(method, kind, content=self._changes(method, part))
+        changed = 0
+        for lines in self._changes(kind, changes, method):
+            answer = await self.send(method, kind, content=lines)
             changed += answer["changed"]
         return changed
 
     async def judge(self, judgement: Judgement) -> str:
         """Send a judgement, and return its status: what the service did with it."""
-        return str((await self.send("POST", "judgements", _event_fields(judgement)))["status"])
+        return str((await self.send("POST", "judgements", self._judgement(judgement)))["status"])
 
     async def forget(self, **whom: str) -> int:
         """Forget somebody, as :meth:`Client.forget` does."""
@@ -331,6 +379,55 @@ def _only_loop(answer: Mapping[str, Any], url: str) -> str:
     if len(loops) > 1:
         raise DataError(f"{url} has several loops; give the name of one: {', '.join(loops)}")
     return str(loops[0])
+
+
+def _read_ids(name: str, ids: object) -> list[object]:
+    """Return ids, as they are sent."""
+    given = as_list(name, ids, "ids, as in frame.index")
+    return [_read_id(name, one) for one in given]
+
+
+def _read_id(name: str, given: object) -> object:
+    """Return one id; an item may be an object that also has features."""
+    if not isinstance(given, str | Mapping):
+        raise wrong_type(
+            f"each id in {name}", given, "text, such as frame.index.astype(str) has it"
+        )
+    return given if isinstance(given, str) else json_value(given, name)
+
+
+def _read_row(name: str, row: object) -> dict[str, object] | list[float]:
+    """Return the features of one item, by name or in order."""
+    if isinstance(row, Mapping):
+        return {k: json_value(v, f"item {name!r}: feature {k!r}") for k, v in row.items()}
+    try:
+        return [float(x) for x in row]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise wrong_type(
+            f"the features of item {name!r}", row, "numbers, or numbers by name"
+        ) from None
+
+
+def _read_fields(kind: str, changes: Any) -> Iterator[tuple[str, dict[str, object]]]:
+    """Return each id with its fields, as JSON can hold them."""
+    if hasattr(changes, "columns") and hasattr(changes, "index"):
+        if not changes.index.is_unique:
+            twice = changes.index[changes.index.duplicated()][0]
+            raise DataError(f"the index of the frame has {twice!r} twice; give each id once")
+        changes = changes.to_dict("index")
+    if not isinstance(changes, Mapping):
+        raise wrong_type(
+            kind, changes, "fields by id, as in {'a': {'price': 9.5}}, or a frame with ids as index"
+        )
+    for name, fields in changes.items():
+        if not isinstance(name, str):
+            raise wrong_type(
+                f"each id in {kind}", name, "text; if a column has the ids, use frame.set_index"
+            )
+        if not isinstance(fields, Mapping):
+            raise wrong_type(f"the fields of {name!r}", fields, "values by field")
+        owner = f"{kind[:-1]} {name!r}: field"
+        yield name, {k: json_value(v, f"{owner} {k!r}") for k, v in fields.items()}
 
 
 def _event_fields(event: Feedback | Judgement) -> dict[str, object]:

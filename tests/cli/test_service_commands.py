@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rankloop.rankers.online.solar_i import SolarI
+from rankloop.serving.journal.entries import ExperimentEnded
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.learning.model_file import check_models
 from rankloop.serving.server import background
@@ -50,9 +51,18 @@ def test_experiments_are_started_shown_and_ended(ok, run, service):
     assert again.code == 1
     assert "is running and cannot be changed" in again.err
     assert ok("experiments", "end", "--reason", "enough").out.startswith("ended: accepted")
-    assert "no experiment is running" in ok("experiments", "show").out
+    shown = ok("experiments", "show").out
+    assert "no experiment is running" in shown
+    assert "no winner; reason: enough; by " in shown
     assert service.loops["shop"].actions.last()[-1].reason == "enough"
-    assert run("experiments", "end").code == 1
+    again = run("experiments", "end")
+    assert (again.code, "no experiment is running" in again.err) == (1, True)
+    loop = service.loops["shop"]
+    ok("experiments", "start", "slam")
+    loop.submit([ExperimentEnded(loop.published.experiment.id, "slam is better", "slam")]).result()
+    loop.wait_for_entry(loop.head, 10)
+    assert "slam won; reason: slam is better; by rankloop" in ok("experiments", "show").out
+    assert ok("experiments", "show", "--json").json["last"]["winner"] == "slam"
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import rankloop as rl
 from rankloop.features.definitions import Definitions
 from rankloop.rankers.training import describe_if_needed
 from rankloop.serving.learning.fitting import check_model
+from rankloop.serving.settings.loop import LoopSettings
 
 from .test_computed import start  # noqa: F401
 
@@ -73,3 +74,21 @@ def test_a_category_that_the_loop_never_met_is_named(start, tmp_path):  # noqa: 
     with pytest.raises(rl.exceptions.DataError, match="does not have"):
         check_model(model, service.loops["shop"].published.settings)
     assert Definitions.read(FIELDS, FEATURES).names[0] == "genres[0]"
+
+
+def test_a_model_of_a_raw_table_is_told_the_way_to_a_loop_that_can_use_it(tmp_path):
+    table = tmp_path / "raw.csv"
+    table.write_text("qid,label,price,brand\n1,1,2,acme\n1,0,1,best\n2,1,3,acme\n2,0,1,cosy\n")
+    model = rl.Described(rl.NewtonXENDCG()).fit(rl.read(table))
+    fields = {"item": {"price": "number", "brand": "category"}}
+    features = {"price": {"number": "item.price"}, "brand": {"category": "item.brand", "limit": 8}}
+    for settings, words in (
+        (LoopSettings(features=("price", "brand")), "`rankloop init --items CATALOGUE"),
+        (LoopSettings(features=features, fields=fields), "add it with `rankloop models add`"),
+        (
+            LoopSettings(features=features | {"brand": {"number": "item.price"}}, fields=fields),
+            "train it on what `rankloop features` writes",
+        ),
+    ):
+        with pytest.raises(rl.exceptions.DataError, match=words):
+            check_model(model, settings)

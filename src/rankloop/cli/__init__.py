@@ -61,6 +61,10 @@ def catch_errors(command: Callable[P, R]) -> Callable[P, R]:
             _fail("interrupted", 130)
         except MemoryError:
             _fail("there is not enough memory; use less data, or a machine with more memory", 1)
+        except OSError as error:  # of a file that nothing above has named better
+            name = error.filename
+            what = error.strerror or str(error)
+            _fail(what if name is None else f"{os.fsdecode(name)}: {what}", 1)
         else:
             return result
 

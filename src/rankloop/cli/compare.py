@@ -66,7 +66,11 @@ class Work:
     cluster: o.Cluster = None
     resume: Annotated[
         Path | None,
-        typer.Option("--resume", help="Folder that keeps finished parts; continue from them."),
+        typer.Option(
+            "--resume",
+            help="Folder that keeps finished parts; continue from them.",
+            callback=o.check_with(o.check_output_folder),
+        ),
     ] = None
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from rankloop.cli import options as o
 from rankloop.cli.option_groups import takes_groups
 from rankloop.cli.service_options import Reason, ServiceOptions
 from rankloop.cli.tables import print_json, print_table
+from rankloop.exceptions import RankloopError
 
 experiments = typer.Typer(
     add_completion=False, help="Compare the models of a running loop on live traffic."
@@ -59,7 +60,7 @@ def start(
 @catch_errors
 @takes_groups
 def show(service: ServiceOptions, json: o.Json = False) -> None:
-    """Show what the running experiment has found, and what is left of the error budget."""
+    """Show the running experiment, how the last one ended, and the error budget that is left."""
     found = service.send("GET", "experiments")
     if json:
         print_json(found)
@@ -74,6 +75,13 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
         )
         names = ["challenger", "outcomes", "wins", "losses", "wins minus losses"]
         print_table(names, [_cells(challenger) for challenger in experiment["challengers"]])
+    last = found.get("last")
+    if last is not None:
+        winner = f"{last['winner']} won" if last["winner"] else "no winner"
+        typer.echo(
+            f"experiment {last['id']} ended at entry {last['position']}: {winner}; reason: "
+            f"{last['reason'] or 'none'}; by {last['by']}, {last['at']}"
+        )
     left = 1 - budget["spent"] / budget["alpha"]
     typer.echo(
         f"experiments {budget['experiments']}, promotions {budget['promotions']}, rollbacks "
@@ -92,5 +100,8 @@ def _cells(challenger: dict[str, Any]) -> list[object]:
 def end(service: ServiceOptions, reason: Reason = "ended by hand") -> None:
     """End the running experiment without a winner."""
     experiment = service.send("GET", "experiments").get("experiment")
-    what = "none" if experiment is None else experiment["id"]
-    service.act("ended", "POST", f"experiments/{what}/end", {"reason": reason})
+    if experiment is None:
+        raise RankloopError(
+            "no experiment is running; `rankloop experiments show` says how the last one ended"
+        )
+    service.act("ended", "POST", f"experiments/{experiment['id']}/end", {"reason": reason})

@@ -68,9 +68,11 @@ def export(
     """Write a model for another engine; --verify compares its scores with the original ones."""
     from dataclasses import asdict
 
+    from rankloop.data.io.formats import read
     from rankloop.export.exporting import export as exported
     from rankloop.export.exporting import verify as verify_export
     from rankloop.rankers.model_files.saving import load
+    from rankloop.rankers.training import read_like
 
     if output is None and verify is None:
         raise typer.BadParameter(
@@ -87,14 +89,11 @@ def export(
     options = {key: value for key, value in given.items() if value is not None}
     ranker = load(model)
     names = None if features is None else [text.strip() for text in features.split(",")]
+    data = None if verify is None else read(verify, labelled=False, **read_like(ranker))
     if output is not None:
         exported(ranker, to, output, features=names, **options)
-    if verify is None:
+    if data is None:
         return
-    from rankloop.data.io.formats import read
-    from rankloop.rankers.training import read_like
-
-    data = read(verify, labelled=False, **read_like(ranker))
     check = verify_export(ranker, to, data, features=names, **options)
     if json:
         print_json({**asdict(check), "verdict": check.verdict})

@@ -150,6 +150,12 @@ def check_folder(path: str) -> None:
         raise typer.BadParameter(f"there is no folder {Path(path).parent}; make it first")
 
 
+def check_output_folder(path: str) -> None:
+    """Raise if a folder to write into is a file."""
+    if Path(path).is_file():
+        raise typer.BadParameter(f"{path} is a file; give a folder, which may be new")
+
+
 _OPTIONS = {"doc_weight": "weight"}
 """The arguments of Python whose options have another name."""
 

@@ -39,7 +39,10 @@ def reproduce(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write JSON, Markdown and pictures here; resume from here."
+            "--output",
+            "-o",
+            help="Write JSON, Markdown and pictures here; resume from here.",
+            callback=o.check_with(o.check_output_folder),
         ),
     ] = None,
     report: Annotated[

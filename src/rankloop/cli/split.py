@@ -20,7 +20,13 @@ NAMES = {2: ("train", "test"), 3: ("train", "vali", "test")}
 def split(
     source: DataSource,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for train, vali and test.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for train, vali and test.",
+            callback=o.check_with(o.check_output_folder),
+        ),
     ],
     fractions: Annotated[
         str,

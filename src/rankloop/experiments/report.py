@@ -30,7 +30,7 @@ def check_report_path(
     if place.suffix.lower() not in suffixes:
         known = " or ".join(suffixes)
         raise DataError(f"cannot write a report as {place}: expected a name that ends in {known}")
-    if not place.resolve().parent.is_dir():
+    if not place.absolute().parent.is_dir():
         raise DataError(f"cannot write {place}: there is no folder {place.parent}; make it first")
     return place.suffix.lower()[1:]
 

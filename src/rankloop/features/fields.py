@@ -78,7 +78,7 @@ class Field:
         if checked is None:
             raise DataError(
                 f"field {self.name!r} must be {_EXPECTED[self.type].format(self.size)}; found "
-                f"{_shorten(value)}"
+                f"{_shorten(value)}{_hint(value)}"
             )
         return checked
 
@@ -195,6 +195,12 @@ _EXPECTED = {
     "date": "a date such as '2024-05-31' or '2024-05-31T12:00:00Z', or milliseconds since 1970",
     "vector": "a list of {} finite numbers",
 }
+
+
+def _hint(value: object) -> str:
+    """Say how to send a missing value, if it looks like one."""
+    is_gap = value == "" if isinstance(value, str) else isinstance(value, float) and value != value
+    return "; send null for a missing value" if is_gap else ""
 
 
 def _shorten(value: object) -> str:

@@ -75,6 +75,7 @@ class Loop:
         self._journals = (journal, learns, follows, self._reads)
         self._reading = threading.Lock()
         self._started = False
+        self.rejected = 0  # events since the start, of which most are not journaled
         recent = self._recent = EntryCache()
         try:
             self._engine = load_engine(learns, retry_reads(make_fetch(recent, learns), self._over))

@@ -146,15 +146,21 @@ def _with_slashes(path: str) -> str:
 async def _not_answered(request: Request, error: Exception) -> Response:
     """Answer a path or a method that is not offered; name the methods that are."""
     status = error.status_code if isinstance(error, HTTPException) else 500
-    words = {
-        404: "there is no such path; see /openapi.json",
-        405: "this path needs another method; see /openapi.json",
-    }
-    response = HTTPProblem(status, words.get(status, str(error))).response()
-    if status == 405:
+    words = str(error)
+    allowed: list[str] = []
+    if status == 404:
+        words = "there is no such path; see /openapi.json"
+    elif status == 405:
         routes = [route for route in request.app.routes if isinstance(route, Route)]
         offered = [r.methods or () for r in routes if r.matches(request.scope)[0] is Match.PARTIAL]
-        response.headers["allow"] = ", ".join(sorted({name for names in offered for name in names}))
+        allowed = sorted({name for names in offered for name in names})
+        words = (
+            f"found the method {request.method}, expected one of {', '.join(allowed)}; see "
+            "/openapi.json"
+        )
+    response = HTTPProblem(status, words).response()
+    if allowed:
+        response.headers["allow"] = ", ".join(allowed)
     return response
 
 

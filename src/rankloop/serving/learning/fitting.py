@@ -96,10 +96,21 @@ def check_model(model: Ranker, settings: LoopSettings) -> None:
     if isinstance(theirs, Features):
         kinds = {} if ours is None else {column.name: column for column in ours}
         for column in theirs:
-            _check_column(column, kinds.get(column.name, Feature(column.name)))
+            _check_column(column, kinds.get(column.name, Feature(column.name)), settings)
 
 
-def _check_column(theirs: Feature, ours: Feature) -> None:
+_RETRAIN = "train it on what `rankloop features` writes for the same definitions"
+_COMPUTE = (
+    "callers send numbers only. Let the loop compute its features: `rankloop init --items "
+    "CATALOGUE --events LOG` writes definitions, and `rankloop features` the data to train on"
+)
+_TRANSLATE = (
+    "give the loop its catalogue, start the service without the model, and add it with `rankloop "
+    "models add`, which translates the codes; or " + _RETRAIN
+)
+
+
+def _check_column(theirs: Feature, ours: Feature, settings: LoopSettings) -> None:
     """Raise if a model takes a column for something else than the loop gives."""
     if theirs.kind == "category" and ours.kind == "category":
         if theirs.categories == ours.categories and theirs.codes == ours.codes:
@@ -108,10 +119,10 @@ def _check_column(theirs: Feature, ours: Feature) -> None:
             return
         raise DataError(
             f"feature {ours.name!r}: the model was trained on other codes of categories than this "
-            "loop gives; train it on what `rankloop features` writes for the same definitions"
+            f"loop gives; {_TRANSLATE}"
         )
     if "category" in (theirs.kind, ours.kind) or theirs.kind == "date":
         raise DataError(
             f"feature {ours.name!r} is a {theirs.kind} for the model, but this loop gives it as a "
-            f"{ours.kind}; train the model on the features of the loop"
+            f"{ours.kind}; {_RETRAIN if settings.computes else _COMPUTE}"
         )

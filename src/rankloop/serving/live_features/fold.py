@@ -57,12 +57,14 @@ class Matrix(NamedTuple):
     names : of the columns
     after : the position of the fold
     columns : the position of the settings that define the columns
+    unknown : items without fields, as far as somebody asked
     """
 
     X: NDArray[np.float32]
     names: tuple[str, ...]
     after: int
     columns: int
+    unknown: tuple[str, ...] = ()
 
 
 class FeatureFold:

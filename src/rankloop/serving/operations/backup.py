@@ -59,6 +59,8 @@ def restore(
         raise DataError(f"{address}: restore a database with the tools of PostgreSQL")
     _check_file(str(copy))
     path = Path(address)
+    if path.is_dir():
+        raise DataError(f"{address}: this is a folder; give the file of the journal")
     if is_led(path, pause):
         raise DataError(f"{address}: a service uses this journal; stop all services first")
     new = path.with_name(f"{path.name}.restoring")

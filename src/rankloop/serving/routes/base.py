@@ -161,6 +161,13 @@ def _explain(message: str) -> str:
     return f"{place.strip('`.') or 'the body'}: {reason[:1].lower()}{reason[1:]}"
 
 
+def count_events(service: Service, loop: str, status: str, n: int = 1) -> None:
+    """Count events by the status that they were answered with, for metrics and the loop's state."""
+    service.metrics.events.labels(loop, status).inc(n)
+    if status == "rejected":
+        service.loops[loop].rejected += n
+
+
 def answer(value: object, status: int = 200) -> Response:
     """Return a value as JSON."""
     return Response(msgspec.json.encode(value), status, media_type=JSON)

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from rankloop.exceptions import RankloopError
 from rankloop.serving.journal.entries import Observed, digest_of
 from rankloop.serving.problems import HTTPProblem, as_problem
-from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Id, check_printable
 from rankloop.serving.routes.feedback import given_values
 
@@ -87,7 +87,7 @@ async def _store_events(call: Call) -> list[str]:
         "duplicate" if outcome.status == "conflict" else outcome.status for outcome in outcomes
     ]
     for status in statuses:
-        call.service.metrics.events.labels(loop.name, status).inc()
+        count_events(call.service, loop.name, status)
     return statuses
 
 

@@ -87,7 +87,15 @@ def change_route(kind: Kind, mode: Mode) -> Any:
 
 
 def _read_changed(content: bytes) -> list[tuple[str, Fields | None]]:
-    return [(item.id, item.fields) for item in read_objects(content, ItemFields)]
+    try:
+        return [(item.id, item.fields) for item in read_objects(content, ItemFields)]
+    except HTTPProblem as problem:
+        if "unknown field" not in str(problem):
+            raise
+        raise HTTPProblem(
+            422,
+            f'{problem}; put all fields under `fields`: {{"id": "a", "fields": {{"price": 9.5}}}}',
+        ) from None
 
 
 def _read_deleted(content: bytes) -> list[tuple[str, Fields | None]]:

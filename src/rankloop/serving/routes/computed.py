@@ -39,12 +39,14 @@ class ComputedItems(NamedTuple):
 
     X : one row per item, one column per name
     computed : how they were computed, for the journal
+    unknown : the items that have no fields
     """
 
     ids: list[str]
     X: NDArray[np.float32]
     names: tuple[str, ...]
     computed: Computed
+    unknown: tuple[str, ...] = ()
 
 
 def compute_items(
@@ -84,7 +86,7 @@ def compute_items(
     except DataError as error:
         raise HTTPProblem(422, str(error)) from None
     computed = Computed(at, matrix.after, matrix.columns, sent, asker)
-    return ComputedItems(ids, matrix.X, matrix.names, computed)
+    return ComputedItems(ids, matrix.X, matrix.names, computed, matrix.unknown)
 
 
 def read_asker(

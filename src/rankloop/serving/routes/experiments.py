@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -15,10 +16,12 @@ from rankloop.serving.routes.actions import ActionAnswer, Share, act, require_mo
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id
 from rankloop.serving.routes.state import Budget, ExperimentInfo, budget_of, running
+from rankloop.serving.security.audit import as_action
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from rankloop.serving.journal.base import Journal
     from rankloop.serving.routes.base import Call
 
 
@@ -45,11 +48,29 @@ class EndRequest(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=1000)] = "ended by hand"
 
 
+class EndedInfo(msgspec.Struct):
+    """An experiment that was ended: by whom, why, and which model was proven best, or empty.
+
+    position, at : of its end in the journal, and when that was, in UTC
+    """
+
+    id: str
+    winner: str
+    reason: str
+    by: str
+    position: int
+    at: str
+
+
 class ExperimentState(msgspec.Struct, omit_defaults=True):
-    """The running experiment, if there is one, and what is left of the error budget."""
+    """The running experiment, if there is one, and what is left of the error budget.
+
+    last : the last experiment that was ended; one that a promotion or a rollback cut short is not
+    """
 
     budget: Budget
     experiment: ExperimentInfo | None = None
+    last: EndedInfo | None = None
 
 
 async def start_experiment(call: Call) -> Response:
@@ -86,16 +107,27 @@ async def end_experiment(call: Call) -> Response:
     """End the running experiment."""
     experiment = call.loop.published.experiment
     if experiment is None or experiment.id != call.path["id"]:
-        raise HTTPProblem(404, f"there is no running experiment {call.path['id']!r:.80}")
+        now = "none is" if experiment is None else f"{experiment.id!r} is"
+        raise HTTPProblem(404, f"experiment {call.path['id']!r:.80} is not running; {now}")
     return await act(
         call, experiment.id, ExperimentEnded(experiment.id, call.body.reason, by=call.who)
     )
 
 
 async def show_experiment(call: Call) -> Response:
-    """Return what the running experiment has found."""
+    """Return what the running experiment has found, and how the last one ended."""
     now = call.loop.published
-    return answer(ExperimentState(budget_of(now), running(now)))
+    last = await asyncio.to_thread(call.loop.read, _last_ended)
+    return answer(ExperimentState(budget_of(now), running(now), last))
+
+
+def _last_ended(journal: Journal) -> EndedInfo | None:
+    for record in reversed(journal.find_kind("ended")):
+        action = as_action(record)
+        if action is not None and isinstance(record.entry, ExperimentEnded):
+            end = record.entry
+            return EndedInfo(end.id, end.winner, end.reason, action.by, record.position, action.at)
+    return None
 
 
 ENDPOINTS = (
@@ -103,7 +135,7 @@ ENDPOINTS = (
         "GET",
         "/v1/{loop}/experiments",
         show_experiment,
-        "What the running experiment has found.",
+        "What the running experiment has found, and how the last one ended.",
         "metrics",
         answer=ExperimentState,
     ),

@@ -15,7 +15,7 @@ from rankloop.feedback.ids import new_id
 from rankloop.serving.journal.entries import LOGGED, Entry, Observed, Ranked, pack_features
 from rankloop.serving.journal.feature_entries import Counted
 from rankloop.serving.problems import HTTPProblem
-from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_items
 from rankloop.serving.routes.computed import ComputedItems, Person, compute_items, read_asker
 from rankloop.serving.routes.personal import encrypt_personal
@@ -164,7 +164,7 @@ def answer_events(call: Call, answers: Sequence[EventAnswer]) -> Response:
     """Return one answer per event; 409 if one conflicts with a stored event."""
     counts = Counter([reply.status for reply in answers])
     for status, n in counts.items():
-        call.service.metrics.events.labels(call.path["loop"], status).inc(n)
+        count_events(call.service, call.path["loop"], status, n)
     if counts["conflict"]:
         bad = next(reply.event_id for reply in answers if reply.status == "conflict")
         plain: list[object] = msgspec.to_builtins(answers)

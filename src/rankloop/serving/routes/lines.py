@@ -48,7 +48,7 @@ def _texts(content: bytes) -> list[bytes]:
             if len(texts) > 1 and not _is_json(texts[0]):  # one object over several lines
                 texts = [stripped]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, stripped) from None
     _check_number(len(texts))
     return texts
 
@@ -72,11 +72,12 @@ def _decode(text: bytes, decoder: msgspec.json.Decoder[T], number: int) -> T:
     except msgspec.ValidationError as error:
         raise HTTPProblem(422, f"object {number}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, text) from None
 
 
-def _unreadable(error: Exception) -> HTTPProblem:
-    return HTTPProblem(400, f"the body is neither JSON nor lines of JSON: {error}")
+def _unreadable(error: Exception, text: bytes) -> HTTPProblem:
+    has_nan = "; it has no NaN: send null for a missing value" * (b"NaN" in text)
+    return HTTPProblem(400, f"the body is neither JSON nor lines of JSON: {error}{has_nan}")
 
 
 def _canonical(text: bytes) -> bytes:

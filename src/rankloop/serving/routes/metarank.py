@@ -21,7 +21,7 @@ from rankloop.serving.engine.columns import columns_of
 from rankloop.serving.journal.entries import Entry, Ranked
 from rankloop.serving.journal.feature_entries import ItemsChanged, UsersChanged
 from rankloop.serving.problems import HTTPProblem
-from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Id, Item, check_printable
 from rankloop.serving.routes.feedback import Event, LoggedRanking, make_events, make_logged_ranking
 from rankloop.serving.routes.metarank_fields import (
@@ -168,7 +168,7 @@ async def feedback_as_metarank(call: Call) -> Response:
         loop = call.service.loops[name]
         for outcome in await loop.submit_from(asyncio.get_running_loop(), wanted):
             counts[outcome.status] += 1
-            call.service.metrics.events.labels(name, outcome.status).inc()
+            count_events(call.service, name, outcome.status)
     return answer(MetarankTaken(len(events), "ok", _milliseconds(start), 0, dict(counts)))
 
 

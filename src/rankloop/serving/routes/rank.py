@@ -121,6 +121,8 @@ async def rank(call: Call) -> Response:
         else ((), None)
     )
     shown = rank_answer(entry, outcome.position or 0, names=names, added=added)
+    if isinstance(candidates, ComputedItems):
+        shown.unknown = list(candidates.unknown)
     if call.service.tickets is not None:
         shown.ticket = call.service.tickets.sign(loop.name, ranking_id)
     return answer(shown)

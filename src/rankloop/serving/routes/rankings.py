@@ -42,6 +42,8 @@ class RankAnswer(msgspec.Struct, omit_defaults=True):
     """The order to show, from the top; feedback refers to `ranking_id`.
 
     items : one :class:`RankedItem` per place, which the core writes directly from arrays
+    unknown : the items that have no fields now, if the loop computes features: their features are
+        missing values
     ticket : the ranking's id, signed, for browsers that send feedback directly
     """
 
@@ -53,6 +55,7 @@ class RankAnswer(msgspec.Struct, omit_defaults=True):
     position: int
     experiment: str | None = None
     ticket: str | None = None
+    unknown: list[str] = []
 
 
 def rank_answer(

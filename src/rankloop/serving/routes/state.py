@@ -111,6 +111,8 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     personal : whether personal fields are `encrypted`, or `not stored`
     actions : recent actions: who did what and when, oldest first
     failures : the latest entries, examples and models that failed, and were left out
+    rejected : events that this process answered with `rejected` since it started, as in `/metrics`;
+        `totals` counts those that are in the journal
     """
 
     name: str
@@ -129,6 +131,7 @@ class LoopState(msgspec.Struct, omit_defaults=True):
     budget: Budget
     experiment: ExperimentInfo | None = None
     failures: list[Failure] = []
+    rejected: int = 0
 
 
 def loop_state(loop: Loop, now: Published) -> LoopState:
@@ -161,6 +164,7 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
         budget_of(now),
         running(now),
         list(now.failures),
+        loop.rejected,
     )
 
 

@@ -20,7 +20,7 @@ from rankloop.features.event_log import object_fields
 from rankloop.serving.journal.entries import Entry, Observed, Ranked, digest_of
 from rankloop.serving.journal.feature_entries import Counted, ItemsChanged
 from rankloop.serving.problems import HTTPProblem
-from rankloop.serving.routes.base import Endpoint, answer
+from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Candidates, Item, check_ids, check_printable
 from rankloop.serving.routes.feedback import (
     Event,
@@ -117,7 +117,7 @@ async def events(call: Call) -> Response:
             if isinstance(entry, ItemsChanged):
                 continue
             counts[outcome.status] += 1
-            call.service.metrics.events.labels(name, outcome.status).inc()
+            count_events(call.service, name, outcome.status)
     return answer(UbiAnswer(dict(counts)))
 
 
