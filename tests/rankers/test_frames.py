@@ -184,3 +184,29 @@ def test_text_in_a_column_of_numbers_is_named_with_its_row():
     right = model.predict(shop.assign(price=shop.price.where(shop.index != 5, 2.5)))
     assert np.array_equal(model.predict(shop.assign(price=prices)), right)
     assert rl.from_table(shop.assign(price=prices)).features is None
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_grades_and_query_ids_without_a_name_are_known_by_their_values(kind):
+    shop = pd.concat([SHOP, SHOP], ignore_index=True).rename(
+        columns={"qid": "srch", "label": "points"}
+    )
+    shop["zero"], y, qid = 0, shop.points.to_numpy(), [f"q{k}" for k in shop.srch]
+    for column, grades in (("points", y), ("points", shop[["points"]]), ("srch", y)):
+        frame = FRAMES[kind](shop[["price", "zero", column]])
+        ids = qid if column == "points" else shop.srch.to_numpy()
+        with pytest.raises(DataError, match=f"not features.*: '{column}';"):
+            rl.QueryDataset.from_arrays(frame, grades, qid=ids)
+    texts = FRAMES[kind](shop[["price", "zero"]].assign(srch=qid))
+    with pytest.raises(DataError, match=r"not features.*: 'srch';"):
+        rl.Described(rl.Slam()).fit(texts, y, qid=qid)
+    few = FRAMES[kind](shop[["price", "zero", "points"]][:20])
+    assert rl.QueryDataset.from_arrays(few, y[:20], group=[20]).n_features == 3
+    with pytest.raises(DataError, match="'__index_level_0__'"):
+        rl.Slam().fit(pa.Table.from_pandas(shop[["price"]].sort_values("price")), y, group=[160])
+    same = FRAMES[kind](shop[["price", "zero"]])
+    weights = shop.price.abs().rename("price")  # a feature may be a weight, too
+    data = rl.QueryDataset.from_arrays(
+        same, np.zeros(160), qid=np.zeros(160, int), sample_weight=weights.to_numpy()
+    )
+    assert data.n_features == 2

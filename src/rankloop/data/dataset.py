@@ -181,7 +181,7 @@ class QueryDataset:
             raise DataError("say which rows form a query: give either qid= or group=")
         check_same_rows(X, y=y, qid=qid, doc_ids=doc_ids, sample_weight=sample_weight)
         if feature_names is None:
-            refuse_other_columns(X, y=y, qid=qid, doc_ids=doc_ids, sample_weight=sample_weight)
+            refuse_other_columns(X, y=y, qid=qid, doc_ids=doc_ids)
             feature_names = column_names(X)
         features = None
         if has_other_kinds(X):

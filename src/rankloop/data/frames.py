@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.features.columns import Features
+
+
+_NO_CHANCE = 100
+"""So many rows of a feature are not the grades or the query ids by chance."""
 
 
 def has_other_kinds(X: object) -> bool:
@@ -90,7 +95,7 @@ def check_same_rows(X: object, name_of_rows: str = "X", **others: object) -> Non
 def refuse_other_columns(X: Any, **others: object) -> None:
     """Raise if a frame or table has columns that are not features: ids, grades, facts of a log.
 
-    others : what was given beside the frame; a series that is one of its columns is no feature
+    others : what was given beside the frame; a column with its name or its values is no feature
     """
     names = column_names(X)
     if names is None:
@@ -98,10 +103,15 @@ def refuse_other_columns(X: Any, **others: object) -> None:
     from rankloop.data.io.tables.leaks import leaks
     from rankloop.data.io.tables.roles import ROLES
 
-    usual = {name for role in ROLES.values() for name in role}
-    given = {str(getattr(series, "name", None)) for series in others.values() if _is_of(X, series)}
-    found = [name for name in names if name.lower() in usual or name in given]
-    found += [name for name in leaks(names) if name not in found]
+    usual = {*(name for role in ROLES.values() for name in role), *map(str.lower, leaks(names))}
+    given = [_name_and_values(values) for values in others.values() if values is not None]
+    found = [
+        name
+        for place, name in enumerate(names)
+        if name.lower() in usual
+        or name.startswith("__index_level_")  # as Arrow calls the index of pandas
+        or any(_is_copy(X, place, name, *known) for known in given)
+    ]
     if not found:
         return
     drop = f"X.drop({'columns=' if hasattr(X, 'iloc') else ''}{found})"
@@ -114,15 +124,38 @@ def refuse_other_columns(X: Any, **others: object) -> None:
     )
 
 
-def _is_of(X: Any, series: Any) -> bool:
-    """Whether a series was made from a column of a frame, as its name says.
+def _name_and_values(given: Any) -> tuple[str | None, NDArray[Any] | None]:
+    """Return the name of a series, or its values if they must tell.
 
-    A number as a name is often only a place, so that the values must be the same, too.
+    They must if it has no name, or a number that is often only a place. Without a name, values must
+    differ and be so many that they are not in a column by chance.
     """
-    name = getattr(series, "name", None)
-    if not isinstance(name, str | int | np.integer) or name not in X.columns:
+    name = getattr(given, "name", None)
+    if isinstance(name, str):
+        return name, None
+    try:
+        values = np.asarray(given).ravel()
+    except ValueError:  # lists of different lengths, which are an error later on
+        return None, np.empty(0)
+    if name is None and (len(values) < _NO_CHANCE or bool((values == values[0]).all())):
+        return None, np.empty(0)
+    return None if name is None else str(name), values
+
+
+def _is_copy(X: Any, place: int, name: str, given: str | None, values: NDArray[Any] | None) -> bool:
+    """Whether a column is what was given beside the frame: by its name, its values, or both."""
+    if values is None or given not in (None, name):
+        return given == name
+    if not len(values):
         return False
-    return isinstance(name, str) or np.array_equal(np.asarray(X[name]), np.asarray(series))
+    if hasattr(X, "iloc"):
+        column = np.asarray(X.iloc[:, place])
+    else:
+        column = np.asarray(X.column(place) if hasattr(X, "column_names") else X[name])
+    with contextlib.suppress(TypeError, ValueError):  # missing texts cannot be compared
+        few = slice(0, _NO_CHANCE)
+        return np.array_equal(column[few], values[few]) and np.array_equal(column, values)
+    return False
 
 
 def as_frame(records: Sequence[Mapping[str, object]], kind: str | None = None) -> Any:

@@ -226,7 +226,7 @@ class OnlineRanker(Ranker):
     ) -> Self:
         """Learn from one query. This takes some microseconds for a short list of float32 rows."""
         if not self.is_fitted:
-            refuse_other_columns(X, y=y, sample_weight=sample_weight)
+            refuse_other_columns(X, y=y)
         rows, grades = self._order_columns(X), as_grades(y)
         if len(rows) != len(grades):
             raise DataError(f"y has {len(grades):,} values for {len(rows):,} rows")
