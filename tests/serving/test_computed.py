@@ -289,7 +289,7 @@ def test_a_model_with_categories_knows_them_by_name(start, tmp_path, ranker):
     rng = np.random.default_rng(0)
     brands = ["best", "other", "cosy", "acme"]
     frame = pd.DataFrame({"brand": rng.choice(brands, 2400), "bm25": rng.random(2400)})
-    worth = frame["brand"].map({"cosy": 2, "acme": 1}).fillna(0).astype(int)
+    worth = frame["brand"].map({"cosy": 2, "acme": 1}).fillna(0).astype(int).rename("worth")
     model = Described(ranker).fit(frame, worth, group=[12] * 200)
     service, shop = start()
     shop.put("/v1/shop/items", json=catalogue(5))
