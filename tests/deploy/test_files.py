@@ -137,7 +137,10 @@ def test_settings_of_kubernetes_are_valid(tmp_path):
 @pytest.mark.parametrize("resource", KUBERNETES, ids=lambda r: r["kind"])
 def test_resources_of_kubernetes_fit_its_schema(resource):
     validate = pytest.importorskip("kubernetes_validate")
-    validate.validate(resource, validate.latest_version(), strict=True)
+    version = validate.latest_version()
+    validate.validate(resource, version, strict=True)
+    with pytest.raises(validate.ValidationError):  # it does look
+        validate.validate({**resource, "colour": "red"}, version, strict=True)
 
 
 def test_kubernetes_points_at_what_exists():

@@ -210,3 +210,13 @@ def test_grades_and_query_ids_without_a_name_are_known_by_their_values(kind):
         same, np.zeros(160), qid=np.zeros(160, int), sample_weight=weights.to_numpy()
     )
     assert data.n_features == 2
+
+
+def test_a_missing_value_gets_no_score():
+    """Else NaN would be compared with scores, and the ranking could be any."""
+    ranker = rl.Slam().fit(np.eye(2), [1, 0], group=[2])
+    data = rl.QueryDataset.from_arrays([[np.nan, 0], [0, 1]], [1, 0], qid=[7, 7], allow_nan=True)
+    for score in (ranker.predict, lambda data: ranker.rank(next(iter(data)))):
+        with pytest.raises(DataError, match="feature 1 of a document of query 7 is nan, but Slam"):
+            score(data)
+    assert np.isfinite(rl.Described(rl.NewtonXENDCG()).fit(data).predict(data)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,15 @@ if TYPE_CHECKING:
     Row = Mapping[str, object]
 
 
-class Tabular:
+class Tabular(ABC):
     """What has rows: `print` and notebooks show them as a table.
 
     A subclass writes `_rows`, which returns one dictionary per row, with the same keys.
     """
 
+    @abstractmethod
     def _rows(self) -> Sequence[Row]:
-        raise NotImplementedError
+        """Return the rows."""
 
     def __str__(self) -> str:
         return text_table(self._rows())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,12 @@ class HeldLoss:
         return self.loss.__sizeof__()
 
 
-class ClusterLoss:
-    """The sum of the losses of parts on a cluster, in the order of the parts."""
+class SummedLoss(ABC):
+    """A loss that is computed in parts, and added up in their order."""
 
-    def __init__(self, client: Any, held: list[Future[HeldLoss]], names: list[str]) -> None:
-        self._client, self._held, self._names = client, held, names
+    @abstractmethod
+    def _all(self, method: str, *given: Floats) -> list[Any]:
+        """Call a method of the loss of each part, and return the results in order."""
 
     def at(self, w: Floats) -> Value:
         """Return the value and the gradient."""
@@ -55,6 +57,13 @@ class ClusterLoss:
     def spread(self, w: Floats) -> Floats:
         """Return the sums from which a preconditioner is computed."""
         return add_up(self._all("spread", w))
+
+
+class ClusterLoss(SummedLoss):
+    """The loss of parts on a cluster."""
+
+    def __init__(self, client: Any, held: list[Future[HeldLoss]], names: list[str]) -> None:
+        self._client, self._held, self._names = client, held, names
 
     def _all(self, method: str, *given: Floats) -> list[Any]:
         futures = [submit(self._client, _call, part, method, given) for part in self._held]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankloop.data.io.tables.reading import from_table
 from rankloop.distributed.columns import describe_columns, unite_columns
+from rankloop.distributed.linear import SummedLoss
 from rankloop.distributed.prediction import score_frame
 from rankloop.distributed.summary import check_summaries, summarise_part
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.features.columns import needs_description
 from rankloop.rankers.batch.linear import ConvexRanker
-from rankloop.rankers.batch.loss_sum import add_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset
     from rankloop.losses.base import Floats
     from rankloop.rankers.base import Ranker
-    from rankloop.rankers.batch.loss_sum import Value
 
     _C = TypeVar("_C", bound=ConvexRanker)
 
@@ -99,24 +98,11 @@ def _check_spark() -> None:
         raise MissingExtraError("pyspark", "spark", "training and scoring on Spark") from None
 
 
-class _SparkLoss:
-    """The sum of the losses of partitions, in their order."""
+class _SparkLoss(SummedLoss):
+    """The loss of the partitions of a frame."""
 
     def __init__(self, frame: Any, options: Mapping[str, Any], ranker: ConvexRanker) -> None:
         self._frame, self._options, self._ranker = frame, options, ranker
-
-    def at(self, w: Floats) -> Value:
-        """Return the value and the gradient."""
-        values: list[Value] = self._all("at", w)
-        return add_up(values)
-
-    def product(self, w: Floats, v: Floats) -> Floats:
-        """Return the Hessian at w times v."""
-        return add_up(self._all("product", w, v))
-
-    def spread(self, w: Floats) -> Floats:
-        """Return the sums from which a preconditioner is computed."""
-        return add_up(self._all("spread", w))
 
     def _all(self, method: str, *given: Floats) -> list[Any]:
         found = _map_parts(self._frame, self._options, _compute, self._ranker, method, given)

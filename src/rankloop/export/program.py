@@ -8,6 +8,7 @@ those that its engine cannot compute.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -31,13 +32,13 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(ABC):
     """A matrix of `width` columns, computed from other nodes."""
 
     @property
+    @abstractmethod
     def width(self) -> int:
         """The number of columns."""
-        raise NotImplementedError
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -592,19 +592,23 @@ class Ranker(Estimator, metaclass=ABCMeta):
         self._refuse_sparse(data.X)
         if not self.traits.takes_kinds:
             refuse_kinds(data, type(self).__name__)
-        if self.traits.takes_nan or not data.has_missing:
+        if data.has_missing:
+            self._refuse_missing_values(data, data.X)
+
+    def _refuse_missing_values(self, data: QueryDataset | Query, rows: Rows) -> None:
+        """Raise if a value of these rows of the data is missing, unless this ranker takes that."""
+        values = all_values(rows)
+        place = -1 if self.traits.takes_nan else _core.first_not_finite(values)
+        if place < 0:
             return
-        values = all_values(data.X)
-        place = _core.first_not_finite(values)
-        if place >= 0:
-            row, feature = place_in_rows(data.X, place)
-            query = data.query_ids[np.searchsorted(data.offsets, row, side="right") - 1]
-            raise DataError(
-                f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
-                f"but {type(self).__name__} needs finite numbers; fill in missing values (in "
-                f"text with {argument('null', 0)}), or use Described(ranker) or boosted trees, "
-                "which accept missing values"
-            )
+        row, feature = place_in_rows(rows, place)
+        query = data.id if isinstance(data, Query) else data.query_ids[_query_of(data, row)]
+        raise DataError(
+            f"feature {feature + 1} of a document of query {query} is {values.ravel()[place]}, "
+            f"but {type(self).__name__} needs finite numbers; fill in missing values (in "
+            f"text with {argument('null', 0)}), or use Described(ranker) or boosted trees, "
+            "which accept missing values"
+        )
 
     def _rows(self, X: object) -> Rows:
         """Return the checked rows to score, with columns in the order of the training data."""
@@ -627,6 +631,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
         if order is not None:
             rows = in_order(rows, order)
         self._check_width(rows)
+        if isinstance(X, Query) or (isinstance(X, QueryDataset) and X.has_missing):
+            self._refuse_missing_values(X, rows)
         return rows
 
     def _check_width(self, rows: Rows) -> None:
@@ -635,3 +641,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
                 f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
+
+
+def _query_of(data: QueryDataset, row: int) -> int:
+    return int(np.searchsorted(data.offsets, row, side="right")) - 1
