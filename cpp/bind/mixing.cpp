@@ -13,6 +13,14 @@ void check_weights_of(const std::optional<In<double, 1>>& documents, std::size_t
     if (queries) check_size(*queries, q, "one weight a query is needed");
 }
 
+// The grades and weights of query q, whose m documents begin at `first`; losses need no features.
+QueryRows judgements(const In<double, 1>& y, std::size_t first, std::size_t m,
+                     const std::optional<In<double, 1>>& document_weights,
+                     const std::optional<In<double, 1>>& query_weights, std::size_t q) {
+    const double* const weights = document_weights ? document_weights->data() + first : nullptr;
+    return {nullptr, y.data() + first, weights, query_weights ? query_weights->data()[q] : 1.0, m, 0};
+}
+
 Experts experts_of(const In<std::int64_t, 2>& seats, std::size_t experts, std::size_t rankers) {
     check(seats.shape(1) == 2, "a seat is an expert and a ranker");
     std::vector<bool> seated(experts);
@@ -101,12 +109,7 @@ void bind_mixing(nb::module_& m) {
             for (std::size_t q = 0; q < queries; ++q) {
                 const auto first = static_cast<std::size_t>(offsets.data()[q]),
                            end = static_cast<std::size_t>(offsets.data()[q + 1]);
-                const QueryRows rows{nullptr,
-                                     y.data() + first,
-                                     document_weights ? document_weights->data() + first : nullptr,
-                                     query_weights ? query_weights->data()[q] : 1.0,
-                                     end - first,
-                                     0};
+                const QueryRows rows = judgements(y, first, end - first, document_weights, query_weights, q);
                 const bool tells = loss.take(rows);
                 for (std::size_t k = 0; k < rankers; ++k)
                     out[q * rankers + k] = tells ? loss.of(scores.data() + k * documents + first)
@@ -159,12 +162,7 @@ void bind_mixing(nb::module_& m) {
             for (std::size_t q = 0; q < queries; ++q) {
                 const auto first = static_cast<std::size_t>(offsets.data()[q]),
                            end = static_cast<std::size_t>(offsets.data()[q + 1]);
-                const QueryRows rows{nullptr,
-                                     y.data() + first,
-                                     document_weights ? document_weights->data() + first : nullptr,
-                                     query_weights ? query_weights->data()[q] : 1.0,
-                                     end - first,
-                                     0};
+                const QueryRows rows = judgements(y, first, end - first, document_weights, query_weights, q);
                 if (end > first) {
                     experts.take(scores.data() + first, documents, end - first);
                     experts.mix(weights.data(), out + first);
