@@ -38,7 +38,7 @@ class HeldLoss:
         return self.loss.__sizeof__()
 
 
-class SummedLoss(ABC):
+class PartwiseLoss(ABC):
     """A loss that is computed in parts, and added up in their order."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class SummedLoss(ABC):
         return add_up(self._all("spread", w))
 
 
-class ClusterLoss(SummedLoss):
+class ClusterLoss(PartwiseLoss):
     """The loss of parts on a cluster."""
 
     def __init__(self, client: Any, held: list[Future[HeldLoss]], names: list[str]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankloop.data.io.tables.reading import from_table
 from rankloop.distributed.columns import describe_columns, unite_columns
-from rankloop.distributed.linear import SummedLoss
+from rankloop.distributed.linear import PartwiseLoss
 from rankloop.distributed.prediction import score_frame
 from rankloop.distributed.summary import check_summaries, summarise_part
 from rankloop.exceptions import DataError, MissingExtraError
@@ -98,7 +98,7 @@ def _check_spark() -> None:
         raise MissingExtraError("pyspark", "spark", "training and scoring on Spark") from None
 
 
-class _SparkLoss(SummedLoss):
+class _SparkLoss(PartwiseLoss):
     """The loss of the partitions of a frame."""
 
     def __init__(self, frame: Any, options: Mapping[str, Any], ranker: ConvexRanker) -> None:
