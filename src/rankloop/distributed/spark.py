@@ -136,7 +136,9 @@ def _map_parts(
         import pandas as pd
         from pyspark import TaskContext
 
-        number = TaskContext.get().partitionId()
+        context = TaskContext.get()
+        assert context is not None  # this runs on a worker
+        number = context.partitionId()
         rows = [batch for batch in batches if len(batch)]
         if not rows:
             return
