@@ -28,6 +28,19 @@ def test_omp_num_threads_is_followed(monkeypatch, asked, found):
     assert threads() == (min(processors(), 8) if found is None else found)
 
 
+@pytest.mark.parametrize("asked", ["1", "5"])
+def test_rankers_learn_on_as_many_threads_as_asked(asked):
+    code = (
+        "import rankloop as rl; from rankloop import _core; rl.Auto();"
+        "print(_core.limit_threads(0), _core.limit_threads(3))"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": asked}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout == f"{asked} 1\n"  # 0 threads cannot learn: one can
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system knows no affinity")
 def test_only_processors_that_we_may_use_count():
     code = (

@@ -110,6 +110,10 @@ void bind_online(nb::module_& m) {
         fault.ptr());
 
     m.def(
+        "limit_threads", [](unsigned count) { return OnlineCall::processors().exchange(std::max(count, 1u)); },
+        "count"_a, "Let rankers learn on at most so many threads; return the limit before.");
+
+    m.def(
         "learn_slam",
         [](RANKLOOP_CALL_ANY, Out<double, 1> sizes, double clip, bool ap, std::int64_t cutoff, double margin,
            double rate, double decay, bool only_loss, bool averaged) {

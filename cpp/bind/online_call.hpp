@@ -1,6 +1,7 @@
 // What every online ranker is called with from Python: queries, weights, and where scores should go.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -100,8 +101,9 @@ struct OnlineCall {
         return state.updates;
     }
 
-    static unsigned processors() {
-        static const unsigned count = std::thread::hardware_concurrency();  // asking takes microseconds
+    // How many threads may learn; the package sets it once, because asking takes microseconds.
+    static std::atomic<unsigned>& processors() {
+        static std::atomic<unsigned> count = std::thread::hardware_concurrency();
         return count;
     }
 

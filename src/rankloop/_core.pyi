@@ -602,6 +602,7 @@ def weigh_experts(
 class QueryError(ValueError):
     pass
 
+def limit_threads(count: int) -> int: ...
 def learn_slam(
     x: NDArray[numpy.float32] | SparseRows,
     y: NDArray[numpy.float64],

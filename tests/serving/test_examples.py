@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rankloop.exceptions import DataError
+from rankloop.feedback.events import Feedback
+from rankloop.feedback.grading import feedback_grades
+from rankloop.feedback.ranking import best_first
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.journal.base import Record
@@ -17,6 +22,7 @@ from rankloop.serving.journal.entries import (
     Ranked,
     pack_features,
 )
+from rankloop.serving.learning.examples import make_example
 
 from .tools import small
 
@@ -61,7 +67,7 @@ def state_of(settings, at_once, huge=()):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learn_from", ["grades", "pairs", "ips"])
+@pytest.mark.parametrize("learn_from", ["grades", "shown", "pairs", "ips"])
 @pytest.mark.parametrize("ranker", ["auto", "solar-ii", "pdgd"])
 def test_what_is_put_off_is_learnt_to_the_same_bits(ranker, learn_from):
     chances = {"examination": [1.0, 0.5]} if learn_from == "ips" else {}
@@ -86,3 +92,31 @@ def test_an_example_that_breaks_a_ranker_is_refused_alone(monkeypatch):
     assert late.digest() == at_once.digest()
     assert late.models["solar-i"].refused == 2
     assert late.models["solar-i"].ranker.n_queries_seen_ == late.totals.examples - 2
+
+
+@pytest.mark.parametrize(
+    ("learn_from", "kinds", "learnt"),
+    [
+        ("grades", {"b": "click"}, [0, 1, 0, -1, -1]),
+        ("grades", {"b": "click", "d": "skip"}, [0, 1, 0, 0, 0]),  # whoever skips it has seen it
+        ("grades", {"b": "hide"}, [1, 0, 1, -1, -1]),
+        ("grades", {"a": "click", "e": "click"}, [1, 0, 0, 0, 1]),
+        ("shown", {"b": "click"}, [0, 1, 0, 0, 0]),
+    ],
+)
+def test_what_nobody_may_have_seen_is_not_learnt(learn_from, kinds, learnt):
+    X = np.eye(6, dtype=np.float32)  # the last candidate was not shown
+    shown = replace(
+        best_first([6.0, 5, 4, 3, 2, 1], id="r1", doc_ids=[*"abcdef"], X=X), order=np.arange(5)
+    )
+    events = [Feedback("r1", item, kind) for item, kind in kinds.items()]
+    settings = small(
+        features=6, learn_from=learn_from, feedback={"click": 1, "skip": 0, "hide": -1}
+    )
+    grades = feedback_grades(shown, events, settings.rules)
+    example = make_example(settings, shown, grades, 1, events)
+    assert example.grades.tolist() == [*learnt, -1]
+    assert example.feedback.tolist() == grades.tolist()  # for rankers that decide themselves
+    judged = make_example(settings, shown, grades, 1)
+    assert judged.grades.tolist() == grades.tolist()
+    assert judged.feedback is None

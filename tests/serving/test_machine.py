@@ -238,7 +238,7 @@ class Life(RuleBasedStateMachine):
         self.loop.settle()
         assert set(entry.models) <= set(self.loop.published.models)
 
-    @rule(late=st.booleans(), learn_from=st.sampled_from(["grades", "pairs"]))
+    @rule(late=st.booleans(), learn_from=st.sampled_from(["grades", "shown", "pairs"]))
     def edit_the_settings(self, late, learn_from):
         self.changed = {"late": late, "learn_from": learn_from}
         self.restart(save=True)

@@ -32,7 +32,7 @@ def test_it_learns_what_is_clicked_and_a_restart_changes_nothing(address, rng):
         engine = loop._engine
         assert engine.totals.examples > 40
         model = engine.models["solar-i"]
-        assert model.curve.recent > 0.9
+        assert model.curve.recent > 0.85  # a random order has .59
     digest = loop._engine.digest()
     with open_journal(*address) as journal:
         assert journal.states()[0].position == journal.head() == loop._engine.position

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import math
 import os
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _MAX = 8  # with more threads, memory is the bottleneck
 _MAX_ASKED = 256  # no computation here gains from more
+_VALUES_A_THREAD = 400_000
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -66,15 +68,36 @@ def _quota(group: Path) -> float:
         return math.inf
 
 
+_among: ContextVar[int] = ContextVar("_among", default=1)
+
+
+@contextlib.contextmanager
+def divide_threads(among: int) -> Iterator[None]:
+    """Give what runs meanwhile its share of the threads, because others run, too."""
+    token = _among.set(_among.get() * among)
+    try:
+        yield
+    finally:
+        _among.reset(token)
+
+
 def threads() -> int:
     """Return how many threads to use: the variable OMP_NUM_THREADS, at most 256.
 
-    Without the variable, it is the number of processors, at most 8.
+    Without the variable, it is the number of processors, at most 8; inside :func:`divide_threads` a
+    share of that, at least one.
     """
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip().lstrip("0")
-    if not asked.isdecimal():
-        return min(processors(), _MAX)
-    return min(int(asked[:4]), _MAX_ASKED)
+    most = min(int(asked[:4]), _MAX_ASKED) if asked.isdecimal() else min(processors(), _MAX)
+    return max(most // _among.get(), 1)
+
+
+def useful_threads(values: int) -> int:
+    """Return how many threads it is worth to train trees with on so many values.
+
+    Threads wait for each other at every tree, so more of them would be slower on small data.
+    """
+    return max(1, min(threads(), values // _VALUES_A_THREAD))
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop._utils.estimator import Estimator
-from rankloop._utils.processors import passive_waiting, threads
+from rankloop._utils.processors import passive_waiting, useful_threads
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.rankers.search import OneOf
 from rankloop.rankers.traits import Traits
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.rankers.search import Search
-
-
-_VALUES_A_THREAD = 400_000
 
 
 class Peer(Estimator):
@@ -150,7 +147,7 @@ class LightGBMPeer(Peer):
             "seed": self.random_state,
             "deterministic": True,
             "force_col_wise": True,
-            "num_threads": _threads(data),
+            "num_threads": useful_threads(data.X.size),
             "verbosity": -1,
         }
         self._model = lgb.train(settings, train, self.trees, valid_sets=watched, callbacks=calls)
@@ -179,7 +176,7 @@ class XGBoostPeer(Peer):
                 "eta": self.rate,
                 "max_depth": self.size or 6,
                 "seed": self.random_state,
-                "nthread": _threads(data),
+                "nthread": useful_threads(data.X.size),
                 "tree_method": "hist",
                 "verbosity": 0,
             },
@@ -223,7 +220,7 @@ class CatBoostPeer(Peer):
                 "learning_rate": self.rate,
                 "depth": self.size or 6,
                 "random_seed": self.random_state,
-                "thread_count": _threads(data),
+                "thread_count": useful_threads(data.X.size),
                 "allow_writing_files": False,
                 "logging_level": "Silent",
                 **({} if valid is None else {"od_type": "Iter", "od_wait": self.patience}),
@@ -254,11 +251,6 @@ class CatBoostPeer(Peer):
     def dumps(self) -> bytes:
         """Return the model as CatBoost writes it."""
         return bytes(self._model._serialize_model())
-
-
-def _threads(data: QueryDataset) -> int:
-    """Return the number of threads that is worthwhile; they wait for each other at every tree."""
-    return max(1, min(threads(), data.X.size // _VALUES_A_THREAD))
 
 
 PEERS: Mapping[str, type[Peer]] = MappingProxyType(

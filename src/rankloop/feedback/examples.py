@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.data.dataset import QueryDataset
+from rankloop.data.validation import check_length
 from rankloop.exceptions import DataError
+from rankloop.feedback.grading import UNJUDGED
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -27,6 +29,37 @@ def make_graded_example(
         np.array([0]),
         sample_weight=sample_weight,
     )
+
+
+def keep_seen(ranking: Ranking, grades: ArrayLike, last: int | None = None) -> NDArray[np.float64]:
+    """Return the grades of what was most likely seen: up to the last choice, and one after it.
+
+    Users read from the top, and what is below the last choice was perhaps never read. Documents
+    further down become unjudged. If nothing was chosen, nothing was seen.
+
+    Parameters
+    ----------
+    grades : by candidate
+    last : the last place that somebody did something with; None: the last one with a grade above 0
+
+    >>> from rankloop.feedback.ranking import best_first
+    >>> shown = best_first([0.9, 0.8, 0.7, 0.6, 0.5], id="r1")
+    >>> keep_seen(shown, [0.0, 1.0, 0.0, 0.0, 0.0]).tolist()
+    [0.0, 1.0, 0.0, -1.0, -1.0]
+
+    References
+    ----------
+    Joachims, Optimizing search engines using clickthrough data (2002).
+    """
+    worth = np.asarray(grades, np.float64)
+    check_length("grades", worth, len(ranking.scores), "candidates")
+    by_place = worth[ranking.order]
+    if last is None:
+        chosen = np.flatnonzero(by_place > 0)
+        last = int(chosen[-1]) if len(chosen) else -2
+    seen = np.full(len(worth), UNJUDGED)
+    seen[ranking.order[: last + 2]] = by_place[: last + 2]
+    return seen
 
 
 def find_preferred_pairs(ranking: Ranking, grades: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from rankloop import _core
-from rankloop.clicks.rankers.base import click_grades, keep_seen
+from rankloop.clicks.rankers.base import click_grades
 from rankloop.clicks.rankers.from_clicks import RANKS, FromClicks
 from rankloop.clicks.users import GradedUser, make_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
-from rankloop.feedback.examples import inverse_propensities
+from rankloop.feedback.examples import inverse_propensities, keep_seen
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.model_files.saving import dumps, load, loads, save
 from rankloop.rankers.online.newton import NewtonXENDCG

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from rankloop import _core
-from rankloop.clicks.rankers.base import click_grades, keep_seen
+from rankloop.clicks.rankers.base import click_grades
 from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.clicks.rankers.plackett_luce import sample_ranking
 from rankloop.clicks.users import make_user, ultra_user
 from rankloop.data.simulate import separable
 from rankloop.exceptions import DataError
+from rankloop.feedback.examples import keep_seen
 from rankloop.feedback.ranking import PLACKETT_LUCE, Ranking
 
 

@@ -95,26 +95,6 @@ def click_grades(ranking: Ranking, clicks: ArrayLike) -> NDArray[np.float64]:
     return grades
 
 
-def keep_seen(ranking: Ranking, grades: ArrayLike) -> NDArray[np.float64]:
-    """Return the grades of what was most likely seen: up to the last choice, and one after it.
-
-    Documents further down count as not shown. If nothing was chosen, nothing was seen.
-
-    >>> from rankloop.feedback.ranking import best_first
-    >>> shown = best_first([0.9, 0.8, 0.7, 0.6, 0.5], id="r1")
-    >>> keep_seen(shown, [0.0, 1.0, 0.0, 0.0, 0.0]).tolist()
-    [0.0, 1.0, 0.0, -1.0, -1.0]
-    """
-    worth = np.asarray(grades, np.float64)
-    check_length("grades", worth, len(ranking.scores), "candidates")
-    by_place = worth[ranking.order]
-    chosen = np.flatnonzero(by_place > 0)
-    seen = np.full(len(worth), UNJUDGED)
-    end = chosen[-1] + 2 if len(chosen) else 0
-    seen[ranking.order[:end]] = by_place[:end]
-    return seen
-
-
 def features_of(ranking: Ranking) -> NDArray[np.float32]:
     """Return the features of a ranking's candidates; raise if it does not hold them."""
     if ranking.X is None:

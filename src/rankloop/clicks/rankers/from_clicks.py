@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop.clicks.rankers.base import ClickRanker, features_of, keep_seen
+from rankloop.clicks.rankers.base import ClickRanker, features_of
 from rankloop.clicks.rankers.plackett_luce import sample_ranking
 from rankloop.data.validation import check_length
 from rankloop.exceptions import DataError
-from rankloop.feedback.examples import inverse_propensities
+from rankloop.feedback.examples import inverse_propensities, keep_seen
 from rankloop.feedback.ranking import BEST_FIRST, PLACKETT_LUCE, best_first
 from rankloop.rankers.ensembles.mix import standardise
 from rankloop.rankers.forms import Array, FittedRanker

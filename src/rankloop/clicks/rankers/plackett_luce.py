@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from rankloop import _core
-from rankloop.clicks.rankers.base import ClickRanker, features_of, keep_seen
+from rankloop.clicks.rankers.base import ClickRanker, features_of
 from rankloop.data.validation import check_counts, check_rng
 from rankloop.exceptions import DataError
+from rankloop.feedback.examples import keep_seen
 from rankloop.feedback.ranking import PLACKETT_LUCE
 from rankloop.rankers.online.base import OnlineRanker, Queries
 

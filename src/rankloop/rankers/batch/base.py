@@ -17,6 +17,7 @@ from rankloop.rankers.base import Ranker
 from rankloop.rankers.forms import Whole
 from rankloop.rankers.parameters import check_whole
 from rankloop.rankers.rounds import Round
+from rankloop.rankers.side_by_side import end_if_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -172,6 +173,7 @@ class BatchRanker(Ranker):
                 best = float(evaluate(valid, score(), measure, self.convention)[str(measure)])
         last = None if at_most is None else self.rounds_ + at_most
         for objective in rounds:
+            end_if_interrupted()
             self.rounds_ += 1
             yield
             if self.rounds_ == last:
@@ -257,18 +259,17 @@ def refit_parameters(ranker: Estimator) -> dict[str, bool]:
 
 def fit_again(
     ranker: Ranker, data: QueryDataset, valid: QueryDataset | None, go_on: bool = False
-) -> None:
+) -> Iterator[None]:
     """Fit a ranker to training and validation data; one that stops early finds its rounds first.
 
     For rankers that consist of others: the ranker is a copy, whose `refit` is set, also that of a
-    ranker inside a wrapper.
+    ranker inside a wrapper. Pauses after each round.
     """
     names = refit_parameters(ranker)
     ranker.set_params(**dict.fromkeys(names, True))
     if valid is not None and not names:
         data, valid = together(data, valid), None
-    for _ in ranker._fit(*ranker._begin(data, valid, go_on), None):
-        pass
+    yield from ranker._fit(*ranker._begin(data, valid, go_on), None)
 
 
 def keep_usable(data: QueryDataset) -> QueryDataset:

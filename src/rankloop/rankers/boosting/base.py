@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop._utils.processors import threads
+from rankloop._utils.processors import useful_threads
 from rankloop.exceptions import DataError
 from rankloop.rankers.base import Ranker
 from rankloop.rankers.batch.base import fit_again, usable_rows
 from rankloop.rankers.boosting import bridge
 from rankloop.rankers.boosting.leaves import move_leaves
-from rankloop.rankers.boosting.model import ROWS_A_THREAD, TreeModel
+from rankloop.rankers.boosting.model import TreeModel
 from rankloop.rankers.forms import FittedRanker, Nothing
 from rankloop.rankers.parameters import check_number, check_rankers, check_whole
 from rankloop.rankers.search import OneOf, Range
@@ -170,7 +170,7 @@ class BoostedRanker(TreeModel):
             "verbosity": -1,
             "deterministic": True,
             "force_col_wise": "force_row_wise" not in (self.params or {}),  # one thread per sum
-            "num_threads": max(1, min(threads(), n * data.n_features // (100 * ROWS_A_THREAD))),
+            "num_threads": useful_threads(n * data.n_features),
             **({"monotone_constraints": monotone.tolist()} if monotone.any() else {}),
             **(self.params or {}),
         }
@@ -189,7 +189,8 @@ class BoostedRanker(TreeModel):
     def _run_again(self, data: QueryDataset, valid: QueryDataset, rounds: int) -> None:
         if self.start is not None and not self.rounds_:  # no tree was grown on its scores
             self.start_ = copy.deepcopy(self.start)
-            fit_again(self.start_, data, valid)
+            for _ in fit_again(self.start_, data, valid):
+                pass
         super()._run_again(data, valid, rounds)
 
     def _reset(self, n_features: int) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.state import State
     from rankloop.rankers.traits import Traits
 
-ROWS_A_THREAD = 4000  # for about 100 features
+_ROWS_A_THREAD = 4000
 
 
 class TreeModel(BatchRanker):
@@ -111,7 +111,7 @@ class TreeModel(BatchRanker):
         if len(X) == 0:
             return np.zeros(0)
         used = 1
-        if len(X) >= ROWS_A_THREAD:
+        if len(X) >= _ROWS_A_THREAD:
             bridge.engine()  # makes sure that this many threads are available
             used = threads()
         return np.asarray(self._booster.predict(X, num_threads=used, **what))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rankloop._utils.processors import threads, useful_threads
 from rankloop.exceptions import DataError, ModelError, NotFittedError
 from rankloop.features.columns import Features
 from rankloop.rankers.base import Ranker
@@ -23,6 +25,7 @@ from rankloop.rankers.explaining import member_parts
 from rankloop.rankers.forms import Array, FittedRanker, ListOf, Values
 from rankloop.rankers.parameters import check_rankers, check_whole
 from rankloop.rankers.rounds import Round
+from rankloop.rankers.side_by_side import end_if_interrupted, train_side_by_side
 from rankloop.rankers.wrappers.described import Described
 from rankloop.rankers.wrappers.prepared import Prepared
 
@@ -129,7 +132,7 @@ class Blend(BatchRanker):
         valid: QueryDataset | None,
         on_round: Callable[[Round], None] | None,
     ) -> Iterator[None]:
-        """Fit the members one after another, one per round."""
+        """Fit the members, one per round; small data leaves threads for several at once."""
         self._check_stopping(valid)
         goes_on = bool(self.members_)
         if not goes_on:
@@ -140,21 +143,32 @@ class Blend(BatchRanker):
             self.n_queries_seen_ += valid.n_queries
         training = self._views(data)
         judged = None if valid is None else self._views(valid)
-        for k, (member, kind) in enumerate(members):
+        jobs = []
+        for member, _ in members:
             ranker = self._share_parameters(member, data)
-            seen = training.data_for(ranker)
             shown = None if judged is None else judged.data_for(ranker)
-            if self.refit:
-                fit_again(ranker, seen, shown, goes_on)
-            else:
-                for _ in ranker._fit(*ranker._begin(seen, shown, goes_on), None):
-                    pass
+            jobs.append(partial(self._train, ranker, training.data_for(ranker), shown, goes_on))
+        at_once = min(threads() // useful_threads(data.X.size), len(jobs))
+        trained = zip(train_side_by_side(jobs, at_once), members, strict=True)
+        for k, (ranker, (_, kind)) in enumerate(trained):
             self.members_ = [*self.members_[:k], ranker, *self.members_[k + 1 :]]
             self.kinds_ = np.concatenate([self.kinds_[:k], [kind], self.kinds_[k + 1 :]])
             self.rounds_ += 1
             yield
             if on_round is not None:
                 on_round(Round(k + 1, float("nan"), None, True))
+
+    def _train(
+        self, ranker: Ranker, data: QueryDataset, valid: QueryDataset | None, goes_on: bool
+    ) -> Ranker:
+        rounds = (
+            fit_again(ranker, data, valid, goes_on)
+            if self.refit
+            else ranker._fit(*ranker._begin(data, valid, goes_on), None)
+        )
+        for _ in rounds:
+            end_if_interrupted()
+        return ranker
 
     def _views(self, data: QueryDataset) -> Views:
         return Views.of(data, self._features)

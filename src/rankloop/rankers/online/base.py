@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.processors import threads
 from rankloop.data.columns import columns_by_name, in_order, with_columns
 from rankloop.data.frames import refuse_other_columns
 from rankloop.data.grouping import one_query
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Grades, Offsets, Rows
     from rankloop.rankers.rounds import Round
     from rankloop.rankers.traits import Traits
+
+_core.limit_threads(threads())  # once: a call that learns from a query is faster than asking
 
 
 class Queries(NamedTuple):

@@ -63,7 +63,7 @@ from rankloop.serving.learning.models import (
 from rankloop.serving.settings.loop import LoopSettings, read_journaled, rules_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -350,7 +350,7 @@ class Engine:
                     raise
                 self._fail(position, f"experiment {experiment.id}", error)
         grades = grades_by(settings.rules, ranking, events)
-        return self._add_example(ranking, grades, position, by_clicks=True)
+        return self._add_example(ranking, grades, position, events)
 
     def _judge(self, record: Record, entry: Judged) -> str:
         self.totals.judgements += 1
@@ -443,13 +443,17 @@ class Engine:
             )
 
     def _add_example(
-        self, ranking: Ranking, grades: NDArray[np.float64], position: int, by_clicks: bool = False
+        self,
+        ranking: Ranking,
+        grades: NDArray[np.float64],
+        position: int,
+        events: Sequence[Observed] | None = None,
     ) -> str:
         """Keep what is now known about a ranking, and learn if the batch is full."""
         settings, totals = self._require_settings(), self.totals
         if len({grade for grade in grades.tolist() if grade >= 0}) < 2:
             return "nothing"  # no document is better than another
-        example = make_example(settings, ranking, grades, position, by_clicks)
+        example = make_example(settings, ranking, grades, position, events)
         if example is None:
             totals.refused += 1
             return "refused"

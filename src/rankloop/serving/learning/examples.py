@@ -11,6 +11,7 @@ from rankloop.exceptions import DataError
 from rankloop.feedback.examples import (
     find_preferred_pairs,
     inverse_propensities,
+    keep_seen,
     make_pairs_example,
 )
 from rankloop.feedback.exchanges import find_drawn_pairs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.features.columns import Features
+    from rankloop.feedback.grading import GradedEvent
     from rankloop.feedback.ranking import Ranking
     from rankloop.serving.settings.loop import LoopSettings
 
@@ -36,7 +38,8 @@ class Example(NamedTuple):
     ranking, grades : what was shown, and how good each candidate was; below 0 if that is not known
     weights : of the candidates, or None
     pairs : what to learn instead of the candidates with their grades, or None
-    by_clicks : whether the grades come from feedback
+    feedback : if the grades come from feedback, those of all that was shown, for rankers that
+        decide themselves what people saw of it
     """
 
     position: int
@@ -44,7 +47,7 @@ class Example(NamedTuple):
     grades: Floats
     weights: Floats | None = None
     pairs: QueryDataset | None = None
-    by_clicks: bool = False
+    feedback: Floats | None = None
 
 
 def make_example(
@@ -52,7 +55,7 @@ def make_example(
     ranking: Ranking,
     grades: Floats,
     position: int,
-    by_clicks: bool = False,
+    events: Sequence[GradedEvent] | None = None,
 ) -> Example | None:
     """Return what the models of a loop learn from a ranking; None if they cannot learn from it.
 
@@ -61,7 +64,7 @@ def make_example(
     settings : of the loop; they say how feedback becomes training data
     grades : by candidate, below 0 if nothing is known
     position : of the entry that made the grades known
-    by_clicks : whether the grades come from feedback; other grades are learnt as they are
+    events : the feedback that the grades come from; other grades are learnt as they are
     """
     if ranking.X is None:  # the journal keeps them always
         raise DataError(f"ranking {ranking.id} has no features")
@@ -72,9 +75,12 @@ def make_example(
             f"ranking {ranking.id}: found a grade of {float(grades.max()):g}, expected at most "
             f"{MAX_GRADE:g}"
         )
-    example = Example(position, ranking, grades, by_clicks=by_clicks)
-    if not by_clicks:
+    example = Example(position, ranking, grades, feedback=None if events is None else grades)
+    if events is None:
         return example
+    if settings.learn_from == "grades":
+        last = max(ranking.place(event.item) for event in events)
+        return example._replace(grades=keep_seen(ranking, grades, last))
     if settings.learn_from == "pdgd":
         if ranking.policy != PLACKETT_LUCE:  # the order was not drawn: no chances are known
             return None

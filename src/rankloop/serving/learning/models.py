@@ -194,8 +194,8 @@ class ModelState(msgspec.Struct):
 
 
 def _learn_alone(ranker: OnlineRanker, example: Example, seen: QueryDataset) -> OnlineRanker:
-    if example.by_clicks and isinstance(ranker, ClickRanker):
-        return ranker.learn_ranking(example.ranking, example.grades)
+    if example.feedback is not None and isinstance(ranker, ClickRanker):
+        return ranker.learn_ranking(example.ranking, example.feedback)
     if example.pairs is None:
         return ranker.partial_fit(seen)
     pairs = replace(example.pairs, features=seen.features, feature_names=seen.feature_names)

@@ -206,19 +206,19 @@ class _Learner:
 
 def _make_example(settings: LoopSettings, past: PastRanking) -> Example | None:
     """Return what a ranking teaches, as the engine does when its window is over."""
-    judged = past.judged is not None
-    ranking = past.ranked.ranking(past.pages, named=judged, X=past.X)
+    ranking = past.ranked.ranking(past.pages, named=past.judged is not None, X=past.X)
+    events = None
     if past.judged is not None:
         try:
             grades = judgement_grades(ranking, past.judged.judgement())
         except DataError:
             return None
     else:
-        shown = [event for event in past.events if event.item in ranking.places]
-        grades = grades_by(settings.rules, ranking, shown)
+        events = [event for event in past.events if event.item in ranking.places]
+        grades = grades_by(settings.rules, ranking, events)
     if len({grade for grade in grades.tolist() if grade >= 0}) < 2:
         return None
-    return make_example(settings, ranking, grades, past.position, by_clicks=not judged)
+    return make_example(settings, ranking, grades, past.position, events)
 
 
 def _ignore(*_: object) -> None:

@@ -53,8 +53,10 @@ class LoopSettings(Section, frozen=True, dict=True):
     rankers : text such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start
     feedback : the grade of each type, a gain or a table (gain, at_least, by_value,
         steps)
-    learn_from : how feedback becomes training data: `grades`, `pairs`, `ips` (grades, with more
-        weight at places that are seldom looked at), or `pdgd` (pairs, weighted by how likely a
+    learn_from : how feedback becomes training data: `grades` (down to the item after the last one
+        with feedback: who stopped there did not see the others), `shown` (all that was shown is
+        graded, for pages that people see at a glance), `pairs`, `ips` (as `shown`, with more weight
+        at places that are seldom looked at), or `pdgd` (pairs, weighted by how likely a
         `plackett-luce` ranking was to show them in the opposite order; nothing is learnt from other
         rankings)
     examination : for `ips`, how likely each place is to be seen; the last value also holds for all
@@ -87,7 +89,7 @@ class LoopSettings(Section, frozen=True, dict=True):
     defaults: dict[str, float] = msgspec.field(default_factory=dict)
     rankers: tuple[str, ...] = ("auto",)
     feedback: dict[str, RuleSettings | float] = msgspec.field(default_factory=_default_feedback)
-    learn_from: Literal["grades", "pairs", "ips", "pdgd"] = "grades"
+    learn_from: Literal["grades", "shown", "pairs", "ips", "pdgd"] = "grades"
     examination: tuple[float, ...] = ()
     max_open: Count = 1_000_000
     max_early: Annotated[int, Meta(ge=0)] = 10_000

@@ -45,7 +45,7 @@ features = {features}
 rankers = {rankers}   # the first one ranks; the others learn without being shown
 journal = {journal}   # or postgresql://user@host/database
 window = 1800   # seconds to wait for feedback before learning from a ranking
-learn_from = "grades"   # how feedback becomes training data: grades, pairs, ips or pdgd
+learn_from = "grades"   # how feedback becomes training data: grades, shown, pairs, ips or pdgd
 policy = "best-first"   # or plackett-luce, which explores, or apprentice, which shows your order
 
 [loops.{name}.feedback]   # the grade of each type of feedback
