@@ -105,6 +105,8 @@ def solar_streams():
     yield "growing norms", pairs(length[:, None] * across)
     yield "growing and alternating", pairs((length * (-1) ** np.arange(40))[:, None] * [[1.0, 0.1]])
     yield "tiny and then long", pairs(np.r_[1e-3 * across, np.tile([[1.0, 0.0, 0.0]], (40, 1))])
+    first = np.r_[[[-1.0, 0.0]], np.tile([[0.0, 1e-3]], (3, 1))]
+    yield "long after tiny", pairs(np.r_[first, np.tile([[1.0, 0.0]], (100, 1))])
     yield "all lengths", pairs(10.0 ** rng.uniform(-3, 3, (200, 1)) * rng.normal(size=(200, 3)))
     scaled = twins.noisy(0, n=40)
     yield "scaled columns", replace(scaled, X=(scaled.X * 10.0 ** np.arange(-2, 4)).astype("f4"))
@@ -142,3 +144,14 @@ def test_a_clip_of_solar_ii_brings_documents_together(name, clip):
     free = SolarII(gamma=1.0, clip=0.0).fit(nearer).last_weights_
     assert ranker.fit(data).last_weights_ == pytest.approx(free, rel=1e-3, abs=1e-4)
     assert pair_radius(nearer) <= pair_radius(data)
+
+
+def test_the_bound_of_solar_ii_with_a_clip_means_something():
+    """Four queries of 104 are lost, and it allows less than 13."""
+    data = SOLAR_STREAMS["long after tiny"]
+    tracked = track(SolarII(gamma=10.0, clip=2.0), data, "nDCG@1")
+    assert tracked.theorem == "Theorem 4, repaired, clipped"
+    assert tracked.loss[-1] == 4
+    assert 4 <= tracked.bound[3] <= tracked.bound[-1]
+    ratios = tracked.loss / tracked.bound
+    assert 0.3 < ratios[tracked.bound < 13].max() < 1
