@@ -15,9 +15,9 @@ a clip c > 0, let T steps have lengths of at most D, let sigma be the length of 
 number of steps that were not shortened, the first among them, and rho = D / sigma.
 
 The sum of the lengths taken begins at sigma. If step t is shortened, the sum is multiplied by
-1 + c / (t - 1), and otherwise it does not fall. These factors fall with t, so they make the least
-of it if the last T - n steps are the shortened ones. But what the shortened steps add is also at
-most D times their shares, which sum to at most Lambda - n:
+1 + c / (t - 1), and otherwise it does not fall. What the shortened steps add to it is least if the
+others add nothing, and, since the factors fall with t, if the last T - n steps are the shortened
+ones. It is also at most D times their shares, which sum to at most Lambda - n:
 
     sigma (prod_{t = n}^{T - 1} (1 + c / t) - 1) <= D (Lambda - n).
 
@@ -30,9 +30,10 @@ The largest right side over all n gives, with M = Lambda + a + 1 / rho,
 
     T <= c rho^(1/c) (M / (c + 1))^(1 + 1/c) - a.
 
-For the usual clip of 10 the exponents are 1/10 and 11/10, and the bound tends to Lambda for large
-clips. For SLAM a step counts as the weight v_i of its hinges, at least v_min, so Lambda / v_min
-takes the place of Lambda. A mistake without a step, as between equal documents, counts 1 in Lambda.
+For the usual clip of 10 the exponents are 1/10 and 11/10; for large clips the bound tends to
+Lambda + log(rho) + 1 / rho - 1. For SLAM a step counts as the weight v_i of its hinges, at least
+v_min, so Lambda / v_min takes the place of Lambda. A mistake without a step, as between equal
+documents, counts 1 in Lambda.
 
 SOLAR-II: another stream
 ------------------------
