@@ -158,7 +158,8 @@ def test_correct_rankings_need_not_tie(rule):
     assert 0 < total(problem, rounds, rate=rate, rule=rule) <= bound.value
 
 
-def test_the_perceptron_bound_is_reached():
+@pytest.mark.parametrize("rule", ["predtron", "loss-driven"])
+def test_the_perceptron_bound_is_reached(rule):
     """Orthogonal inputs: every one is a mistake, and R^2 / margin^2 of the textbooks counts them.
 
     Ours is 4 R^2 / margin^2 with a margin twice as large.
@@ -168,7 +169,10 @@ def test_the_perceptron_bound_is_reached():
     margin = Binary().margin(np.array([1 / np.sqrt(n)]), 1)
     assert margin == pytest.approx(2 / np.sqrt(n))
     bound = theory.theorem_1(1.0, margin, 1.0, 1.0)
-    assert total(Binary(), rounds, rate=bound.quantities["rate"]) == pytest.approx(bound.value) == n
+    rate = bound.quantities["rate"]
+    if rule == "loss-driven":
+        bound = theory.loss_driven_bound(1.0, margin, 1.0)
+    assert total(Binary(), rounds, rate=rate, rule=rule) == pytest.approx(bound.value) == n
 
 
 def test_noisy_streams():

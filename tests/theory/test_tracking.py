@@ -123,7 +123,7 @@ def test_a_clip_that_shortens_steps_has_a_larger_bound(text):
     )
     assert whole.holds
     assert (whole.loss <= whole.bound + 1e-9).all()
-    assert whole.bound[-1] < 1036 < clipped.loss[-1] < clipped.bound[-1] < 2261
+    assert whole.bound[-1] < 1036 < clipped.loss[-1] < clipped.bound[-1] < 1490
     assert whole.theorem == track(make_ranker(text), data.select(slice(1)), "nDCG@1").theorem
 
 
@@ -161,14 +161,6 @@ def test_the_mean_within_a_grade_has_its_own_surrogate(measure):
         ranker.learn(query.X, query.y)
     b = np.linalg.norm(u) * np.sqrt(4 * max_norm(data) ** 2 + 2 / ranker.rate)
     assert tracked.bound[-1] == pytest.approx(f + b * np.sqrt(f) + b**2)
-
-
-def test_a_clip_takes_the_bound_of_solar_ii_away():
-    data = clipped_stream(100, 10)
-    assert not track(make_ranker("solar-ii:gamma=1"), data, "nDCG@1").holds
-    whole = track(make_ranker("solar-ii:gamma=1,clip=0"), data, "nDCG@1")
-    assert whole.holds
-    assert (whole.loss <= whole.bound).all()
 
 
 def test_a_ranker_that_knows_something_starts_elsewhere():

@@ -6,6 +6,8 @@ from x <= F + b sqrt(x), where x is the ranker's own surrogate loss or weight of
 
 F counts the rounds on which the ranker made a mistake. If it is not given (`surrogate`), the
 functions sum over all rounds, with the worst order inside grades, which is never less.
+
+All are about whole steps, `clip=0`; :mod:`rankloop.theory.clipped` has the bounds with a clip.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Here a round t is a pair delta = x_i - x_j with R_i > R_j, and w_t are the weights at that
 moment; l_t(w) = max(0, 1 - w.delta). R is the largest |delta|, and u is any comparison vector.
+
+The functions here are about the algorithms of the paper, so about :class:`SolarII` with `clip=0`;
+:func:`rankloop.theory.tracking.track` takes the clip into account.
 """
 
 from __future__ import annotations
@@ -151,9 +154,11 @@ def ranking_constant(
     return min(kappa * (1 + rho * above * (2 + rho * pairs)), 1 + rho**2 * max(pairs - 1, 0))
 
 
-def largest_constant(data: QueryDataset, measure: str | Measure, slack: float) -> float:
-    """Return the largest :func:`ranking_constant` of a query."""
-    radius = pair_radius(data)
+def largest_constant(
+    data: QueryDataset, measure: str | Measure, slack: float, radius: float | None = None
+) -> float:
+    """Return the largest :func:`ranking_constant` of a query; R is the data's if not given."""
+    radius = pair_radius(data) if radius is None else radius
     constants = (ranking_constant(query.y, measure, radius, slack) for query in data)
     return max(constants, default=0.0)
 
@@ -227,9 +232,11 @@ def hinge_squares(data: QueryDataset, weights: ArrayLike) -> Floats:
     return np.array(sums)
 
 
-def squares(data: QueryDataset, weights: ArrayLike) -> Floats:
-    """Return the sum over the pairs of each query of (1 - u.delta)^2."""
-    return np.array([float(np.square(1.0 - gaps).sum()) for gaps in _gaps(data, weights)])
+def squares(data: QueryDataset, weights: ArrayLike, factors: Floats | float = 1.0) -> Floats:
+    """Return the sum over the pairs of each query of (1 - r u.delta)^2, r the query's factor."""
+    r = np.broadcast_to(factors, len(data))
+    sums = (np.square(1.0 - r[q] * gaps).sum() for q, gaps in enumerate(_gaps(data, weights)))
+    return np.array([float(value) for value in sums])
 
 
 def _gaps(data: QueryDataset, weights: ArrayLike) -> Iterator[Floats]:

@@ -14,12 +14,18 @@ from rankloop.rankers.online.minimax import MinimaxPerceptron
 from rankloop.rankers.online.slam import Slam
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.rankers.online.solar_ii import SolarII
-from rankloop.theory.clipped import LEAST_CLIP, bound_clipped_mistakes
+from rankloop.theory.clipped import bound_clipped_mistakes, solar_ii_factors
 from rankloop.theory.levels import as_weights, exact_scores
 from rankloop.theory.margin import best_margin, max_norm
 from rankloop.theory.perceptron import of_data
 from rankloop.theory.result import Assumption
-from rankloop.theory.solar import hinge_squares, largest_constant, pair_radius, squares
+from rankloop.theory.solar import (
+    hinge_squares,
+    largest_constant,
+    pair_radius,
+    query_radii,
+    squares,
+)
 from rankloop.theory.surrogates import (
     check_measure,
     data_for,
@@ -108,9 +114,9 @@ def track(
     SLAM: :func:`slam_any_rate_bound`, with the surrogate losses of its own mistakes; minimax:
     Theorem 10, likewise; SOLAR-I and II: Theorems 2 and 4, corrected. Other rankers have no bound.
 
-    The bounds of the papers are of rankers whose steps are not shortened. So a ranker with a `clip`
-    also runs without it. If the two differ, the bound of SLAM and minimax is the larger one of
-    :mod:`rankloop.theory.clipped`; SOLAR-II has none then, and `holds` is False.
+    The bounds of the papers are of rankers whose steps are not shortened. SLAM and minimax with a
+    `clip` also run without it; if the two differ, their bound is the larger one of
+    :mod:`rankloop.theory.clipped`. That of SOLAR-II is of the queries as its clip leaves them.
 
     Parameters
     ----------
@@ -122,8 +128,8 @@ def track(
 
     Notes
     -----
-    Cost: one pass (two with a `clip`), the best margin, and O(m log m) per query for each length
-    tried (14); SOLAR's bounds look at every pair.
+    Cost: one pass (two with a `clip`, and for SOLAR-II), the best margin, and O(m log m) per query
+    for each length tried (14); SOLAR's bounds look at every pair.
 
     Examples
     --------
@@ -143,11 +149,9 @@ def track(
     wanted = check_measure(measure)
     player = copy.deepcopy(ranker)
     scores = player.predict_then_learn(data)
-    clipped = _is_clipped(ranker, player, data, scores)
-    scores = scores.astype(np.float64)
-    theorem, curve, needs = _BOUNDS[kind](ranker, data, wanted, scores)
-    if clipped and isinstance(ranker, Slam | MinimaxPerceptron) and ranker.clip >= LEAST_CLIP:
-        theorem, curve, clipped = f"{theorem}, clipped", _clipped(ranker, data, curve), False
+    theorem, curve, needs = _BOUNDS[kind](ranker, data, wanted, scores.astype(np.float64))
+    if isinstance(ranker, Slam | MinimaxPerceptron) and _is_clipped(ranker, player, data, scores):
+        theorem, curve = f"{theorem}, clipped", _clipped(ranker, data, curve)
     separable = None
     if weights is None:
         u, separable = _choose(player, data_for(wanted, data), data, curve)
@@ -157,22 +161,24 @@ def track(
         *of_data(data),
         Assumption("the ranker starts from nothing", not ranker.is_fitted),
         Assumption("the last weights rank, not their mean", not getattr(ranker, "average", False)),
-        Assumption("no step was shortened, or the clip has a bound", not clipped),
         *needs,
     )
-    losses = measure_losses(data, scores, wanted)
+    losses = measure_losses(data, scores.astype(np.float64), wanted)
     return Tracked(kind.__name__, wanted, theorem, losses, curve(u), assumptions, u, separable)
 
 
 def _is_clipped(
-    ranker: OnlineRanker, player: OnlineRanker, data: QueryDataset, scores: NDArray[np.float32]
+    ranker: Slam | MinimaxPerceptron,
+    player: OnlineRanker,
+    data: QueryDataset,
+    scores: NDArray[np.float32],
 ) -> bool:
     """Return whether `clip` shortened a step of a ranker that has learnt from this stream.
 
     The proofs of the papers need whole steps: a mistake whose step is shortened adds less to u.w
     than it costs.
     """
-    if not getattr(ranker, "clip", 0.0):
+    if not ranker.clip:
         return False
     free = copy.deepcopy(ranker).set_params(clip=0.0)
     same = np.array_equal(free.predict_then_learn(data), scores)
@@ -271,14 +277,16 @@ def _solar_ii(
     ranker: SolarII, data: QueryDataset, measure: Measure, scores: Floats
 ) -> tuple[str, Curve, tuple[Assumption, ...]]:
     del scores
-    gamma = ranker.gamma
-    factor = largest_constant(data, measure, gamma) * (pair_radius(data) ** 2 + gamma)
+    gamma, full = ranker.gamma, ranker.covariance == "full"
+    nearer = solar_ii_factors(ranker, data) if full else np.ones(len(data))
+    radius = float((query_radii(data) * nearer).max(initial=0.0))
+    factor = largest_constant(data, measure, gamma, radius) * (radius**2 + gamma)
 
     def curve(u: Floats) -> Floats:
-        return factor * (u @ u + np.cumsum(squares(data, u)) / gamma)
+        return factor * (u @ u + np.cumsum(squares(data, u, nearer)) / gamma)
 
-    full = Assumption("its covariance is full", ranker.covariance == "full")
-    return "Theorem 4, repaired", curve, (full,)
+    name = "Theorem 4, repaired" if (nearer == 1).all() else "Theorem 4, repaired, clipped"
+    return name, curve, (Assumption("its covariance is full", full),)
 
 
 _BOUNDS: dict[type, Callable[..., tuple[str, Curve, tuple[Assumption, ...]]]] = {
