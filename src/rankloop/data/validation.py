@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.arguments import check_type
 from rankloop._utils.messages import show_names
 from rankloop.data.grouping import TEXT, as_array, as_ids, as_texts
 from rankloop.data.memory import check_fits
@@ -285,6 +287,7 @@ def validate_fields(values: Mapping[str, Any]) -> dict[str, Any]:
         add("query_weight", as_weights(weights, "query_weight"), q, "queries")
     if (rows := values["rows"]) is not None:
         fields["rows"] = as_row_numbers(rows, n)
+    check_type("query_name", values.get("query_name"), (str, NoneType), "a name, or None")
     if (features := values.get("features")) is not None and len(features) != d:
         if not features.are_numbers:
             raise DataError(f"features describes {len(features)} columns, but X has {d}")

@@ -102,6 +102,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
     ----------
     n_features_in_ : number of features
     feature_names_in_ : their names; empty if the training data has no names
+    query_name_ : the name of the column of query ids in the training data; None if it is not known
     n_queries_seen_ : number of queries learnt from so far
     version_ : how often the state has changed
     """
@@ -123,10 +124,10 @@ class Ranker(Estimator, metaclass=ABCMeta):
     n_queries_seen_: int
     version_: int = 0
     warm_start: bool = False
-    _trained_on: tuple[Ids, int, str | None] | None = None
-    """The queries of the last `fit`, their number of rows and the name of the column of their ids.
-
-    They are not part of the learnt state."""
+    query_name_: str | None = None
+    """It is in model files, but it is not part of the learnt state, whose digest has no names."""
+    _trained_on: tuple[Ids, int] | None = None
+    """The queries of the last `fit` and their number of rows, which are not part of the state."""
 
     rounds_: int | None = None
 
@@ -302,7 +303,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         return self._learn_on_copy(
             lambda new: new._fit(*new._begin(data, judged, self.warm_start), on_round),
             on_round,
-            (data.query_ids, data.n_documents, getattr(qid, "name", None)),
+            (data.query_ids, data.n_documents),
         )
 
     def go_on(
@@ -319,7 +320,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         return self._learn_on_copy(
             lambda new: new._fit(*new._begin(data, judged, go_on=True), on_round),
             on_round,
-            (data.query_ids, data.n_documents, self._query_name),
+            (data.query_ids, data.n_documents),
         )
 
     def discount_past(self, keep: float) -> Self:
@@ -333,7 +334,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         self,
         learn: Callable[[Self], Iterator[None]],
         on_round: Callable[[Round], None] | None,
-        trained_on: tuple[Ids, int, str | None] | None,
+        trained_on: tuple[Ids, int] | None,
     ) -> Self:
         """Let a copy learn and take its state over: wholly, or the last complete round.
 
@@ -373,6 +374,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         if not goes_on:
             self._reset(data.n_features)
             self.feature_names_in_ = data.feature_names or ()
+            self.query_name_ = data.query_name
         self._check_width(data.X)
         if valid is not None:
             valid = with_columns(valid, self.feature_names_in_, wider=True)
@@ -407,7 +409,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         qid : one query id per row, in any order; or
         group : the number of rows of each query. A ranker that scores each row separately
             (`traits.scores_rows_alone`) needs neither. One that looks at whole queries finds the
-            ids in a frame, in the column of the name that `qid` had in `fit`, or of a usual name
+            ids in a frame, in the column of the name that it had in `fit`, or of a usual name
             such as `qid`; a matrix without them is an error.
         """
         now = self.copy()  # other threads may learn meanwhile
@@ -424,7 +426,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
             return self._score_rows(self._rows(X), X.offsets)
         rows = self._rows(X)
         if qid is None and group is None and not self.traits.scores_rows_alone:
-            qid = find_queries(X, self.feature_names_in_, self._query_name)
+            qid = find_queries(X, self.feature_names_in_, self.query_name_)
         is_one = isinstance(X, Query) or (isinstance(group, list) and group == [len(rows)])
         if qid is None and (group is None or is_one):
             if not is_one:
@@ -508,6 +510,8 @@ class Ranker(Estimator, metaclass=ABCMeta):
     ) -> float:
         """Return the mean of a measure over queries; higher is better."""
         names = column_names(X)
+        if qid is None and group is None:
+            qid = find_queries(X, self.feature_names_in_, self.query_name_)
         if names is not None and set(self.feature_names_in_) <= set(names):
             X = choose_columns(X, names, self.feature_names_in_)
         data = as_dataset(X, y, qid, group, allow_nan=self.traits.takes_nan)
@@ -548,12 +552,7 @@ class Ranker(Estimator, metaclass=ABCMeta):
         return parts
 
     def _queries_in(self, X: object, n: int) -> Grouping:
-        return queries_of(X, n, self.feature_names_in_, self._query_name)
-
-    @property
-    def _query_name(self) -> str | None:
-        """The name of the column of query ids in the last `fit`, if it was a series."""
-        return None if self._trained_on is None else self._trained_on[2]
+        return queries_of(X, n, self.feature_names_in_, self.query_name_)
 
     def _usual_value(self, rows: NDArray[np.float32], feature: int) -> float:
         """Return what stands for a feature that says nothing about the documents of a query."""

@@ -41,4 +41,4 @@ def describe_if_needed(ranker: Ranker, data: QueryDataset, **limits: int) -> Ran
 def read_like(model: Ranker) -> dict[str, Any]:
     """Return the options of :func:`rankloop.read` for reading data for a model."""
     like = getattr(model, "features", None) or model.feature_names_in_ or None
-    return {"like": like, "width": model.n_features_in_}
+    return {"like": like, "width": model.n_features_in_, "usual_query": model.query_name_}
