@@ -182,8 +182,8 @@ class Columns:
 
     def _category(self, name: str) -> dict[str, Any]:
         part_of, separator = self.lists.get(name, ("", ""))
-        known = self.coders[name].categories
-        return {"categories": known, "part_of": part_of, "separator": separator}
+        codes = self.coders[name].codes
+        return {**codes, "part_of": part_of, "separator": separator}
 
 
 def resolve(source: TableSource, options: TableOptions) -> Columns:
