@@ -30,6 +30,7 @@ from rankloop.exceptions import DataError, NotFittedError
 from rankloop.features.columns import refuse_kinds
 from rankloop.feedback.ranking import Ranking, best_first
 from rankloop.measures.evaluation import evaluate
+from rankloop.measures.measure import parse
 from rankloop.measures.predictions import Predictions
 from rankloop.rankers.inputs import as_dataset, find_queries, queries_of
 from rankloop.rankers.sparse import is_large_and_sparse, needs_dense_rows, query_blocks
@@ -207,6 +208,7 @@ class Predictor(Estimator, metaclass=ABCMeta):
         measure: str | Measure = "nDCG@10",
     ) -> float:
         """Return the mean of a measure over queries; higher is better."""
+        measure = parse(measure)
         names = column_names(X)
         if qid is None and group is None:
             qid = find_queries(X, self.feature_names_in_, self.query_name_)
