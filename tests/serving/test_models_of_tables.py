@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import json
 
 import numpy as np
@@ -144,6 +145,11 @@ def test_other_forms_of_the_same_values_are_the_same(start, tmp_path):
     metarank = {"id": "m", "items": [{"id": "a", "fields": fields}, {"id": "b"}]}
     answer = loop.post("/rank/loop", json=metarank)
     assert {i["item"]: i["score"] for i in answer.json()["items"]}["a"] == scores[0]
+    client = rl.client.Client(str(loop.base_url).rstrip("/"), "loop")
+    seen = {"seen at": pd.NaT, "released": datetime.date(2015, 3, 14), "price": np.float64(1.5)}
+    by_client = client.rank({"a": {**shared, **own, **seen}, "b": {}})
+    client.close()
+    assert dict(zip(by_client.ids, by_client.scores, strict=True))["a"] == scores[0]
     ranking = answers[0].json()["ranking_id"]
     loop.post("/v1/loop/feedback", json={"ranking_id": ranking, "item": "b", "type": "click"})
     entry = service.loops["loop"].find_ranking(ranking).entry

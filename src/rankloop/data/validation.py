@@ -297,7 +297,10 @@ def validate_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     """Return offsets of queries as int64: the first is 0, the last is n, and they never fall."""
-    values = np.asarray(offsets)
+    try:
+        values = np.asarray(offsets)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"offsets must be one-dimensional: {error}") from None
     if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu":
         raise DataError(
             "offsets must be a list of whole numbers: the row where each query "
